@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from pipelines.cli.process import STOP
 
 F = TypeVar("F", bound=Callable[..., Any])
+_RANGE_MAX: Final = 1_000_000
 
 
 def path_option(*names: str, metavar: str = "FILE", **attributes: Any) -> Callable[[F], F]:  # noqa: ANN401 # click's
@@ -27,6 +28,24 @@ def _together(*options: Callable[[F], F]) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+def _numbers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> frozenset[int]:
+    """Ids of operations in texts such as `17` and `17,20-24`."""
+    numbers: set[int] = set()
+    for part in ",".join(texts).split(",") if texts else ():
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not all(text.isascii() and text.isdecimal() for text in (first, last)):
+            raise click.BadParameter(f"{part!r} is not the number of an operation, such as 17 or 20-24")
+        if int(last) - int(first) > _RANGE_MAX:
+            raise click.BadParameter(f"{part!r} is too long a range")
+        numbers.update(range(int(first), int(last) + 1))
+    return frozenset(numbers)
+
+
+def _answer_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 # as click names it
+    return click.option(name, multiple=True, metavar="IDS", callback=_numbers, help=help)
 
 
 def _use_style(_: click.Context, __: click.Parameter, style: str) -> str:
@@ -56,6 +75,22 @@ json_option = click.option(
     is_eager=True,
     callback=_use_json,
     help="Print JSON on stdout, and errors as JSON on stderr.",
+)
+# the fields of `Answers`, and the time after which they may be given
+answer_options = _together(
+    _answer_option(
+        "--landed", "Operations in doubt, or abandoned creates, that took effect on the platform: 17,20-24."
+    ),
+    _answer_option("--not-landed", "Operations in doubt, or abandoned creates, that did not: they can be sent again."),
+    _answer_option("--abandon", "Operations in doubt, or not sent, to give up: they are never sent."),
+    click.option(
+        "--settle",
+        type=click.FloatRange(min=0),
+        default=15,
+        show_default=True,
+        metavar="MINUTES",
+        help="How long a create whose answer was lost may still take effect; less for a sandbox only.",
+    ),
 )
 lookup_option = path_option(
     "--lookup", "lookups", multiple=True, help="A lookup file that the mapping may read outside its own folder."

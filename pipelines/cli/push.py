@@ -8,13 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import F, json_option, log_option, path_option
+from pipelines.cli.options import answer_options, json_option, log_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
 from pipelines.cli.terminal import Style, escape, print_json, print_lines
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -111,13 +110,6 @@ def lines_of(result: PushResult) -> list[str]:
     return lines
 
 
-def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 # as click names it
-    """A repeatable option with ids of operations."""
-    return click.option(
-        name, type=int, multiple=True, metavar="ID", callback=lambda *call: frozenset(call[2]), help=help
-    )
-
-
 @click.command("push", epilog="Example: orderbridge push plan-customers --yes; run it again to resume")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
@@ -135,25 +127,11 @@ def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 
     help="Requests at once. Default: 1 for creates, 4 for updates.",
 )
 @click.option(
-    "--settle",
-    type=click.FloatRange(min=0),
-    default=15,
-    show_default=True,
-    metavar="MINUTES",
-    help="How long a create whose answer was lost may still take effect; less for a sandbox only.",
-)
-@click.option(
     "--resend", is_flag=True, help="Production: send a create again if the customer is absent after that time."
 )
 @click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
 @click.option("--accept-unproven", is_flag=True, help="Create what is not proven to be absent.")
-@_operations_option("--landed", help="Operation in doubt, or abandoned create, that took effect on the platform.")
-@_operations_option("--not-landed", help="Operation in doubt, or abandoned create, that did not: it is sent again.")
-@_operations_option("--abandon", help="Operation in doubt, or not sent, to give up: it is never sent.")
-@path_option(
-    "--answers",
-    help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",
-)
+@answer_options
 @log_option
 @json_option
 def command(

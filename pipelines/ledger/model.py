@@ -6,6 +6,8 @@
     conflict ─> confirmed | planned | abandoned
     abandoned > confirmed | planned: a create that a person has looked for since
 
+Abandoned without a doubt (`doubt_at`), it did not happen: never sent, or absent from a complete list afterwards.
+
 A write is `planned` only while it is certain that it did not happen.
 """
 
@@ -93,15 +95,21 @@ class LedgerRow(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """An operation that writes the same record as another one: the folder of its plan, and its state."""
+    """An operation that writes the same record as another one. `doubt_at`: when it was sent, in ledger time."""
 
+    plan_id: str
     folder: str
+    id: int
     state: State
+    doubt_at: float
 
 
 @dataclass(frozen=True, slots=True)
 class UnsettledUpdate:
-    """A variant update with an attempt that may still arrive: it is in doubt now (`is_open`), or was."""
+    """A variant update with an attempt that may still arrive: it is in doubt now (`is_open`), or was.
+
+    `is_later`: its plan was first pushed after the one that asks. `doubt_at`: the start of the doubt, in ledger time.
+    """
 
     plan_id: str
     folder: str
@@ -109,6 +117,8 @@ class UnsettledUpdate:
     path: str
     fields: frozenset[str]
     is_open: bool
+    is_later: bool
+    doubt_at: float
 
 
 @dataclass(frozen=True, slots=True)

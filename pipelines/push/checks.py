@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import RESULTS_FOLDER, Manifest, Plan, file_sha256
+from pipelines.plan.model import Manifest, Plan, file_sha256
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.pull.whoami import read_whoami
 from sources.errors import UsageError
@@ -34,40 +34,49 @@ def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | No
     """Opens a plan with the settings of its host, and those of public v1 if that family is set up.
 
     Raises:
-        UsageError: the plan or a file that it depends on was changed, or it was made for other settings.
+        UsageError: the plan was changed, or made for another host or environment.
     """
     plan = Plan(folder)
-    manifest = plan.manifest
-    files = [("input", manifest.input), ("mapping", manifest.mapping), *(("lookup", f) for f in manifest.lookups)]
-    for name, file in files:
-        if file is not None and file_sha256(Path(file.path)) != file.sha256:
-            hint = f"Plan it again, into a new folder: {_plan_command(manifest)}"
-            if (plan.folder / RESULTS_FOLDER).exists():
-                hint += "\nIf operations of this plan are in doubt or not sent, restore the file and push again: "
-                hint += "other plans wait for them."
-            raise UsageError(f"the {name} {file.path} was changed after the plan was made, or is missing", hint)
     legacy = legacy_settings()
-    differences = list(_differences(manifest, legacy))
-    if differences:
-        raise UsageError(
-            f"the plan was made for other settings: {'; '.join(differences)}",
-            f"Change the settings back, or plan again into a new folder: {_plan_command(manifest)}",
-        )
+    if differences := list(_differences(plan.manifest, legacy, is_target=True)):
+        differences += _differences(plan.manifest, legacy)
+        raise _other_settings(plan.manifest, differences)
     public_v1 = public_v1_settings() if is_set("sources.public_v1") else None
     if public_v1 is not None:
         check_same_environment(legacy, public_v1)
     return plan, legacy, public_v1
 
 
-def _differences(manifest: Manifest, legacy: LegacySettings) -> Iterator[str]:
-    """Each setting that differs from the plan's."""
-    settings = {
-        "sources.legacy.base_url": (manifest.host, legacy.base_url),
-        "sources.legacy.environment": (manifest.environment, legacy.environment),
-    }
-    if KINDS[manifest.kind].has_login:
+def changes_since(manifest: Manifest, legacy: LegacySettings) -> UsageError | None:
+    """What was changed since the plan was made, so that it says nothing about today: a file, or a setting.
+
+    It keeps what was never sent from being sent. What is in doubt is settled and answered whatever was changed.
+    """
+    files = [("input", manifest.input), ("mapping", manifest.mapping), *(("lookup", f) for f in manifest.lookups)]
+    for name, file in files:
+        if file is not None and file_sha256(Path(file.path)) != file.sha256:
+            message = f"the {name} {file.path} was changed after the plan was made, or is missing"
+            return UsageError(message, f"Plan it again, into a new folder: {_plan_command(manifest)}")
+    differences = list(_differences(manifest, legacy))
+    return _other_settings(manifest, differences) if differences else None
+
+
+def _other_settings(manifest: Manifest, differences: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"the plan was made for other settings: {'; '.join(differences)}",
+        f"Change the settings back, or plan again into a new folder: {_plan_command(manifest)}",
+    )
+
+
+def _differences(manifest: Manifest, legacy: LegacySettings, *, is_target: bool = False) -> Iterator[str]:
+    """Each setting that differs from the plan's: of the target, or how its values are meant."""
+    settings = {}
+    if is_target:
+        settings["sources.legacy.base_url"] = (manifest.host, legacy.base_url)
+        settings["sources.legacy.environment"] = (manifest.environment, legacy.environment)
+    elif KINDS[manifest.kind].has_login:
         settings["sources.legacy.login_mode"] = (manifest.login_mode or "not set", legacy.login_mode or "not set")
-    if KINDS[manifest.kind].is_update:
+    elif KINDS[manifest.kind].is_update:
         for name, semantics in legacy.semantics.items():
             settings[f"sources.legacy.{name}_semantics"] = (manifest.semantics.get(name, "unknown"), semantics)
     for name, (planned, current) in settings.items():

@@ -18,20 +18,25 @@ import msgspec
 
 from pipelines.ledger.keys import variant_ids
 from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate, VariantField
+from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.listing import CustomerListing, ReadCustomers, differing_fields, search_keys
+from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
+from pipelines.push.lookups import (
+    ASK_PERSON,
+    QUARANTINE,
+    Doubt,
+    SoughtKeys,
+    doubts_of,
+    intact_plan,
+    look_up,
+    not_created,
+)
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
-from sources.kinds import additive_fields
-
-ASK_PERSON: Final = (
-    "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number, "
-    "or --answers with this file and its column `answer` filled in"
-)
-
+from sources.kinds import KINDS, additive_fields
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
-_QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the reason and the quarantine file the row"
+OVERWRITTEN: Final = "given up: another update has set these fields since"
 
 
 class Withheld(NamedTuple):
@@ -54,6 +59,8 @@ class PushRules:
         increments: those of them whose values are increments: the value afterwards is unknown.
         wall_time: wall time of a ledger time, for people.
         country: of phone numbers without a country code.
+        changed: what was changed since the plan was made: nothing is sent that never was; empty if nothing was.
+        answered: operations that a person just reported as not arrived: they are sent whatever was changed.
     """
 
     settle_s: float
@@ -63,6 +70,8 @@ class PushRules:
     increments: frozenset[str] = frozenset()
     wall_time: Callable[[float], float] = float
     country: str | None = None
+    changed: str = ""
+    answered: frozenset[int] = frozenset()
 
     def is_repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice has the same effect as sending it once."""
@@ -101,62 +110,113 @@ class Eligibility:
     unproven: CoverageError | None = None
 
 
-def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
-    """Operations whose record another operation is writing, or has written a moment ago."""
+def _claims(ledger: PlanLedger, rules: PushRules) -> dict[int, list[Claim]]:
+    """Of each operation the others that write its record, or have written it a moment ago."""
     settled = ledger.now() - rules.settle_s
     listed_since, unlisted_since = (-math.inf, settled) if rules.accept_unproven else (settled, 0.0)
-    claims = ledger.claimed(settled, listed_since, unlisted_since)
-    return {number: _claimed(claim, str(plan.folder)) for number, claim in claims.items()}
+    return ledger.claimed(settled, listed_since, unlisted_since)
 
 
-def _claimed(claim: Claim, own_folder: str) -> Withheld:
-    plan = "an earlier operation of this plan" if claim.folder == own_folder else f"the plan {claim.folder}"
+def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
+    """Operations whose record another operation is writing, or has written a moment ago."""
+    claims = _claims(ledger, rules)
+    return {number: _claimed(others[0], plan, ledger, rules) for number, others in claims.items()}
+
+
+def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> Withheld:
+    is_own = claim.folder == str(plan.folder)
+    other = f"operation {claim.id} of this plan" if is_own else f"operation {claim.id} of the plan {claim.folder}"
+    answer = f"look on the platform, then: orderbridge settle {claim.plan_id[:12]} --landed {claim.id}, or --not-landed"
     if claim.state == "confirmed":
-        return Withheld("exists_now", f"{plan} has created this record: pull, and plan this file again")
+        return Withheld("exists_now", f"{other} has created this record: pull, and plan this file again")
     if claim.state == "abandoned":
-        advice = "look on the platform, then push that plan with --landed or --not-landed, "
-        advice += "or if it is gone and the record does not exist, this one with --accept-unproven"
-        return Withheld("blocked", f"{plan} may have created this record: {advice}")
-    return Withheld("blocked", f"{plan} is writing this record: finish that plan, pull, and plan this file again")
+        advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
+        return Withheld("blocked", f"{other} may have created this record: {advice}")
+    if claim.state == "planned" or claim.state == "in_flight":
+        return Withheld("blocked", f"{other} is writing this record: finish that plan, then push this one again")
+    settles_at = claim.doubt_at + rules.settle_s
+    if KINDS[plan.kind].is_listed and settles_at > ledger.now():
+        when = format_time(rules.wall_time(settles_at))
+        return Withheld("blocked", f"{other} may have created this record: push again from {when}")
+    if KINDS[plan.kind].is_listed and claim.state == "in_doubt":
+        return Withheld(
+            "blocked", f"{other} may have created this record: push that plan; if it stays in doubt, {answer}"
+        )
+    return Withheld("blocked", f"{other} may have created this record: {answer}; then push this plan again")
+
+
+def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
+    """What was never sent, where the plan is not for the files and settings of today."""
+    never_sent = ledger.ids("planned") - rules.answered if rules.changed else ()
+    return dict.fromkeys(never_sent, Withheld("blocked", rules.changed))
+
+
+def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
+    """The creates in doubt that have settled: of this plan, of lost plans, and those that keep operations waiting."""
+    settled = ledger.now() - rules.settle_s
+    planned = ledger.ids("planned")
+    claims = [claim for number, others in _claims(ledger, rules).items() if number in planned for claim in others]
+    waited_for = {(claim.plan_id, claim.id) for claim in claims if claim.state == "in_doubt"}
+    doubts = doubts_of(ledger, settled, plan)
+    for plan_id, kind, folder in ledger.ledger.unsettled_plans(ledger.host):
+        if kind != plan.kind or plan_id == ledger.plan_id:
+            continue
+        other = PlanLedger(ledger.ledger, plan_id)
+        found = intact_plan(plan_id, folder)
+        doubts += [
+            doubt
+            for doubt in doubts_of(other, settled, found)
+            if found is None or (plan_id, doubt.row.id) in waited_for
+        ]
+    return doubts
 
 
 def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers) -> Eligibility:
     """Settles the doubts that can be settled, and decides what may be sent; nothing is in flight.
 
-    `read_customers` is called at most once, and only if customers are to be created or looked up.
+    Doubts of other plans are settled too: of lost ones all, else those of customers that are absent and that this plan
+    creates. `read_customers` is called at most once, and only if customers are to be created or looked up.
 
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.
     """
-    eligibility = Eligibility(withheld=claimed_elsewhere(plan, ledger, rules))
+    eligibility = Eligibility(withheld=withhold_changed(ledger, rules))
     withheld = eligibility.withheld
-    doubts = {row.id: row for row in ledger.rows("in_doubt")}
-    planned = ledger.ids("planned") - set(withheld)
-    due: set[int] = set()
-    for row in doubts.values():
-        if rules.settles_at(row) <= ledger.now():
-            due.add(row.id)
-        else:
+    due = due_doubts(plan, ledger, rules)
+    for row in ledger.rows("in_doubt"):
+        if rules.settles_at(row) > ledger.now():
             withheld[row.id] = Withheld("in_doubt", rules.lookup_from(row))
-    if not due and not planned:
+    planned = ledger.ids("planned") - set(withheld)
+    if not due and planned <= set(claimed := claimed_elsewhere(plan, ledger, rules)):
+        eligibility.withheld = claimed | withheld
         return eligibility
-    operations = {op.id: op for op in plan.operations() if op.id in due}
-    keys = {op.id: search_keys(op.keys) for op in plan.operations() if op.id in due or op.id in planned}
-    listing = read_customers({key for own_keys in keys.values() for key in own_keys})
-    changes = [
-        change
-        for number in sorted(due)
-        if (change := _look_up(operations[number], doubts[number], listing, rules, eligibility))
-    ]
-    ledger.commit(changes, ledger.now())
+    keys = {op.id: search_keys(op.keys) for op in (plan.operations() if planned else ()) if op.id in planned}
+    sought = SoughtKeys(ledger.ledger, ledger.host, due, (key for own_keys in keys.values() for key in own_keys))
+    listing = read_customers(sought)
+    for doubt in due:
+        found = look_up(doubt, sought, listing, rules.country)
+        if not found and doubt.ledger is not ledger:
+            found = not_created(doubt.row)
+        if isinstance(found, StateChange):
+            if doubt.ledger is ledger or doubt.operation is None or found.to == "abandoned":
+                doubt.ledger.commit([found], ledger.now())
+        elif doubt.ledger is not ledger:
+            pass  # it remains, and is reported by the push of its plan
+        elif found or not rules.resend:
+            reason = found or "not found on the platform; --resend sends it again"
+            withheld[doubt.row.id] = Withheld("in_doubt", reason)
+        else:
+            eligibility.resend[doubt.row.id] = True
+    eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
+    planned -= set(withheld)
     for number in planned:
         if any(listing.records.get(key) for key in keys[number]):
             withheld[number] = Withheld("exists_now", _EXISTS)
         elif any(key in listing.quarantined_keys for key in keys[number]):
-            withheld[number] = Withheld("exists_now", f"{_EXISTS}, in a quarantined row of the list: {_QUARANTINE}")
+            withheld[number] = Withheld("exists_now", f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}")
     left = {number for number in planned - set(withheld) if not listing.is_absent(keys[number])}
     if left and not rules.accept_unproven:
-        reason, hint = _unproven(listing, {name for number in left if (name := listing.numeric_field(keys[number]))})
+        reason, hint = _unproven(listing, {name for number in left for name, _ in keys[number]} & listing.numeric)
         message = f"{reason}: creates that may exist already were not sent ({len(left)})"
         eligibility.unproven = CoverageError(message, hint)
         withheld |= dict.fromkeys(left, Withheld("blocked", f"{reason}: the customer may exist already"))
@@ -172,7 +232,7 @@ def _unproven(listing: CustomerListing, numeric_fields: Set[str]) -> tuple[str, 
     if listing.unidentified:
         rows = "1 quarantined row" if listing.unidentified == 1 else f"{listing.unidentified} quarantined rows"
         reasons.append(f"{rows} of the list of customers may be any customer")
-        hints.append(f"Have it corrected on the platform; {_QUARANTINE}.")
+        hints.append(f"Have it corrected on the platform; {QUARANTINE}.")
     if numeric_fields:
         reasons.append(f"the list of customers has numbers as {' and '.join(sorted(numeric_fields))}")
         hints.append("Have the codes corrected on the platform: as numbers they have lost their leading zeros.")
@@ -180,46 +240,10 @@ def _unproven(listing: CustomerListing, numeric_fields: Set[str]) -> tuple[str, 
     return " and ".join(reasons), " ".join(hints)
 
 
-def _look_up(
-    operation: PlannedOperation, row: LedgerRow, listing: CustomerListing, rules: PushRules, eligibility: Eligibility
-) -> StateChange | None:
-    """What the list shows about a create in doubt that has settled."""
-
-    def withhold(reason: str) -> None:
-        eligibility.withheld[operation.id] = Withheld("in_doubt", reason)
-
-    def conflict(words: str, remote_id: str | None = None) -> StateChange:
-        return StateChange(operation.id, "conflict", row.status, row.code, row.request_id, words, remote_id=remote_id)
-
-    matches = listing.find(operation.keys)
-    if any(key in listing.quarantined_keys for key in search_keys(operation.keys)):
-        withhold(f"a quarantined row of the list has its erpCode, email or loginCode ({_QUARANTINE}); {ASK_PERSON}")
-    elif len(matches) > 1:
-        return conflict(f"the platform has {len(matches)} customers with its erpCode, email or loginCode")
-    elif matches:
-        remote_id = str(matches[0]["id"])
-        if fields := differing_fields(operation.body, matches[0], rules.country):
-            words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
-            return conflict(words, remote_id)
-        return StateChange(operation.id, "confirmed", row.status, words="found on the platform", remote_id=remote_id)
-    elif not search_keys(operation.keys):
-        withhold(f"it has no key to look it up by: {ASK_PERSON}")
-    elif not listing.is_whole:
-        withhold(f"not found, but the list of customers is {listing.verdict}")
-    elif name := listing.numeric_field(search_keys(operation.keys)):
-        withhold(f"not found, but the list has a number as {name} that may be this customer's; {ASK_PERSON}")
-    elif listing.unidentified:
-        withhold(f"not found, but a quarantined row of the list may be this customer ({_QUARANTINE})")
-    elif rules.resend:
-        eligibility.resend[operation.id] = True
-    else:
-        withhold("not found on the platform; --resend sends it again")
-    return None
-
-
 def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:
     """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses; none is in flight."""
-    eligibility = Eligibility(withheld=claimed_elsewhere(plan, ledger, rules) | _superseded(ledger))
+    withheld = claimed_elsewhere(plan, ledger, rules) | _superseded(ledger) | withhold_changed(ledger, rules)
+    eligibility = Eligibility(withheld=withheld)
     doubts = ledger.ids("in_doubt")
     for operation in plan.operations() if doubts else ():
         if operation.id in doubts and rules.is_repeatable(operation):
@@ -251,15 +275,29 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
     return "push again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 
 
+def close_overwritten(ledger: Ledger, host: str) -> int:
+    """Gives up the updates in doubt, of any plan of a host, of which another has set a field since; their number."""
+    count = 0
+    for plan_id, _, _ in ledger.unsettled_plans(host):
+        plan = PlanLedger(ledger, plan_id)
+        changes = [StateChange(number, "abandoned", words=OVERWRITTEN) for number in sorted(plan.overwritten())]
+        plan.commit(changes, plan.now())
+        count += len(changes)
+    return count
+
+
 class UnsettledUpdates:
     """Variant updates of a host that may still arrive: those in the ledger, and doubts of this push as they arise.
 
     Args:
         ledger: of the plan that is pushed.
-        since: ledger time after which a doubt counts, even if it ended.
+        rules: how long a doubt counts even if it ended, and which fields a repeat may add to: a doubt about another
+            field ends with that time, since what a later plan sends is what remains.
     """
 
-    def __init__(self, ledger: PlanLedger, since: float) -> None:
+    def __init__(self, ledger: PlanLedger, rules: PushRules) -> None:
+        since = ledger.now() - rules.settle_s
+        self._since, self._rules = since, rules
         self._plan_id, self._folder = ledger.plan_id, ledger.folder
         self._updates: dict[str, list[UnsettledUpdate]] = defaultdict(list)
         for update in ledger.unsettled(since):
@@ -269,14 +307,26 @@ class UnsettledUpdates:
         """From now on, an update of this push that is in doubt blocks others on the same fields."""
         if operation.method == "PATCH":
             fields, path = frozenset(operation.body), operation.path
-            self._updates[path].append(UnsettledUpdate(self._plan_id, self._folder, operation.id, path, fields, True))
+            update = UnsettledUpdate(self._plan_id, self._folder, operation.id, path, fields, True, False, math.inf)
+            self._updates[path].append(update)
 
     def conflict(self, operation: PlannedOperation) -> str | None:
         """Why an update must wait: another one on the same fields may still arrive and undo it. None if it need not."""
         for other in self._updates.get(operation.path, ()):
-            if (other.plan_id, other.id) != (self._plan_id, operation.id) and other.fields & set(operation.body):
-                state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
-                return f"operation {other.id} of the plan {other.folder} on the same fields {state}"
+            shared = other.fields & set(operation.body)
+            is_over = other.doubt_at <= self._since and not other.is_later and not shared & self._rules.additive
+            if (other.plan_id, other.id) == (self._plan_id, operation.id) or not shared or is_over:
+                continue
+            what = f"operation {other.id} of the plan {other.folder} on the same fields"
+            if shared & self._rules.additive and other.is_open:
+                ids = f"{other.plan_id[:12]} --landed {other.id}"
+                return f"{what} is in doubt: look on the platform, then: orderbridge settle {ids}, or --not-landed"
+            state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
+            if other.is_open and other.is_later:
+                return f"{what} {state}: push that plan, which is later"
+            settles_at = other.doubt_at + self._rules.settle_s
+            when = "later" if math.isinf(settles_at) else f"from {format_time(self._rules.wall_time(settles_at))}"
+            return f"{what} {state}: push again {when}"
         return None
 
 

@@ -7,10 +7,9 @@ quarantine is a customer too: its keys are read. Nothing of an earlier walk is u
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -31,8 +30,8 @@ from sources.http.client import Client
 from sources.kinds import KINDS
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
-_PRECISE_DIGITS_MAX: Final = 15
-"""Digits that a double keeps: a longer number may have been rounded."""
+ANY_CASE: Final = ", any case"
+"""After the name of a key: its value is compared regardless of case."""
 Key = tuple[str, str]
 """Name of a key field and its search key."""
 
@@ -47,7 +46,8 @@ class CustomerListing:
         records: by key, in the interface's field names.
         quarantined_keys: keys of rows in quarantine: such a customer exists, nothing else about it is known.
         unidentified: rows in quarantine whose keys are not certain: they may be any customer.
-        numbers: keys that are numbers in the list, by field, as significant digits: `007` may have become 7.
+        numeric: fields of a key that are a number in a row of the list: `007` may have become 7, so that no value of
+            such a field is proven absent.
     """
 
     is_whole: bool
@@ -55,23 +55,24 @@ class CustomerListing:
     records: Mapping[Key, list[dict[str, Any]]] = field(default_factory=dict)
     quarantined_keys: Set[Key] = frozenset()
     unidentified: int = 0
-    numbers: Mapping[str, Set[str]] = field(default_factory=dict)
+    numeric: Set[str] = frozenset()
 
     def is_absent(self, keys: Iterable[Key]) -> bool:
         """Whether a customer with these keys is proven not to exist; no record has one of them."""
-        return self.is_whole and not self.unidentified and not self.numeric_field(keys)
+        return self.proves_absence and self.numeric.isdisjoint(name for name, _ in keys)
 
-    def numeric_field(self, keys: Iterable[Key]) -> str:
-        """The field of a key that may be one of the numbers in the list; empty if none can be."""
-        return next((name for name, key in keys if name in self.numbers and _may_be(key, self.numbers[name])), "")
+    @property
+    def proves_absence(self) -> bool:
+        """Whether what is not found does not exist, unless by a key that is numeric."""
+        return self.is_whole and not self.unidentified
 
-    def find(self, keys: Mapping[str, str]) -> list[dict[str, Any]]:
+    def find(self, keys: Iterable[Key]) -> list[dict[str, Any]]:
         """The records with any of these keys, each once."""
-        matches = (record for key in search_keys(keys) for record in self.records.get(key, ()))
+        matches = (record for key in keys for record in self.records.get(key, ()))
         return list({record["id"]: record for record in matches}.values())
 
 
-ReadCustomers = Callable[[Set[Key]], CustomerListing]
+ReadCustomers = Callable[[Container[Key]], CustomerListing]
 """Reads the platform's customers now, for these keys."""
 
 
@@ -80,10 +81,21 @@ def search_keys(keys: Mapping[str, str]) -> list[Key]:
     return [(name, value) for name in LIST_KEYS if (value := search_key(name, keys.get(name, "")))]
 
 
+def any_case(keys: Iterable[Key]) -> list[Key]:
+    """Keys by which customers are found although the platform has written a code in other letters."""
+    return [(f"{name}{ANY_CASE}", value.casefold()) for name, value in keys if name != "email"]
+
+
+def _row_keys(name: str, value: str) -> list[Key]:
+    """The keys by which a row is found, given the value of a key field."""
+    key = (name, search_key(name, value))
+    return [key, *any_case([key])]
+
+
 def read_customers(
     client: Client,
     folder: Path,
-    keys: Set[Key],
+    keys: Container[Key],
     page_limit: int,
     progress: Progress,
     observed: set[tuple[str, str]],
@@ -106,47 +118,25 @@ def read_customers(
             raise result.error
         matches = matching_rows(read_batches(result.files[CUSTOMER.name]), keys)
         add_documents(matches, read_batches(result.files.get("customers__documents", [])))
-        numbers = _numbers(result.files[CUSTOMER.name])
+        numeric = set(_numeric(result.files[CUSTOMER.name]))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     records = records_by_key(matches.values(), keys)
     quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
-    for row in quarantined:
-        for name, number in row.numbers:
-            numbers[name].add(number)
-    quarantined_keys = {key for row in quarantined for key in row.keys} & keys
+    quarantined_keys = {key for row in quarantined for key in row.keys if key in keys}
     unidentified = sum(not row.is_certain for row in quarantined)
     # Sweeps that agree, rows in quarantine included, are not merged; those rows alone prevent the verdict `complete`.
     is_whole = len(result.used_sweeps) < len(result.sweeps)
-    return CustomerListing(is_whole, result.verdict, records, quarantined_keys, unidentified, dict(numbers))
+    numeric |= {name for row in quarantined for name in row.numeric}
+    return CustomerListing(is_whole, result.verdict, records, quarantined_keys, unidentified, numeric)
 
 
-def _numbers(files: Iterable[TableFile]) -> defaultdict[str, set[str]]:
-    """The digits of keys that were numbers, by field: `_extra` has the original."""
-    numbers: defaultdict[str, set[str]] = defaultdict(set)
+def _numeric(files: Sequence[TableFile]) -> Iterator[str]:
+    """The keys that are a number in a row: `_extra` has the original."""
     for table in read_batches(files):
         for name in LIST_KEYS:
-            is_number = pc.fill_null(pc.match_substring(table["_extra"], f'"{name}":'), False)
-            for text in table[snake(name)].filter(is_number).to_pylist():
-                numbers[name].add(_digits(text))
-    return numbers
-
-
-def _digits(number: str | None) -> str:
-    """The significant digits of a number in canonical form; empty if it may have been any text: 0, or a rounded one."""
-    digits = re.sub("[^0-9]", "", number or "").lstrip("0")
-    return digits.rstrip("0") if len(digits) <= _PRECISE_DIGITS_MAX else ""  # zeros at the end may come from rounding
-
-
-def _may_be(key: str, numbers: Set[str]) -> bool:
-    """Whether a platform that turned texts into numbers can have made one of these of a key.
-
-    It can have read the whole text, its beginning, or its digits alone. A text that begins with a letter is no number
-    as a whole, its beginning is 0, and its digits can be compared.
-    """
-    if "" in numbers or not key[:1].isalpha() or any(c.isnumeric() and not c.isdecimal() for c in key):
-        return True
-    return "".join(str(int(c)) for c in key if c.isdecimal()).strip("0") in numbers
+            if pc.any(pc.match_substring(table["_extra"], f'"{name}":')).as_py():
+                yield name
 
 
 class RowKeys(NamedTuple):
@@ -154,13 +144,13 @@ class RowKeys(NamedTuple):
 
     Attributes:
         keys: as far as they can be read, numbers included.
-        numbers: fields that are numbers, with their significant digits.
+        numeric: fields that are numbers.
         is_certain: the row certainly has no others: it is one JSON object, each key is a text, a number, null or
             absent, and at least one is present.
     """
 
     keys: set[Key]
-    numbers: set[Key]
+    numeric: set[str]
     is_certain: bool
 
 
@@ -173,8 +163,8 @@ def keys_in_row(row: bytes) -> RowKeys:
         members, is_certain = list(_lenient_members(row)), False
     texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
     keys = {(name, search_key(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
-    numbers = {(name, _digits(canonical(value))) for name, value in members if isinstance(value, Number)}
-    return RowKeys(keys, numbers, is_certain and bool(keys))
+    numeric = {name for name, value in members if isinstance(value, Number)}
+    return RowKeys(keys, numeric, is_certain and bool(keys))
 
 
 def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
@@ -189,7 +179,9 @@ def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
         yield from (pair for pair in pairs if pair[0] in LIST_KEYS)
 
 
-def matching_rows(tables: Iterable[pa.Table], keys: Set[Key], ids: Set[str] = frozenset()) -> dict[str, dict[str, Any]]:
+def matching_rows(
+    tables: Iterable[pa.Table], keys: Container[Key], ids: Set[str] = frozenset()
+) -> dict[str, dict[str, Any]]:
     """The customers with one of the keys or ids, by id, in the interface's field names, still without documents."""
     matches: dict[str, dict[str, Any]] = {}
     columns = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
@@ -197,7 +189,9 @@ def matching_rows(tables: Iterable[pa.Table], keys: Set[Key], ids: Set[str] = fr
         places = {n for n, customer_id in enumerate(table["id"].to_pylist() if ids else ()) if customer_id in ids}
         for name in LIST_KEYS:
             values = table[snake(name)].to_pylist()
-            places |= {n for n, value in enumerate(values) if value and (name, search_key(name, value)) in keys}
+            places |= {
+                n for n, value in enumerate(values) if value and any(key in keys for key in _row_keys(name, value))
+            }
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
             matches[row["id"]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
     return matches
@@ -214,13 +208,14 @@ def add_documents(records: Mapping[str, dict[str, Any]], tables: Iterable[pa.Tab
             records[row["customer_id"]]["documents"].append(document)
 
 
-def records_by_key(records: Iterable[dict[str, Any]], keys: Set[Key]) -> dict[Key, list[dict[str, Any]]]:
+def records_by_key(records: Iterable[dict[str, Any]], keys: Container[Key]) -> dict[Key, list[dict[str, Any]]]:
     """The customers with each of the keys."""
     by_key: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for record in records:
-        for key in search_keys({name: record[name] or "" for name in LIST_KEYS}):
-            if key in keys:
-                by_key[key].append(record)
+        for name in LIST_KEYS:
+            for key in _row_keys(name, record[name] or ""):
+                if key in keys:
+                    by_key[key].append(record)
     return by_key
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from pipelines.ledger.clock import ReadClock, read_clock
@@ -29,7 +28,7 @@ GRACE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushOptions(Answers):
-    """Options of `orderbridge push`; see its `--help`. `answers` is a file of more answers."""
+    """Options of `orderbridge push`; see its `--help`."""
 
     confirm: int | None = None
     agreed: bool = False
@@ -39,7 +38,6 @@ class PushOptions(Answers):
     resend: bool = False
     wait: bool = False
     accept_unproven: bool = False
-    answers: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -20,7 +21,7 @@ from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
 
 _CLAIMED: Final = """
-    SELECT mine.id, p.folder, o.state FROM claims mine
+    SELECT mine.id, p.plan_id, p.folder, o.id, o.state, coalesce(o.doubt_at, o.sent_at, o.state_at) FROM claims mine
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
     WHERE mine.plan = :plan AND (
@@ -31,7 +32,8 @@ _CLAIMED: Final = """
             OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, :unlisted_since)))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
-    SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt')
+    SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
+        p.plan > ?, coalesce(o.doubt_at, o.sent_at, o.state_at)
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
@@ -107,19 +109,24 @@ class PlanLedger:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def claimed(self, since: float, listed_since: float, unlisted_since: float = 0.0) -> dict[int, Claim]:
-        """Operations whose record another operation has in flight, in doubt or confirmed: id → claim of the other.
+    def claimed(self, since: float, listed_since: float, unlisted_since: float = 0.0) -> dict[int, list[Claim]]:
+        """Operations whose record others have in flight, in doubt or confirmed: id → claims of the others.
 
         Args:
             since: ledger time; an abandoned customer counts if its doubt is younger.
             listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
             unlisted_since: an abandoned create of what has no list counts if its doubt is younger.
         """
-        claims: dict[int, Claim] = {}
+        claims: dict[int, list[Claim]] = defaultdict(list)
         times = {"since": since, "listed_since": listed_since, "unlisted_since": unlisted_since}
-        for number, folder, state in self.ledger.connection.execute(_CLAIMED, {"plan": self._plan, **times}):
-            claims.setdefault(number, Claim(folder, state))
+        for number, *claim in self.ledger.connection.execute(_CLAIMED, {"plan": self._plan, **times}):
+            claims[number].append(Claim(*claim))
         return claims
+
+    def keys(self, number: int) -> frozenset[bytes]:
+        """The salted key hashes of an operation."""
+        rows = self.ledger.connection.execute("SELECT key FROM claims WHERE plan = ? AND id = ?", [self._plan, number])
+        return frozenset(key for (key,) in rows)
 
     def superseded(self) -> dict[tuple[str, str, str], str]:
         """Fields confirmed by other plans since this one was first pushed: product, variant, field → folder."""
@@ -133,11 +140,24 @@ class PlanLedger:
 
     def unsettled(self, since: float) -> list[UnsettledUpdate]:
         """Variant updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
-        rows = self.ledger.connection.execute(_UNSETTLED, [self.host, since])
+        rows = self.ledger.connection.execute(_UNSETTLED, [self._plan, self.host, since])
         return [
-            UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open))
-            for plan_id, folder, number, path, fields, is_open in rows
+            UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open), bool(is_later), at)
+            for plan_id, folder, number, path, fields, is_open, is_later, at in rows
         ]
+
+    def overwritten(self) -> set[int]:
+        """Variant updates in doubt of which another one has set a field since: its values were deleted by the doubt."""
+        sql = (
+            "SELECT 1 FROM confirmed WHERE host = ? AND product_id = ? AND variant_id = ?"
+            " AND field IN (SELECT value FROM json_each(?))"
+        )
+        return {
+            row.id
+            for row in self.rows("in_doubt")
+            if (variant := variant_ids(row.path))
+            and self.ledger.connection.execute(sql, [self.host, *variant, json.dumps(row.fields)]).fetchone()
+        }
 
     def recover(self, deadline_s: float, now: float) -> int:
         """Puts the operations that a killed push left in flight in doubt, and returns their number.

@@ -23,14 +23,13 @@ from pipelines.ledger.model import LedgerRow
 from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.resolutions import ANSWER_COLUMN, DOUBT_COLUMN, doubt_id
 from sources.disk import create_private, disk_errors, sync, write_private
 from sources.errors import BridgeError, UsageError
 from sources.files.formulas import CsvFile, neutralize
 
 RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
-_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, DOUBT_COLUMN, "values", ANSWER_COLUMN)
-"""Of `in_doubt.csv`: which doubt it is, what was sent, and room for the answers of a person."""
+_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
+"""Of `in_doubt.csv`: with what was sent."""
 PUSHES_FILE: Final = ".pushes"
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
@@ -67,14 +66,13 @@ class _Result(NamedTuple):
     code: str = ""
     words: str = ""
     severity: tuple[int, ...] = ()
-    doubt: str = ""
     values: str = ""
 
     def row(self, line: int) -> list[object]:
         """The cells of its row. None is a formula: those with text from outside are neutralized."""
         path, code, words = neutralize(self.path), neutralize(self.code), neutralize(self.words)
         cells: list[object] = [line, self.outcome, self.operation, self.method, path, self.status, code, words]
-        return [*cells, self.doubt, neutralize(self.values), ""] if self.file == "in_doubt" else cells
+        return [*cells, neutralize(self.values)] if self.file == "in_doubt" else cells
 
 
 def check_writable(folder: Path) -> None:
@@ -229,7 +227,6 @@ class ResultsWriter:
             row.code,
             "; ".join(filter(None, (row.words, advice))),
             (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
-            doubt_id(self.plan, row) if file == "in_doubt" else "",
             msgspec.json.encode(operation.body).decode() if file == "in_doubt" else "",
         )
 

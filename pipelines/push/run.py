@@ -7,7 +7,7 @@ ends, with the lines confirmed, rejected, in doubt and not sent at that moment.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Container, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Final
 from pipelines.ledger.keys import body_hash, key_hashes, record_hash
 from pipelines.ledger.model import NewOperation
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan
+from pipelines.plan.model import Plan, file_sha256
 from pipelines.push import checks, results
 from pipelines.push.eligibility import (
     Eligibility,
@@ -24,13 +24,14 @@ from pipelines.push.eligibility import (
     Withheld,
     assess_creates,
     assess_updates,
+    close_overwritten,
 )
 from pipelines.push.listing import CustomerListing, Key, read_customers
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.pace import Pace
 from pipelines.push.passwords import body_encoder, remove_unsent
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.resolutions import Answers, manual_resolutions, read_answers
+from pipelines.push.resolutions import answer_changes
 from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendResult, SendTask
 from pipelines.warehouse.lock import run_lock
 from sources.disk import disk_errors
@@ -68,6 +69,10 @@ def push(
         [("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop))] if public_v1 is not None else []
     )
     path = ledger_path()
+    if (changed := checks.changes_since(plan.manifest, legacy)) is not None:
+        with Ledger.open(path, readonly=True) as ledger:
+            if ledger.pushes(plan.manifest.plan_id) is None:
+                raise changed
     with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
         results.check_writable(plan.folder)
         results.check_ledger(plan, path, ledger.pushes(plan.manifest.plan_id))
@@ -75,7 +80,7 @@ def push(
         plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
         results.count_push(plan.folder, plan_ledger)
         with dependencies.client(legacy, hooks.stop) as client:
-            result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client).run()
+            result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client, changed).run()
     result.observed = [*observed, *result.observed]
     return result
 
@@ -88,6 +93,34 @@ def ledger_lock(ledger: Path) -> Iterator[None]:
         ledger.parent.mkdir(parents=True, exist_ok=True)
     with run_lock(ledger.with_name(f".{ledger.name}.lock"), "push", hint):
         yield
+
+
+def walk_folder() -> Path:
+    """Where the list of customers is read to, next to the ledger."""
+    return ledger_path().with_name(f".{ledger_path().name}.walk")
+
+
+def read_list(
+    client: Client,
+    legacy: LegacySettings,
+    keys: Container[Key],
+    hooks: PushHooks,
+    dependencies: PushDependencies,
+    observed: set[tuple[str, str]],
+) -> CustomerListing:
+    """Reads the platform's customers now; see `read_customers`."""
+    if dependencies.read_customers is not None:
+        return dependencies.read_customers(keys)
+    with disk_errors(
+        walk_folder(), "The list of customers is read into a folder next to the ledger: free space there."
+    ):
+        return read_customers(client, walk_folder(), keys, legacy.page_limit, hooks.on_page, observed)
+
+
+def recover(ledger: Ledger, host: str, deadline_s: float) -> None:
+    """Puts in doubt what killed pushes, of any plan of a host, left in flight. `deadline_s`: of a request."""
+    for plan_id, _, _ in ledger.unsettled_plans(host):
+        PlanLedger(ledger, plan_id).recover(INTENT_MAX_AGE_S + deadline_s, ledger.clock.now())
 
 
 def new_operations(plan: Plan) -> Iterator[NewOperation]:
@@ -115,31 +148,33 @@ class _PushRun:
     dependencies: PushDependencies
     legacy: LegacySettings
     client: Client
+    changed: UsageError | None = None
 
     def __post_init__(self) -> None:
-        semantics, options = self.legacy.semantics, self.options
+        options, manifest = self.options, self.plan.manifest
         self.kind = KINDS[self.plan.kind]
         self.rules = PushRules(
             settle_s=options.settle_s,
             resend=options.resend or self.legacy.environment == "sandbox",
             accept_unproven=options.accept_unproven,
-            additive=additive_fields(semantics),
-            increments=increment_fields(semantics),
+            additive=additive_fields(manifest.semantics) | additive_fields(self.legacy.semantics),
+            increments=increment_fields(manifest.semantics),
             wall_time=self.ledger.ledger.clock.wall_time,
             country=reconcile_settings().country,
+            changed=f"{self.changed.message}: plan it again" if self.changed is not None else "",
+            answered=options.not_landed,
         )
         self.result = PushResult(self.plan)
         self.eligibility = Eligibility()
         self.assessed_at = self.ledger.now()
         self.ended = 0
         self.observed: set[tuple[str, str]] = set()
-        self.walk_folder = ledger_path().with_name(f".{ledger_path().name}.walk")
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
         deadline_s = self.dependencies.deadline_s or http_settings().timeout_s
-        self.ledger.recover(INTENT_MAX_AGE_S + deadline_s, self.ledger.now())
-        self._resolve_manually()
+        recover(self.ledger.ledger, self.ledger.host, deadline_s)
+        self.ledger.commit(answer_changes(self.plan, self.ledger, self.rules, self.options), self.ledger.now())
         try:
             self._rounds()
         except (Stopped, KeyboardInterrupt):
@@ -152,7 +187,7 @@ class _PushRun:
     def _conclude(self) -> PushResult:
         """Writes the results, whatever ended the rounds."""
         result = self.result
-        shutil.rmtree(self.walk_folder, ignore_errors=True)
+        shutil.rmtree(walk_folder(), ignore_errors=True)
         result.stopped = result.stopped or self.hooks.stop.is_set()
         result.error = result.error or self.eligibility.unproven
         settle_times = map(self.ledger.ledger.clock.wall_time, self._settle_times())
@@ -175,6 +210,7 @@ class _PushRun:
             if self.kind.is_listed:
                 self.eligibility = assess_creates(self.plan, self.ledger, self.rules, self._read_customers)
             else:
+                close_overwritten(self.ledger.ledger, self.ledger.host)
                 self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
             with self.hooks.defer_signals():
                 sent = self._send()
@@ -202,32 +238,25 @@ class _PushRun:
         times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
         return [at for at in times if at > self.assessed_at]
 
-    def _read_customers(self, keys: Set[Key]) -> CustomerListing:
-        if self.dependencies.read_customers is not None:
-            return self.dependencies.read_customers(keys)
-        folder, progress = self.walk_folder, self.hooks.on_page
-        with disk_errors(folder, "The list of customers is read into a folder next to the ledger: free space there."):
-            return read_customers(self.client, folder, keys, self.legacy.page_limit, progress, self.observed)
+    def _read_customers(self, keys: Container[Key]) -> CustomerListing:
+        return read_list(self.client, self.legacy, keys, self.hooks, self.dependencies, self.observed)
 
-    def _resolve_manually(self) -> None:
-        """Applies the manual answers. An update that arrived leaves its values as if confirmed."""
-        options = self.options
-        answers: Answers = options
-        if options.answers is not None:
-            answers |= read_answers(options.answers, self.plan, self.ledger)
-        changes = manual_resolutions(self.ledger, self.rules, answers)
-        if answers.landed and self.kind.is_update:
-            values = {
-                op.id: self.rules.confirmed_values(op) for op in self.plan.operations() if op.id in answers.landed
-            }
-            changes = [c._replace(values=values[c.id]) if c.to == "confirmed" else c for c in changes]
-        self.ledger.commit(changes, self.ledger.now())
+    def _without_password(self, to_send: Set[int]) -> set[int]:
+        """The operations whose password is in an input that was changed or is missing."""
+        source = self.plan.manifest.input
+        if not (self.changed and self.kind.has_login and to_send and file_sha256(Path(source.path)) != source.sha256):
+            return set()
+        return {op.id for op in self.plan.operations() if op.id in to_send and op.password == "input"}  # noqa: S105
 
     def _send(self) -> SendResult:
         """One round of sending."""
         withheld = self.eligibility.withheld
         resend = {number: clear for number, clear in self.eligibility.resend.items() if number not in withheld}
         to_send = self.ledger.ids("planned") - set(withheld) | set(resend)
+        if lacking := self._without_password(to_send):
+            words = f"its password is in the input, and {self.rules.changed}"
+            withheld |= dict.fromkeys(lacking, Withheld("blocked", words))
+            to_send -= lacking
         if not to_send or self.hooks.stop.is_set():
             return SendResult()
         attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()

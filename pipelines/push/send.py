@@ -128,7 +128,7 @@ class SendLoop:
         self._doubts_in_row = 0
         self._ended = 0
         self._result = SendResult()
-        self._unsettled = UnsettledUpdates(self.ledger, self.ledger.now() - self.rules.settle_s)
+        self._unsettled = UnsettledUpdates(self.ledger, self.rules)
 
     def run(self, tasks: Iterator[SendTask]) -> SendResult:
         """Sends until nothing is left or something ends it. Operations not sent stay as they were.

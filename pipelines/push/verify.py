@@ -103,7 +103,7 @@ def verify(folder: Path) -> VerifyResult:
     listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
     findings: list[Sequence[object]] = []
     for operation, remote_id in sent:
-        matches = listing.find(operation.keys)
+        matches = listing.find(search_keys(operation.keys))
         if remote_id in records:  # others with its keys count if they may come from the same create
             twins = (r for r in matches if r["id"] != remote_id and not differing_fields(operation.body, r, country))
             matches = [records[remote_id], *twins]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ class World:
             self.created.append(body)
         self.applied[marker(path, body)] += 1
 
-    def listing(self, keys: Set[Key]) -> CustomerListing:
+    def listing(self, keys: Container[Key]) -> CustomerListing:
         """What a complete walk finds."""
         found: dict[Key, list[dict[str, Any]]] = {}
         for number, body in enumerate(self.created, 1):

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from pipelines.ledger.keys import body_hash, key_hashes, salted
-from pipelines.ledger.model import PREVIOUS_STATES, Claim, State, StateChange
+from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.plan_ledger import PlanLedger
@@ -148,6 +148,11 @@ def test_an_attempt_in_flight_has_nothing_of_the_response_to_the_one_before(ledg
     assert (row.status, row.code, row.request_id, row.words, row.attempts) == (None, "", "", "", 2)
 
 
+def claims(book: PlanLedger, *times: float) -> dict[int, tuple[str, State]]:
+    """Folder and state of the first claim on each operation's record."""
+    return {number: (others[0].folder, others[0].state) for number, others in book.claimed(*times).items()}
+
+
 def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(
     ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -181,7 +186,7 @@ def test_a_key_that_another_plan_may_send_is_taken(
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(5, password="stored", **same)])
     lead(other, 1, *states)
-    assert mine.claimed(0.0, 0.0) == ({5: Claim(str(tmp_path / "a"), states[-1])} if blocks else {})
+    assert claims(mine, 0.0, 0.0) == ({5: (str(tmp_path / "a"), states[-1])} if blocks else {})
 
 
 def test_a_key_given_up_long_ago_is_free(ledger: Ledger, tmp_path: Path) -> None:
@@ -196,8 +201,8 @@ def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_p
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
     lead(other, 1, "in_flight", "confirmed", at=50.0)
-    assert mine.claimed(0.0, 49.0) == {1: Claim(str(tmp_path / "a"), "confirmed")}
-    assert mine.claimed(0.0, 50.0) == {}
+    assert claims(mine, 0.0, 49.0) == {1: (str(tmp_path / "a"), "confirmed")}
+    assert claims(mine, 0.0, 50.0) == {}
 
 
 def test_a_later_doubt_counts_and_the_id_that_a_conflict_found_is_kept(ledger: Ledger, tmp_path: Path) -> None:
@@ -213,20 +218,20 @@ def test_of_two_plans_with_a_key_the_one_that_has_not_ended_is_named(ledger: Led
     confirmed, doubted, mine = (book_of(ledger, tmp_path / name, [customer(1, phone=name)]) for name in "abc")
     lead(doubted, 1, "in_flight", "in_doubt")
     lead(confirmed, 1, "in_flight", "confirmed")
-    assert mine.claimed(0.0, 0.0) == {1: Claim(str(tmp_path / "b"), "in_doubt")}
+    assert claims(mine, 0.0, 0.0) == {1: (str(tmp_path / "b"), "in_doubt")}
 
 
 def test_what_another_host_has_is_not_taken_here(ledger: Ledger, tmp_path: Path) -> None:
     elsewhere = Plan(write_plan(tmp_path / "a", "http://127.0.0.1:8", [warehouse(1)], "warehouses"))
     lead(PlanLedger.record(ledger, elsewhere, new_operations(elsewhere), 1.0), 1, "in_flight", "confirmed")
-    assert book_of(ledger, tmp_path / "b", [warehouse(1)], "warehouses").claimed(0.0, 0.0) == {}
+    assert claims(book_of(ledger, tmp_path / "b", [warehouse(1)], "warehouses"), 0.0, 0.0) == {}
 
 
 def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [customer(1), customer(2, email="ana1@example.test")])
-    assert book.claimed(0.0, 0.0) == {2: Claim(str(tmp_path / "a"), "planned")}
+    assert claims(book, 0.0, 0.0) == {2: (str(tmp_path / "a"), "planned")}
     lead(book, 1, "in_flight", "rejected")
-    assert book.claimed(0.0, 0.0) == {}
+    assert claims(book, 0.0, 0.0) == {}
 
 
 def test_confirmed_has_what_was_last_confirmed_of_each_field(ledger: Ledger, tmp_path: Path) -> None:
@@ -506,9 +511,9 @@ def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly:
         assert key_hashes(HOST, "email", "ana1@example.test")[0] not in keys_in(ledger)
     with Ledger.open(path) as ledger:
         mine = book_of(ledger, tmp_path / "b", [customer(1), customer(2)])
-        in_doubt, confirmed = (Claim(str(tmp_path / "a"), state) for state in ("in_doubt", "confirmed"))
-        assert mine.claimed(0.0, 7.5) == {1: in_doubt, 2: confirmed}
-        assert mine.claimed(0.0, 8.5) == {1: in_doubt}
+        in_doubt, confirmed = ((str(tmp_path / "a"), state) for state in ("in_doubt", "confirmed"))
+        assert claims(mine, 0.0, 7.5) == {1: in_doubt, 2: confirmed}
+        assert claims(mine, 0.0, 8.5) == {1: in_doubt}
         assert [row.doubt_at for row in PlanLedger(ledger, book.plan_id).rows("in_doubt")] == [7.0]
 
 
@@ -544,9 +549,9 @@ def test_claims_of_a_version_2_ledger_hold_under_the_new_rule_for_e_mails(
             book_of(ledger, tmp_path / name, [customer(1, erpCode="", email=email)])
             for name, email in (("b", older), ("c", newer))
         )
-        claim = {1: Claim(str(tmp_path / "a"), "in_doubt")}
-        assert same.claimed(0.0, 0.0) == claim
-        assert similar.claimed(0.0, 0.0) == (claim if is_resumed or is_covered else {})
+        claim = {1: (str(tmp_path / "a"), "in_doubt")}
+        assert claims(same, 0.0, 0.0) == claim
+        assert claims(similar, 0.0, 0.0) == (claim if is_resumed or is_covered else {})
 
 
 def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import random
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +51,7 @@ FAULTS: Final = (
     "lost_answer", "applied_5xx", "late", "never", "html", "cut_body", "refused", "busy", "no_connection", "no_access",
     "crash_before", "crash_after", "crash_late",
 )  # fmt: skip
-ENDED: Final = {"confirmed", "rejected", "conflict"}
+ENDED: Final = {"confirmed", "rejected", "conflict", "abandoned"}
 
 
 class Crash(BaseException):
@@ -161,7 +161,7 @@ class Platform(Client):
         return fine
 
 
-def look(world: World, keys: Set[Key]) -> CustomerListing:
+def look(world: World, keys: Container[Key]) -> CustomerListing:
     """What a walk finds: all there is, or, unproven, a part of it."""
     world.pass_time(world.draw.uniform(0.1, 20.0))
     if world.hits("crash_before"):
@@ -380,7 +380,8 @@ class Run:
         by_operation = {int(row["operation"]): name for name, rows in found.items() for row in rows}
         files = {"confirmed": "confirmed", "rejected": "rejected", "planned": "unsent"}
         for operation, row in rows:
-            if by_operation[operation.id] != files.get(row.state, "in_doubt"):
+            file = "unsent" if row.state == "abandoned" and row.doubt_at is None else files.get(row.state, "in_doubt")
+            if by_operation[operation.id] != file:
                 raise Wrong(f"seed {self.seed}: the results of operation {operation.id} are not its state")
         doubts = any(row.state in ("in_doubt", "conflict") for _, row in rows)
         if doubts and pushed.exit_code not in (3, 4, 6, 7):

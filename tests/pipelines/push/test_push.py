@@ -563,11 +563,7 @@ def test_a_customer_that_exists_by_now_is_not_created(at: Place) -> None:
     assert at.push(plan).exit_code == 5
     assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "unsent.exists_now"}
     assert at.codes() == ["C00001"]
-    answers = at.folder / "answers.csv"
-    answers.write_text(
-        "operation,answer\n" + "".join(f"{row['operation']},abandon\n" for row in results(plan)["unsent"])
-    )
-    for options in (YES, replace(YES, answers=answers), YES):
+    for options in (YES, replace(YES, abandon=frozenset({2})), YES):
         assert at.push(plan, options).exit_code == 5
         with Ledger.open(at.ledger, readonly=True) as ledger:
             assert bool(ledger.open_plans()) == (options is YES and "abandoned" not in at.states(plan))
@@ -590,8 +586,9 @@ def test_the_same_customer_in_two_plans_is_created_once(at: Place) -> None:
     at.push(first)
     at.platform.set_faults({})
     at.means = replace(at.means, read_customers=_nobody)  # what was sent may not be in the list yet
-    assert at.push(second).exit_code == 5
+    assert at.push(second, replace(YES, settle_s=SETTLE_S)).exit_code == 5
     assert outcomes(second) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
+    assert "push again from" in results(second)["unsent"][0]["words"]
     assert at.codes() == ["C00001", "C00002"]
 
 
@@ -791,19 +788,6 @@ def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
     assert at.platform.state.variants[1, 1].applied == 1
 
 
-def test_the_hint_for_a_changed_input_names_the_way_to_finish_a_plan_that_was_pushed(at: Place) -> None:
-    plan = at.plan([subcategory(1)], "subcategories")
-    file = plan.with_name(f"{plan.name}.csv")
-    content = file.read_text("utf-8")
-    for is_pushed in (False, True):
-        file.write_text("tomorrow's export", "utf-8")
-        with pytest.raises(UsageError, match="was changed after the plan was made") as error:
-            at.push(plan)
-        assert ("restore the file and push again" in error.value.hint) == is_pushed
-        file.write_text(content, "utf-8")
-        at.push(plan)
-
-
 @pytest.mark.parametrize("moment", ["before the results", "while the results are replaced"])
 def test_a_plan_of_a_killed_push_is_not_sent_again_with_another_ledger(
     at: Place, moment: str, monkeypatch: pytest.MonkeyPatch
@@ -978,64 +962,6 @@ def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) 
     assert at.states(plan) == ["in_doubt", "in_doubt"]
 
 
-def answer(plan: Path, file: Path, answers: dict[str, str], delimiter: str = ",", encoding: str = "utf-8") -> Path:
-    """A copy of `in_doubt.csv` with answers by operation, as a spreadsheet saves it."""
-    rows = results(plan)["in_doubt"]
-    with file.open("w", encoding=encoding, newline="") as out:
-        writer = csv.DictWriter(out, rows[0].keys(), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows({**row, "answer": answers.get(row["operation"], "")} for row in rows)
-    return file
-
-
-@pytest.mark.parametrize(("delimiter", "encoding"), [(",", "utf-8"), (";", "cp1252"), ("\t", "utf-16")])
-def test_answers_to_doubts_are_read_from_a_file(at: Place, delimiter: str, encoding: str) -> None:
-    """Issue 12, item 5."""
-    plan = at.plan([subcategory(n, description="Año") for n in range(1, 5)], "subcategories")
-    at.platform.set_faults({"reset_before": 1.0})
-    assert at.push(plan).exit_code == 6
-    at.platform.set_faults({})
-    reported = {"1": "landed", "2": "Not landed", "3": "abandon"}
-    file = answer(plan, at.folder / "answers.csv", reported, delimiter, encoding)
-    assert at.push(plan, replace(YES, answers=file)).exit_code == 6
-    assert at.states(plan) == ["confirmed", "confirmed", "abandoned", "in_doubt"]
-    assert [body["name"] for body in at.platform.state.subcategories] == ["Sub 2"]
-
-
-def test_an_answer_that_is_none_is_refused_with_its_line(at: Place) -> None:
-    plan = at.plan([subcategory(1)], "subcategories")
-    at.platform.set_faults({"reset_before": 1.0})
-    at.push(plan)
-    file = answer(plan, at.folder / "answers.csv", {"1": "perhaps"})
-    with pytest.raises(UsageError, match="line 2 has no valid answer"):
-        at.push(plan, replace(YES, answers=file))
-    file.write_text("operation\n1\n", "utf-8")
-    with pytest.raises(UsageError, match="no column 'answer'"):
-        at.push(plan, replace(YES, answers=file))
-    for line in ("\N{ARABIC-INDIC DIGIT ONE},landed", "1,landed,landed", "1"):
-        file.write_text(f"operation,answer\n{line}\n", "utf-8")
-        with pytest.raises(UsageError, match="line 2 has no valid answer"):
-            at.push(plan, replace(YES, answers=file))
-    assert at.states(plan) == ["in_doubt"]
-    file.write_text("operation,answer\n1,landed\n", "utf-8")  # by hand: without the column of the doubt
-    assert at.push(plan, replace(YES, answers=file)).exit_code == 0
-    assert at.states(plan) == ["confirmed"]
-
-
-def test_answers_about_another_plan_or_an_earlier_attempt_are_not_used(at: Place) -> None:
-    plans = [at.plan([subcategory(1, name=text)], "subcategories") for text in "ab"]
-    at.platform.set_faults({"reset_before": 1.0})
-    for plan in plans:
-        at.push(plan)
-    file = answer(plans[0], at.folder / "answers.csv", {"1": "not-landed"})
-    with pytest.raises(UsageError, match="line 2 is about another plan"):
-        at.push(plans[1], replace(YES, answers=file))
-    assert at.push(plans[0], replace(YES, answers=file)).exit_code == 6  # sent again, and in doubt again
-    with pytest.raises(UsageError, match="or about an earlier attempt"):
-        at.push(plans[0], replace(YES, answers=file))
-    assert [at.states(plan) for plan in plans] == [["in_doubt"], ["in_doubt"]]
-
-
 def test_a_doubt_has_what_was_sent_and_no_password(at: Place) -> None:
     """Issue 12, item 5."""
     plan = at.plan([customer(1, lastName="=A1")])
@@ -1045,18 +971,7 @@ def test_a_doubt_has_what_was_sent_and_no_password(at: Place) -> None:
     sent = json.loads(row["values"])
     assert (sent["erpCode"], sent["lastName"]) == ("C00001", "=A1")
     assert "password" not in row["values"]
-    assert list(row)[-2:] == ["values", "answer"]
     assert kept(plan)["1"] not in "".join(map(str, results(plan).values()))
-
-
-def test_a_file_of_results_that_a_spreadsheet_saved_does_not_stop_the_next_push(at: Place) -> None:
-    plan = at.plan([subcategory(n) for n in range(1, 20)], "subcategories")
-    at.platform.set_faults({"reset_before": 1.0})
-    assert at.push(plan).broke
-    at.platform.set_faults({})
-    path = plan / "results" / "in_doubt.csv"
-    answer(plan, path, dict.fromkeys(map(str, range(1, 6)), "not-landed"), ";", "cp1252")
-    assert at.push(plan, replace(YES, answers=path)).exit_code == 0
 
 
 def test_two_updates_of_a_target_are_never_under_way_at_once(tmp_path: Path) -> None:
@@ -1156,7 +1071,6 @@ def test_what_to_do_about_a_doubt_is_reported_by_the_push_that_left_it(at: Place
     for row in results(plan)["in_doubt"]:
         assert "is not HTTP; look on the platform" in row["words"]
         assert "pass --landed, --not-landed or --abandon with the operation's number" in row["words"]
-        assert row["words"].endswith("or --answers with this file and its column `answer` filled in")
 
 
 def test_a_doubt_that_a_look_up_or_a_repeat_settles_has_the_advice_to_push_again(at: Place) -> None:
@@ -1232,7 +1146,7 @@ def test_an_abandoned_create_that_may_have_landed_is_not_made_by_another_plan_un
     for _ in range(2):
         assert at.push(other).exit_code == 5
         assert outcomes(other) == {"2": "unsent.blocked", "3": "unsent.blocked", "4": "confirmed.confirmed"}
-        assert "push that plan with --landed or --not-landed" in results(other)["unsent"][0]["words"]
+        assert "orderbridge settle" in results(other)["unsent"][0]["words"]
     with pytest.raises(UsageError, match="not in doubt: operation 1"):
         at.push(first, replace(YES, abandon=frozenset({1})))
     pushed = at.push(first, replace(YES, landed=frozenset({1}), not_landed=frozenset({2})))

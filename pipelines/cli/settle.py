@@ -1,0 +1,55 @@
+"""The command `settle`: ends doubts about writes without sending anything, and prints what remains."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from pipelines.cli.options import answer_options, log_option
+from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.terminal import Style, print_json, print_lines
+from sources.errors import UsageError
+from sources.words import number
+
+
+@click.command("settle", epilog="Example: orderbridge settle; orderbridge settle 1a2b3c4d5e6f --landed 17,20-24")
+@click.argument("plan", required=False)
+@answer_options
+@log_option
+def command(plan: str | None, settle: float, style: Style, **answers: Any) -> None:  # noqa: ANN401 # checked by click
+    """End doubts about what was sent; nothing is sent.
+
+    Customers in doubt are looked up in the platform's list, also those of plans whose folder or input is gone. For what
+    cannot be looked up, look on the platform and answer: PLAN is the folder of the plan, or its id as printed by this
+    command. What remains in doubt is printed, and the exit code is 6.
+    """
+    reporter = start(style)
+    from pipelines.push.model import PushHooks
+    from pipelines.push.resolutions import Answers
+    from pipelines.push.settle import settle as settle_doubts
+
+    if plan is None and any(answers.values()):
+        raise UsageError("an answer needs its plan", "`orderbridge settle` lists the plans with doubts.")
+
+    def on_page(resource: str, pages: int, rows: int, total: int | None) -> None:
+        reporter.show(f"reading {resource}", rows, total, f"rows, {pages} pages", done=rows, total=total)
+
+    with reporter:
+        result = settle_doubts(plan, Answers(**answers), settle * 60, PushHooks(stop=STOP.event, on_page=on_page))
+    if style == "json":
+        left = [doubt._asdict() for doubt in result.left]
+        print_json({"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})
+    else:
+        lines = [f"{count:>8}  {state}" for state, count in sorted(result.settled.items()) if count]
+        folders = dict.fromkeys((doubt.plan_id, doubt.kind, doubt.folder) for doubt in result.left)
+        for plan_id, kind, folder in folders:
+            lines.append(f"plan {plan_id[:12]}, {kind}, {shlex.quote(folder)}:")
+            lines += [
+                f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}: {doubt.advice}"
+                for doubt in result.left
+                if doubt.plan_id == plan_id
+            ]
+        print_lines(*lines, f"{number(len(result.left), 'write')} in doubt")
+    exit_process(result.exit_code)

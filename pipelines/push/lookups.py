@@ -1,0 +1,141 @@
+"""What a list of the platform's customers shows about creates in doubt, whether their plan is still there or not.
+
+In: doubts from the ledger, with the operation where the plan's folder has it, and a listing. Out: a change of state, a
+reason why a doubt remains, or that the customer is absent. Of a lost plan the ledger has only hashes of the keys: the
+keys in the list are hashed and compared, values are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pipelines.ledger.keys import key_hashes, salted
+from pipelines.ledger.model import LedgerRow, StateChange
+from pipelines.ledger.store import Ledger
+from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.push.listing import LIST_KEYS, CustomerListing, Key, any_case, differing_fields, search_keys
+from pipelines.push.plan_ledger import PlanLedger
+from sources.errors import UsageError
+
+ASK_PERSON: Final = (
+    "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number to "
+    "`orderbridge settle` or `push`"
+)
+QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the reason and the quarantine file the row"
+_CODES: Final = [name for name in LIST_KEYS if name != "email"]
+_ABSENT: Final = "not created: absent from the complete list of customers after the settle time"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A customer's create in doubt.
+
+    Attributes:
+        ledger: of its plan.
+        operation: None if the plan is lost.
+        hashes: of its keys, as the ledger has them; empty with an operation.
+    """
+
+    ledger: PlanLedger
+    row: LedgerRow
+    operation: PlannedOperation | None = None
+    hashes: Set[bytes] = frozenset()
+
+
+def intact_plan(plan_id: str, folder: str) -> Plan | None:
+    """The plan that the ledger has with this id, if its folder is as it was."""
+    try:
+        plan = Plan(Path(folder))
+    except UsageError:
+        return None
+    return plan if plan.manifest.plan_id == plan_id else None
+
+
+def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None) -> list[Doubt]:
+    """The creates in doubt of a plan that have settled at a ledger time; `plan` is None if it is lost."""
+    rows = {row.id: row for row in ledger.rows("in_doubt") if (row.doubt_at or row.sent_at or 0.0) <= settled}
+    if not rows:
+        return []
+    if plan is not None:
+        return [Doubt(ledger, rows[op.id], op) for op in plan.operations() if op.id in rows]
+    return [Doubt(ledger, row, hashes=ledger.keys(row.id)) for row in rows.values()]
+
+
+class SoughtKeys(Container[Key]):
+    """The keys by which doubts, and further operations, are looked up; those of lost plans as hashes."""
+
+    def __init__(self, ledger: Ledger, host: str, doubts: Sequence[Doubt], more: Iterable[Key] = ()) -> None:
+        own = [key for doubt in doubts if doubt.operation for key in search_keys(doubt.operation.keys)]
+        self._keys = {*own, *any_case(own), *more}
+        self._hashes = {key for doubt in doubts for key in doubt.hashes}
+        self._salt, self._host = ledger.salt, host
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys or bool(self._hashes and self._hashes & self.hashes(key))
+
+    def hashes(self, key: object) -> set[bytes]:
+        """The hashes of a key, as the ledger has them."""
+        name, value = key if isinstance(key, tuple) else ("", "")
+        return {salted(self._salt, one) for one in key_hashes(self._host, name, value)} if name in LIST_KEYS else set()
+
+    def keys_of(self, doubt: Doubt, listing: CustomerListing) -> list[Key]:
+        """The keys of a doubt; of a lost plan those that are in the list."""
+        if doubt.operation is not None:
+            return search_keys(doubt.operation.keys)
+        return [key for key in (*listing.records, *listing.quarantined_keys) if doubt.hashes & self.hashes(key)]
+
+
+def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country: str | None) -> StateChange | str:
+    """What the list shows about a create in doubt that has settled.
+
+    Returns:
+        The change of state; or why the doubt remains, empty if the customer is absent: it was not created.
+    """
+    row, operation, keys = doubt.row, doubt.operation, sought.keys_of(doubt, listing)
+
+    def changed(to_conflict: bool, words: str, remote_id: str | None = None) -> StateChange:
+        if not to_conflict:
+            return StateChange(row.id, "confirmed", row.status, words=words, remote_id=remote_id)
+        return StateChange(row.id, "conflict", row.status, row.code, row.request_id, words, remote_id=remote_id)
+
+    if any(key in listing.quarantined_keys for key in keys):
+        return f"a quarantined row of the list has its erpCode, email or loginCode ({QUARANTINE}); {ASK_PERSON}"
+    matches = listing.find(keys) or listing.find(any_case(keys))
+    if len(matches) > 1:
+        return changed(True, f"the platform has {len(matches)} customers with its erpCode, email or loginCode")
+    if matches:
+        found, remote_id = matches[0], str(matches[0]["id"])
+        if operation is None:
+            return changed(
+                False, "found on the platform by its keys; the plan is gone, so no value was compared", remote_id
+            )
+        differing = differing_fields(operation.body, found, country)
+        spelt = [name for name in differing if name in _CODES and _is_same_code(operation.body[name], found[name])]
+        if fields := [name for name in differing if name not in spelt]:
+            words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
+            return changed(True, words, remote_id)
+        more = f"; {', '.join(spelt)} in other letters there" if spelt else ""
+        return changed(False, f"found on the platform{more}", remote_id)
+    if operation is not None and not keys:
+        return f"it has no key to look it up by: {ASK_PERSON}"
+    if not listing.is_whole:
+        return f"not found, but the list of customers is {listing.verdict}"
+    if names := sorted(listing.numeric if operation is None else listing.numeric & dict(keys).keys()):
+        return (
+            f"not found, but the list has a number as {' and '.join(names)} that may be this customer's; {ASK_PERSON}"
+        )
+    if listing.unidentified:
+        return f"not found, but a quarantined row of the list may be this customer ({QUARANTINE})"
+    return ""
+
+
+def not_created(row: LedgerRow) -> StateChange:
+    """The end of a doubt about what is absent, if nothing will send it again."""
+    return StateChange(row.id, "abandoned", row.status, words=_ABSENT, clear=True)
+
+
+def _is_same_code(sent: object, found: object) -> bool:
+    return isinstance(sent, str) and isinstance(found, str) and sent.strip().casefold() == found.strip().casefold()

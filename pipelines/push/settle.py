@@ -1,0 +1,157 @@
+"""Settle: ends doubts without sending anything, with the plans or without them (`orderbridge settle`).
+
+In: the ledger, a fresh list of customers, answers of a person. Out: changes of state in the ledger, and what remains in
+doubt with what to do about it. Neither an input nor a mapping is needed, and a plan only to compare values.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.ledger.model import State, StateChange
+from pipelines.ledger.store import Ledger
+from pipelines.push.eligibility import PushRules, close_overwritten, format_time
+from pipelines.push.lookups import ASK_PERSON, Doubt, SoughtKeys, doubts_of, intact_plan, look_up, not_created
+from pipelines.push.model import PushDependencies, PushHooks
+from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.resolutions import Answers, answer_changes
+from pipelines.push.run import ledger_lock, read_list, recover, walk_folder
+from sources.errors import ExitCode, UsageError
+from sources.kinds import KINDS, additive_fields
+from sources.settings import LegacySettings, http_settings, ledger_path, legacy_settings, reconcile_settings
+
+
+class OpenDoubt(NamedTuple):
+    """A write that remains in doubt, and what to do about it."""
+
+    plan_id: str
+    folder: str
+    kind: str
+    operation: int
+    path: str
+    fields: tuple[str, ...]
+    advice: str
+
+
+@dataclass(slots=True)
+class SettleResult:
+    """What was settled, by new state; what remains in doubt; and what responses revealed about gaps."""
+
+    settled: Counter[State] = field(default_factory=Counter)
+    left: list[OpenDoubt] = field(default_factory=list)
+    observed: set[tuple[str, str]] = field(default_factory=set)
+
+    def commit(self, ledger: PlanLedger, changes: Sequence[StateChange]) -> None:
+        """Commits changes to a plan of the ledger, and counts them."""
+        ledger.commit(changes, ledger.now())
+        self.settled.update(change.to for change in changes)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """6 while doubts remain."""
+        return ExitCode.IN_DOUBT if self.left else ExitCode.DONE
+
+
+def settle(
+    plan: str | None,
+    answers: Answers,
+    settle_s: float,
+    hooks: PushHooks | None = None,
+    dependencies: PushDependencies | None = None,
+) -> SettleResult:
+    """Settles the doubts of a host's plans that can be settled, after a person's answers about one of them.
+
+    Args:
+        plan: folder or beginning of the id of the plan that the answers are about.
+        answers: of a person who has looked on the platform.
+        settle_s: seconds after which a write whose response was lost has arrived, if ever.
+        hooks: of a push.
+        dependencies: of a push.
+
+    Raises:
+        UsageError: an unknown plan, an answer about what is not in doubt. AccessError, PlatformError, Stopped: the
+            customers could not be read; what was answered is kept.
+    """
+    hooks, dependencies, legacy = hooks or PushHooks(), dependencies or PushDependencies(), legacy_settings()
+    path, result, host = ledger_path(), SettleResult(), legacy.base_url
+    with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
+        rules = PushRules(
+            settle_s=settle_s,
+            resend=False,
+            additive=additive_fields(legacy.semantics),
+            wall_time=ledger.clock.wall_time,
+            country=reconcile_settings().country,
+        )
+        recover(ledger, host, dependencies.deadline_s or http_settings().timeout_s)
+        if plan is not None:
+            named = _named_plan(ledger, host, plan)
+            result.commit(named, answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers))
+        result.settled["abandoned"] += close_overwritten(ledger, host)
+        try:
+            reasons = _look_up(ledger, legacy, rules, hooks, dependencies, result)
+        finally:
+            shutil.rmtree(walk_folder(), ignore_errors=True)
+        result.left = [*_left(ledger, host, rules, reasons)]
+    return result
+
+
+def _named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
+    """The plan of a host with this folder, or whose id begins so. Raises UsageError."""
+    rows = ledger.connection.execute("SELECT plan_id, folder FROM plans WHERE host = ?", [host]).fetchall()
+    folder = str(Path(name).absolute())
+    found = [plan_id for plan_id, path in rows if path == folder] or [one for one, _ in rows if one.startswith(name)]
+    if len(found) != 1:
+        what = "several plans" if found else "no plan"
+        raise UsageError(
+            f"the ledger has {what} of {host} with the folder or id {name}", "`orderbridge settle` lists open ones."
+        )
+    return PlanLedger(ledger, found[0])
+
+
+def _look_up(
+    ledger: Ledger,
+    legacy: LegacySettings,
+    rules: PushRules,
+    hooks: PushHooks,
+    dependencies: PushDependencies,
+    result: SettleResult,
+) -> dict[tuple[str, int], str]:
+    """Looks up the creates of customers that have settled. Returns why they remain in doubt, by plan and operation."""
+    settled = ledger.clock.now() - rules.settle_s
+    doubts: list[Doubt] = []
+    for plan_id, kind, folder in ledger.unsettled_plans(legacy.base_url):
+        if KINDS[kind].is_listed:
+            doubts += doubts_of(PlanLedger(ledger, plan_id), settled, intact_plan(plan_id, folder))
+    if not doubts:
+        return {}
+    sought, reasons = SoughtKeys(ledger, legacy.base_url, doubts), {}
+    with dependencies.client(legacy, hooks.stop) as client:
+        listing = read_list(client, legacy, sought, hooks, dependencies, result.observed)
+    for doubt in doubts:
+        found = look_up(doubt, sought, listing, rules.country)
+        if isinstance(found, StateChange):
+            result.commit(doubt.ledger, [found])
+        elif not found and doubt.operation is None:
+            result.commit(doubt.ledger, [not_created(doubt.row)])
+        else:
+            again = "not found on the platform: push its plan again, in production with --resend, or plan it anew"
+            reasons[doubt.ledger.plan_id, doubt.row.id] = found or again
+    return reasons
+
+
+def _left(ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]) -> Iterator[OpenDoubt]:
+    for plan_id, kind, folder in ledger.unsettled_plans(host):
+        for row in PlanLedger(ledger, plan_id).rows("in_doubt", "conflict"):
+            advice = reasons.get((plan_id, row.id), ASK_PERSON)
+            if row.state == "in_doubt" and KINDS[kind].is_listed and rules.settles_at(row) > ledger.clock.now():
+                advice = f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}"
+            elif KINDS[kind].is_update and not rules.additive & set(row.fields):
+                advice = "push its plan again, or a later one that sets these fields"
+            elif row.state == "conflict":
+                advice = f"{row.words}: {ASK_PERSON}"
+            yield OpenDoubt(plan_id, folder, kind, row.id, row.path, row.fields, advice)

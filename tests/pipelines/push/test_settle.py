@@ -1,0 +1,238 @@
+"""Doubts end without the input, the mapping, the settings or the plan from which they came."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.ledger.store import Ledger
+from pipelines.push.model import SETTLE_S, PushOptions
+from pipelines.push.resolutions import Answers
+from pipelines.push.settle import settle
+from tests.pipelines.push.plans import YES, Place, customer, means, outcomes, patch, place, results, subcategory
+
+WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
+
+
+def ids(*numbers: int) -> frozenset[int]:
+    return frozenset(numbers)
+
+
+def lose(at: Place, plan: Path, fault: str = "lost_answer", *, arrives: bool = True) -> None:
+    """A push whose answers are lost; unless it `arrives`, its customers are not on the platform either."""
+    before = at.platform.state.ids("customers")
+    at.platform.set_faults({fault: 1.0})
+    assert at.push(plan).exit_code == 6
+    at.platform.set_faults({})
+    for made in set() if arrives else {*at.platform.state.ids("customers")} - {*before}:
+        at.platform.state.remove("customers", made)
+
+
+def there(at: Place) -> list[str]:
+    """The codes of the customers on the platform that pushes created."""
+    codes = [record.get("erpCode") for record in at.platform.state.records("customers")]
+    return sorted(code for code in codes if code in at.codes() or code == "C00003")
+
+
+def overwritten(plan: Path) -> None:
+    plan.with_name(f"{plan.name}.csv").write_text("tonight's export", "utf-8")
+
+
+def deleted(plan: Path) -> None:
+    plan.with_name(f"{plan.name}.csv").unlink()
+
+
+def remapped(plan: Path) -> None:
+    manifest = json.loads((plan / "plan.json").read_text("utf-8"))
+    (plan / "plan.json").write_text(json.dumps({**manifest, "mapping": {"path": "/none", "sha256": "0"}}), "utf-8")
+
+
+def set_up_anew(plan: Path) -> None:
+    os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "code"
+    os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
+
+
+CHANGES: list[Callable[[Path], None]] = [overwritten, deleted, remapped, set_up_anew]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_push_settles_and_answers_its_doubts_whatever_was_changed_since(
+    at: Place, change: Callable[[Path], None]
+) -> None:
+    customers = at.plan([customer(1), customer(2)])
+    lose(at, customers)
+    at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
+    stocks = at.plan([patch(n, n, stock=5, repeatable=False) for n in (1, 2, 3)], "variants")
+    lose(at, stocks)
+    for plan in (customers, stocks):
+        change(plan)
+    assert at.push(customers).exit_code == 0  # one is found, the other is absent and sent again
+    assert there(at) == ["C00001", "C00002"]
+    at.push(stocks, replace(YES, landed=ids(1), abandon=ids(2)))
+    assert at.states(stocks) == ["confirmed", "abandoned", "in_doubt"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_never_sent_waits_for_a_new_plan_once_something_was_changed(
+    at: Place, change: Callable[[Path], None]
+) -> None:
+    plan = at.plan([subcategory(n) for n in range(1, 9)], "subcategories")
+    lose(at, plan, "reset_before")
+    left = at.states(plan).count("planned")
+    change(plan)
+    if change is set_up_anew:
+        assert at.push(plan, replace(YES, abandon=ids(1))).exit_code == 6  # these settings are none of its kind
+        return
+    pushed = at.push(plan, replace(YES, not_landed=ids(1), abandon=ids(2, 3, 4, 5)))
+    assert pushed.exit_code == 5
+    assert [body["name"] for body in at.platform.state.subcategories] == ["Sub 1"]
+    blocked = [row for row in results(plan)["unsent"] if row["outcome"] == "blocked"]
+    assert len(blocked) == left
+    assert "plan it again" in blocked[0]["words"]
+
+
+def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from_being_sent(at: Place) -> None:
+    plan = at.plan([customer(1, password="input"), customer(2)])
+    at.means = means(read_passwords=lambda plan, lines: dict.fromkeys(lines, "secret"))
+    lose(at, plan, arrives=False)
+    overwritten(plan)
+    assert at.push(plan).exit_code == 6
+    assert at.states(plan) == ["in_doubt", "confirmed"]
+    assert "its password is in the input" in results(plan)["in_doubt"][0]["words"]
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+@pytest.mark.parametrize("is_absent", [True, False])
+def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(at: Place, is_absent: bool, is_lost: bool) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    first = at.plan([customer(1)])
+    lose(at, first, arrives=not is_absent)
+    if is_lost:
+        shutil.rmtree(first)
+    tonight = at.plan([customer(1, phone="2"), customer(2)])
+    assert at.push(tonight, WAITS).exit_code == 5
+    assert outcomes(tonight) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
+    assert "push again from 1970-01-12 14:01:40 UTC" in results(tonight)["unsent"][0]["words"]
+    now[0] += SETTLE_S + 1
+    at.push(tonight, WAITS)
+    assert outcomes(tonight)["2"] == (
+        "confirmed.confirmed" if is_absent else "unsent.exists_now" if is_lost else "unsent.blocked"
+    )
+    assert there(at) == ["C00001", "C00002"]
+    if not is_lost:
+        code = at.push(first, WAITS).exit_code
+        assert (code, at.states(first)) == ((5, ["abandoned"]) if is_absent else (0, ["confirmed"]))
+
+
+def test_an_unproven_list_takes_no_create_from_another_plan(tmp_path: Path) -> None:
+    with place(tmp_path, customers=60, readings={"legacy_limit": "ignored"}) as at:
+        first = at.plan([customer(1)])
+        at.platform.set_faults({"lost_answer": 1.0})
+        at.push(first, replace(YES, accept_unproven=True))
+        at.platform.set_faults({})
+        at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
+        tonight = at.plan([customer(1, phone="2")])
+        assert at.push(tonight, replace(YES, accept_unproven=True)).exit_code == 5
+        assert (at.states(first), there(at)) == (["in_doubt"], [])
+
+
+def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
+    found, absent, several = (at.plan([customer(n)]) for n in (1, 2, 3))
+    lose(at, found)
+    lose(at, absent, arrives=False)
+    lose(at, several)
+    at.platform.state.add("customers", {"erpCode": "C00003"})
+    for plan in (found, absent, several):
+        shutil.rmtree(plan)
+    result = settle(None, Answers(), 0.0, dependencies=at.means)
+    assert dict(result.settled) == {"confirmed": 1, "abandoned": 1, "conflict": 1}
+    (left,) = result.left
+    assert (result.exit_code, left.operation, left.folder) == (6, 3, str(several))
+    assert settle(left.plan_id[:8], Answers(landed=ids(3)), 0.0, dependencies=at.means).exit_code == 0
+    with Ledger.open(at.ledger, readonly=True) as ledger:
+        assert ledger.open_plans() == []
+    assert there(at) == ["C00001", "C00003", "C00003"]
+
+
+def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(at: Place) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    plan = at.plan([customer(1), customer(2), customer(3)])
+    lose(at, plan)
+    gone, changed = at.platform.state.ids("customers")[-2:]
+    at.platform.state.remove("customers", gone)
+    at.platform.state.change("customers", changed, {"firstName": "Eva"})
+    early = settle(None, Answers(), SETTLE_S, dependencies=at.means)
+    assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {"abandoned": 0})
+    assert early.left[0].advice == "it can be looked up from 1970-01-12 14:01:40 UTC"
+    now[0] += SETTLE_S + 1
+    result = settle(None, Answers(), SETTLE_S, dependencies=at.means)
+    assert at.states(plan) == ["confirmed", "in_doubt", "conflict"]
+    assert "push its plan again" in result.left[0].advice
+    assert "firstName differ" in result.left[1].advice
+
+
+def test_answers_about_a_plan_that_is_gone_free_its_records(at: Place) -> None:
+    lost = at.plan([patch(1, 1, stock=5, repeatable=False), patch(2, 2, stock=5, repeatable=False)], "variants")
+    lose(at, lost)
+    shutil.rmtree(lost)
+    tonight = at.plan([patch(1, 1, stock=6, repeatable=False), patch(2, 2, stock=6, repeatable=False)], "variants")
+    assert at.push(tonight).exit_code == 5
+    words = results(tonight)["unsent"][0]["words"]
+    assert "orderbridge settle" in words
+    plan_id = words.partition("orderbridge settle ")[2].split()[0]
+    result = settle(plan_id, Answers(landed=ids(1), not_landed=ids(2)), 0.0, dependencies=at.means)
+    assert (result.exit_code, dict(result.settled)) == (0, {"confirmed": 1, "planned": 1, "abandoned": 0})
+    assert at.push(tonight).exit_code == 0
+    assert [variant.fields["stock"] for variant in at.platform.state.variants.values()] == [6, 6]
+
+
+def test_a_later_value_ends_the_doubt_about_an_earlier_one_and_is_not_undone(at: Place) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    first = at.plan([patch(1, 1, sku="A")], "variants")
+    lose(at, first)
+    second = at.plan([patch(1, 1, sku="B")], "variants")
+    assert at.push(second, WAITS).exit_code == 5  # the first may still arrive
+    now[0] += SETTLE_S + 1
+    assert at.push(second, WAITS).exit_code == 0
+    assert at.push(first, WAITS).exit_code == 5
+    assert at.states(first) == ["abandoned"]
+    assert "another update has set these fields since" in results(first)["in_doubt"][0]["words"]
+    assert at.platform.state.variants[1, 1].fields == {"sku": "B"}
+
+
+def test_an_earlier_value_is_not_sent_over_a_later_one_in_doubt(at: Place) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    first, second = (at.plan([patch(1, 1, sku=sku)], "variants") for sku in "AB")
+    lose(at, first)
+    now[0] += SETTLE_S + 1
+    lose(at, second)
+    now[0] += SETTLE_S + 1
+    at.push(first, WAITS)
+    assert at.platform.state.variants[1, 1].fields == {"sku": "B"}
+    assert at.push(second, WAITS).exit_code == 0
+
+
+def test_what_a_killed_push_left_in_flight_is_in_doubt_for_every_later_push(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = at.plan([customer(1)])
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("pipelines.push.send.SendLoop._receive", killed)
+    with pytest.raises(SystemExit):
+        at.push(plan)
+    monkeypatch.undo()
+    shutil.rmtree(plan)
+    assert settle(None, Answers(), -1000.0, dependencies=at.means).settled.total() == 1
