@@ -52,7 +52,8 @@ class Cluster:
             from distributed.comm.core import connect
         except ModuleNotFoundError:
             raise UsageError(
-                "--scheduler requires Dask, which is not installed", "Install it: pip install 'orderbridge[dask]'."
+                "--scheduler requires Dask, which is not installed",
+                "Install the extra `dask`, as docs/warehouse.md shows for those of destinations.",
             ) from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is reported by an error
         with warnings.catch_warnings(record=True) as mismatches:

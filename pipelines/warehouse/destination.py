@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,12 @@ import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
-from pipelines.warehouse.destination_errors import PUBLISHED, check_destination, destination_errors
+from pipelines.warehouse.destination_errors import (
+    PUBLISHED,
+    check_destination,
+    destination_errors,
+    destination_settings,
+)
 from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_postgres import (
     changed_columns,
@@ -31,7 +36,7 @@ from pipelines.warehouse.destination_postgres import (
     table_columns,
     unquoted,
 )
-from pipelines.warehouse.load import computed_once, without_settings
+from pipelines.warehouse.load import computed_once
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
 from pipelines.warehouse.sql import sql_name, sql_text, table_names
 from sources.errors import PlatformError, UsageError
@@ -41,8 +46,6 @@ ROWS_PER_BATCH: Final = 100_000
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
-_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
-"""Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
 
 
 def connect_destination(settings: WarehouseSettings) -> str:
@@ -52,13 +55,23 @@ def connect_destination(settings: WarehouseSettings) -> str:
         UsageError: dlt cannot use it, or a dataset holds tables of others.
         PlatformError: it cannot be reached.
     """
-    check_destination(settings.destination)
-    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, _settings(), destination_errors(settings, ""):
+    check_destination(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="orderbridge-") as folder,
+        destination_settings(),
+        destination_errors(settings, ""),
+    ):
         if (store := _parquet_store(settings, Path(folder))) is not None:
             version = (store.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {store.folder}: {version}"
         datasets = [_Dataset(settings, schema, Path(folder)) for schema in SCHEMAS]
         existing = [dataset.name for dataset in datasets if dataset.own_tables(None)]
+        with suppress(_TriedError), datasets[0].pipeline.sql_client() as client:
+            if client.capabilities.supports_ddl_transactions:
+                with client.begin_transaction():
+                    for statement in (statement for dataset in datasets for statement in dataset.trial()):
+                        client.execute_sql(statement)
+                    raise _TriedError
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
 
 
@@ -82,7 +95,7 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
         source = read_source(warehouse)
         tables = {schema: table_names(warehouse, schema) for schema in SCHEMAS}
-        with _settings(), destination_errors(settings):
+        with destination_settings(), destination_errors(settings):
             if (store := _parquet_store(settings, Path(folder))) is not None:
                 store.copy(warehouse, ((schema, name) for schema in SCHEMAS for name in tables[schema]), source)
             else:
@@ -119,6 +132,10 @@ def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | 
         return None
     path = f"{client.bucket_path.rstrip('/')}/{settings.destination_dataset}"
     return ParquetStore(client.fs_client, path, client.config.is_local_filesystem)
+
+
+class _TriedError(Exception):
+    """Rolls back what was tried."""
 
 
 @dataclass
@@ -229,10 +246,10 @@ class _Dataset:
             copy, staged = f"{target}.{sql_name(table)}", f"{staging}.{sql_name(table)}"
             key = () if self.is_ducklake else primary_keys(self.schema, table)
             changed = changed_columns(old[table], new[table]) if table in old else []
-            if table in old:
-                yield from replace_rows(copy, staged, changed, old[table], new[table])
-            elif self.is_postgres:
-                yield f"ALTER TABLE {staged} SET SCHEMA {target}"
+            if self.is_postgres:
+                if table not in old:  # the default privileges of a schema are those of tables that are created in it
+                    yield f"CREATE TABLE {copy} (LIKE {staged} INCLUDING ALL)"
+                yield from replace_rows(copy, staged, changed, old.get(table, new[table]), new[table])
             else:
                 yield f"CREATE TABLE {copy} AS SELECT * FROM {staged}"
             if key and (table not in old or set(map(unquoted, changed)) & set(key)):
@@ -246,6 +263,13 @@ class _Dataset:
         facts = ", ".join(map(_text, astuple(source)))
         for table in self.tables:
             yield f"INSERT INTO {target}.{MARK} VALUES ({_text(table)}, {facts})"
+
+    def trial(self) -> Iterator[str]:
+        """Statements that need the rights of a copy, to be rolled back."""
+        target, staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
+        yield from (f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in (staging, target))
+        yield f"DROP TABLE IF EXISTS {target}.{MARK}"
+        yield f"CREATE TABLE {target}.{MARK} (table_name VARCHAR)"
 
     def drop_staging(self) -> None:
         """Removes the staging dataset, also one that a killed run left."""

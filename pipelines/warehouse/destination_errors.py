@@ -7,42 +7,56 @@ install, and PlatformError with the reason, without secrets or values of rows.
 from __future__ import annotations
 
 import re
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
 from pipelines.warehouse.failure import is_interrupted
+from pipelines.warehouse.load import without_settings
 from sources.errors import BridgeError, PlatformError, UsageError
 from sources.settings import WarehouseSettings, load_dlt
 
 PUBLISHED: Final = "The DuckDB file is published."
 _CREDENTIALS: Final = re.compile(r"(://)[^@\s/]*@|(password\s*=\s*)\S+", re.IGNORECASE)
+destination_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
+"""Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
 _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
 _DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
 """Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
 
 
-def check_destination(destination: str | None) -> None:
-    """Checks that dlt knows the destination and has what it needs. Raises UsageError; None means no destination."""
-    if not destination:
+def check_destination(settings: WarehouseSettings) -> None:
+    """Checks that dlt knows the destination, if there is one, and has its driver and its credentials.
+
+    Raises:
+        UsageError: with dlt's reason.
+    """
+    if not settings.destination:
         return
     load_dlt()
-    from dlt.common.destination.reference import Destination
+    import dlt
 
     try:
-        known: Any = Destination.from_reference(destination)
-        known.client_class  # noqa: B018 # imports what it needs
-    except Exception as error:  # of many kinds, dlt's and the import system's; without their texts
+        with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, destination_settings():
+            pipeline = dlt.pipeline("orderbridge", pipelines_dir=folder, destination=settings.destination)
+            if str(pipeline.destination.destination_type).endswith(".ducklake"):
+                _check_ducklake()
+            pipeline.destination_client()
+    except UsageError:
+        raise
+    except Exception as error:  # of many kinds, dlt's and the import system's
         raise UsageError(
-            f"WAREHOUSE__DESTINATION: dlt cannot use {destination!r} ({type(error).__name__})",
-            "Name one of dlt's destinations, and install what it needs, e.g. pip install 'dlt[postgres]'.",
+            f"WAREHOUSE__DESTINATION: dlt cannot use {settings.destination!r}: {_reason(error)}",
+            "Name one of dlt's destinations, set its address and credentials in .dlt/secrets.toml, and install what it "
+            f"needs: {sys.executable} -m pip install 'dlt[postgres]', for example.",
         ) from None
-    if known.destination_type.endswith(".ducklake"):
-        _check_ducklake()
 
 
 def _check_ducklake() -> None:
@@ -50,7 +64,7 @@ def _check_ducklake() -> None:
     if not hasattr(duckdb.DuckDBPyRelation, "fetchone"):  # dlt 1.31 calls it; DuckDB 2 has it no more
         raise UsageError(
             f"WAREHOUSE__DESTINATION: dlt {version('dlt')} cannot write to a DuckLake with duckdb {duckdb.__version__}",
-            "Install duckdb 1.5: pip install 'duckdb>=1.5,<2'.",
+            f"Install duckdb 1.5: {sys.executable} -m pip install 'duckdb>=1.5,<2'.",
         )
     with duckdb.connect() as connection:
         try:
@@ -111,7 +125,7 @@ def _reason(error: BaseException) -> str:
         return type(error).__name__
     text = " ".join(str(error).split("DETAIL:")[0].split())
     shown = _CREDENTIALS.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text)
-    return f"{type(error).__name__}: {shown[:300]}"
+    return f"{type(error).__name__}: {shown}"
 
 
 def _dependent_object(error: BaseException) -> str:

@@ -60,7 +60,7 @@ class WarehouseRun:
         """
         with record_failure(self.build.path, self.command, self.started_at):
             yield
-            check_destination(self._settings.destination)
+            check_destination(self._settings)
             with warehouse_errors(self.build.path.parent):
                 self.build.check()
                 self.build.path.parent.mkdir(parents=True, exist_ok=True)

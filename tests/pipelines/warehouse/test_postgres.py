@@ -366,12 +366,53 @@ def test_issue_11_16_check_connects_to_the_destination(fresh: Bridge, database: 
         (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
         return one.exit_code, one.message
 
-    assert result() == (ExitCode.DONE, "postgres, datasets orderbridge_*: 0 of 3 exist")
+    ready = ExitCode.DONE, "postgres, datasets orderbridge_*: 0 of 3 exist"
+    assert result() == ready
+    name = database.name
+    database.rows(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
+    os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace("loader:", f"{name}:")
+    code, message = result()
+    assert (code, f"permission denied for database {name}" in message) == (ExitCode.PLATFORM, True)
+    database.rows(f"GRANT CREATE ON DATABASE {name} TO {name}")
+    assert result() == ready
+    assert not database.rows("SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'orderbridge%'")
     os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace(f":{database.port}/", ":1/")
     code, message = result()
     assert code == ExitCode.PLATFORM
     assert "Connection refused" in message
     assert PASSWORD not in message
+
+
+def test_a_new_table_has_the_default_privileges_of_its_schema(copied: tuple[Bridge, Database]) -> None:
+    _, database = copied
+    reader = f"reader_{database.name}"
+    database.rows(
+        f"CREATE ROLE {reader}; ALTER DEFAULT PRIVILEGES IN SCHEMA orderbridge_raw GRANT SELECT ON TABLES TO {reader};"
+        "DROP TABLE orderbridge_raw.customers"
+    )
+    assert copy()
+    assert database.rows(CUSTOMERS) == [(40,)]
+    assert database.rows(f"SELECT has_table_privilege('{reader}', 'orderbridge_raw.customers', 'SELECT')") == [(True,)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({}, "DESTINATION__POSTGRES__CREDENTIALS__PASSWORD"),
+        ({"DESTINATION__POSTGRES__CREDENTIALS": f"postgresql://loader:{PASSWORD}"}, "postgresql://***@"),
+    ],
+)
+def test_credentials_that_are_not_whole_stop_a_run_before_its_first_request(
+    fresh: Bridge, settings: dict[str, str], reason: str
+) -> None:
+    parts = {"HOST": "127.0.0.1", "USERNAME": "loader", "DATABASE": "shop"}
+    os.environ |= {f"DESTINATION__POSTGRES__CREDENTIALS__{name}": value for name, value in parts.items()}
+    os.environ |= {"WAREHOUSE__DESTINATION": "postgres", **settings}
+    with pytest.raises(UsageError, match="dlt cannot use 'postgres'") as error:
+        fresh.pull("price_lists")
+    assert reason in str(error.value)
+    assert PASSWORD not in str(error.value)
+    assert not fresh.platform.state.log
 
 
 @pytest.mark.parametrize(("table", "key"), [("raw.customers", "id"), ("ops.observations", "value")])
