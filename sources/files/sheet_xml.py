@@ -1,26 +1,25 @@
 """What the XML of a workbook states and its reader (calamine) does not: extent, errors, formats, hidden rows.
 
-In: the zip archive of an .xlsx. Out: `SheetScan` per sheet, from one pass over its XML with bounded memory. The pass
-also protects the reader, which allocates a rectangle for all cells and aborts the process if that is too large: a few
-bytes of XML can place a cell in the last row and column.
+In: the zip archive of an .xlsx. Out: `SheetScan` per sheet, from one pass over its XML. The pass also protects
+calamine, which allocates a rectangle for all cells and aborts the process if that is too large: a few bytes of XML can
+place a cell in the last row and column.
 """
 
 from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 from xml.etree import ElementTree
+from xml.parsers.expat import ParserCreate
 
 import numpy as np
 import numpy.typing as npt
 
 from sources.errors import UsageError
-from sources.files.cell_tags import SheetPart, UnusualForm, XmlParser, read_usual_xml
 from sources.files.model import MAX_COLUMNS
 from sources.files.number_formats import BUILTIN, NumberFormat, number_format
 
@@ -34,6 +33,9 @@ SPARSE: Final = 1_000_000
 """Cells of a rectangle that may be almost empty; a larger one must hold a cell in every hundred."""
 RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 18
+"""Bytes; longer than a tag or a text may be."""
+_DIGITS: Final = "0123456789"
+_CONTROLS: Final = bytes(byte if byte >= 32 or byte in b"\t\n\r" else 32 for byte in range(256))
 _ERROR: Final = "an error value such as #N/A"
 _NOT_COMPUTED: Final = "a formula without a result; open the file in a spreadsheet and save it"
 
@@ -43,63 +45,109 @@ class SheetScan:
     """The extent and the unusual cells of a sheet. Rows are 1-based, columns 0-based.
 
     Attributes:
-        rows, columns: the number of the last row and column with content.
+        rows: the number of the last row with content.
+        columns: the number of the last column with content.
         cells: the number of cells with content.
-        row_sizes: the number of cells by row, until two rows have two cells.
-        errors: columns with an error value, by row.
-        formulas: columns with a formula that was never computed, by row.
+        holds_table: whether two rows have two cells or more; those of a cover or of notes do not.
+        without_value: by row, what cells have instead of a value, by column.
         hidden: rows that are hidden, e.g. by a filter.
         formats: per column with number formats other than digits: by row, the number of the cell's format in
             `known_formats`; 0 for none.
         known_formats: the formats of the workbook, from number 1 on.
     """
 
-    rows: int = 0
-    columns: int = 0
-    cells: int = 0
-    row_sizes: Counter[int] = field(default_factory=Counter)
-    errors: dict[int, set[int]] = field(default_factory=dict)
-    formulas: dict[int, set[int]] = field(default_factory=dict)
-    hidden: set[int] = field(default_factory=set)
+    rows: int
+    columns: int
+    cells: int
+    holds_table: bool
+    without_value: dict[int, dict[int, str]]
+    hidden: set[int]
     formats: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
     known_formats: Sequence[NumberFormat] = ()
 
-    @property
-    def holds_table(self) -> bool:
-        """Whether the sheet has two rows with two cells or more; a cover or notes do not."""
-        return len(list(islice((size for size in self.row_sizes.values() if size > 1), 2))) == 2
 
-    def cells_without_value(self, left: int) -> dict[int, dict[int, str]]:
-        """By row, what cells have instead of a value, by position in a table whose first column is `left`."""
-        cells: dict[int, dict[int, str]] = {}
-        for found, words in ((self.formulas, _NOT_COMPUTED), (self.errors, _ERROR)):
-            for row, columns in found.items():
-                cells.setdefault(row, {}).update(dict.fromkeys((column - left for column in columns), words))
-        return cells
+class _CellReader:
+    """Reads the cells with content in the consecutive parts of a sheet's XML.
 
-    def extend(self, part: SheetPart) -> None:
-        """Adds what the next part of the sheet holds, without the formats."""
-        if part.rows.size:
-            self.rows, self.columns = max(self.rows, int(part.rows.max())), max(self.columns, int(part.columns.max()))
-            self.cells += part.rows.size
-            if not self.holds_table:
-                self.row_sizes.update(part.rows.tolist())
-        is_error = np.array([tag.get("t") == "e" for tag in part.attributes], np.bool_)[part.indices]
-        errors = zip(part.rows[is_error].tolist(), part.columns[is_error].tolist(), strict=True)
-        for found, cells in ((self.errors, errors), (self.formulas, part.uncomputed)):
-            for row, column in cells:
-                found.setdefault(row, set()).add(column - 1)
-        self.hidden.update(row for row in part.hidden if row <= MAX_ROWS)
+    A row or cell without a position follows the last one.
 
-    def set_formats(self, cells_with_format: npt.NDArray[np.int32]) -> None:
-        """Sets number formats once all cells have been added: rows, columns and numbers of the formats."""
-        rows, columns, numbers = cells_with_format
-        order = np.argsort(columns, kind="stable")
-        begins = np.flatnonzero(np.diff(columns[order], prepend=0))
-        for cells in np.split(order, begins[1:]) if order.size else ():
-            by_row = np.zeros(self.rows + 1, np.int32)
-            by_row[rows[cells]] = numbers[cells]
-            self.formats[int(columns[cells[0]]) - 1] = by_row
+    Attributes:
+        rows, columns: the positions of the cells, 1-based; 0 for a column that is none.
+        kinds: the index in `known` of each cell's style and type.
+        uncomputed: rows and columns of formulas without a value.
+        hidden: rows that are hidden.
+    """
+
+    def __init__(self) -> None:
+        self.rows, self.columns, self.kinds = array("i"), array("i"), array("i")
+        self.known: dict[tuple[str, str], int] = {}
+        self.uncomputed: list[tuple[int, int]] = []
+        self.hidden: set[int] = set()
+        self._parser = ParserCreate("iso-8859-1")  # what matters is ASCII, and invalid UTF-8 is no error here
+        self._parser.specified_attributes = True
+        self._parser.StartElementHandler = self._start  # an end would be reported for each cell and each value
+        self._row = self._column = 0
+        self._digits = ""  # of the row
+        self._numbers: dict[str, int] = {}  # of columns
+        self._cell: tuple[str, str] | None = None  # style and type of a cell that has no content so far
+        self._formula = ""  # the type of a cell with a formula, "n" by default; "" once it has a value
+
+    def read(self, xml: bytes) -> None:
+        """Reads the next part; an empty one ends the sheet.
+
+        Raises:
+            xml.parsers.expat.ExpatError: it is not XML, or ends before its last tag.
+        """
+        self._parser.Parse(xml.translate(_CONTROLS), not xml)  # only the end makes newer versions read all
+        if not xml:
+            self._end_formula()
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(":")[2] if ":" in name else name
+        if self._formula and name in ("c", "row"):
+            self._end_formula()
+        if name == "c":
+            reference = attributes.get("r", "")
+            letters = reference.rstrip(_DIGITS)
+            if letters:
+                self._column = self._numbers.get(letters) or self._number(letters)
+                if (digits := reference[len(letters) :]) != self._digits:
+                    self._row, self._digits = int(digits[:8] or self._row), digits
+            else:
+                self._column += 1
+            self._cell = attributes.get("s", ""), attributes.get("t", "")
+        elif name == "row":
+            digits = attributes.get("r", "")[:8]
+            self._row, self._column, self._digits = int(digits) if digits.isdecimal() else self._row + 1, 0, digits
+            self._cell = None
+            if attributes.get("hidden") in ("1", "true"):
+                self.hidden.add(self._row)
+        elif self._cell is not None:
+            if name == "f":
+                self._formula = self._cell[1] or "n"
+            self.rows.append(self._row)
+            self.columns.append(self._column)
+            self.kinds.append(self.known.setdefault(self._cell, len(self.known)))
+            self._cell = None
+        if self._formula and name == "v":
+            self._parser.CharacterDataHandler = self._text  # only of formulas: it would be called for every value
+            self._formula = "" if self._formula == "str" else self._formula
+
+    def _text(self, text: str) -> None:
+        self._formula = "" if text.strip() else self._formula
+
+    def _end_formula(self) -> None:
+        if self._formula:
+            self.uncomputed.append((self._row, self._column))
+        self._formula, self._parser.CharacterDataHandler = "", None
+
+    def _number(self, letters: str) -> int:
+        """The number of a column: A is 1."""
+        number = 0
+        for letter in letters[:4].upper():
+            number = number * 26 + ord(letter) - 64 if "A" <= letter <= "Z" else -(1 << 30)
+        self._numbers[letters] = max(number, 0)
+        return self._numbers[letters]
 
 
 class WorkbookXml:
@@ -133,51 +181,53 @@ class WorkbookXml:
         Raises:
             UsageError: cells are beyond the limits of a spreadsheet, or far apart.
         """
-        try:
-            return self._scan(sheet, read_usual_xml)
-        except UnusualForm:
-            return self._scan(sheet, XmlParser().read)
-
-    def _scan(self, sheet: str, read: Callable[[bytes], SheetPart]) -> SheetScan:
-        result = SheetScan(known_formats=tuple(self._known_formats))
-        formatted: list[npt.NDArray[np.int32]] = []
+        cells = _CellReader()
         for xml in self._chunks(sheet):
-            part = read(xml)
-            result.extend(part)
-            if 0 in part.rows or 0 in part.columns or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
-                raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
-            if self._formats:
-                numbers = np.array([self._formats.get(tag.get("s", ""), 0) for tag in part.attributes], np.int64)
-                numbers = numbers[part.indices]
-                cells = np.flatnonzero(numbers)
-                formatted.append(np.stack([part.rows[cells], part.columns[cells], numbers[cells]]).astype(np.int32))
-        rectangle = result.rows * result.columns
-        if rectangle > MAX_CELLS or (rectangle > SPARSE and rectangle > 100 * result.cells):
+            cells.read(xml)
+            if len(cells.rows) > MAX_CELLS:
+                break
+        at_rows, at_columns, kinds = (
+            np.frombuffer(found, np.int32) for found in (cells.rows, cells.columns, cells.kinds)
+        )
+        rows, columns = (int(found.max(initial=0)) for found in (at_rows, at_columns))
+        if 0 in at_rows or 0 in at_columns or rows > MAX_ROWS or columns > MAX_COLUMNS:
+            raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
+        if rows * columns > MAX_CELLS or rows * columns > max(SPARSE, 100 * len(at_rows)):
             raise UsageError(
-                f"sheet {sheet!r} of {self._name} has {result.cells:,} cells, but they reach to row {result.rows:,} "
-                f"and column {result.columns:,}",
+                f"sheet {sheet!r} of {self._name} has {len(at_rows):,} cells, but they reach to row {rows:,} and "
+                f"column {columns:,}",
                 "Delete the rows and columns outside the table, or save the sheet as CSV.",
             )
-        if formatted:
-            result.set_formats(np.concatenate(formatted, axis=1))
-        return result
+        without_value: dict[int, dict[int, str]] = {}
+        is_error = np.array([kind == "e" for _, kind in cells.known], np.bool_)[kinds]
+        errors = zip(at_rows[is_error].tolist(), at_columns[is_error].tolist(), strict=True)
+        for places, words in ((cells.uncomputed, _NOT_COMPUTED), (errors, _ERROR)):
+            for row, column in places:
+                without_value.setdefault(row, {})[column - 1] = words
+        formats = {}
+        numbers = np.array([self._formats.get(style, 0) for style, _ in cells.known], np.int32)[kinds]
+        for column in np.unique(at_columns[numbers > 0]).tolist():
+            formats[column - 1] = by_row = np.zeros(rows + 1, np.int32)
+            is_here = at_columns == column
+            by_row[at_rows[is_here]] = numbers[is_here]
+        holds_table = int((np.bincount(at_rows) > 1).sum()) > 1
+        hidden = {row for row in cells.hidden if row <= MAX_ROWS}
+        known = tuple(self._known_formats)
+        return SheetScan(rows, columns, len(at_rows), holds_table, without_value, hidden, formats, known)
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
-        """The XML of a sheet in parts that end before a tag, the last of them empty."""
+        """The XML of a sheet in parts, the last of them empty."""
         if sheet not in self._sheets:
             raise UsageError(f"{self._name} is damaged: sheet {sheet!r} is missing", RESAVE)
         with self._archive.open(self._sheets[sheet]) as file:
-            buffer = file.read(_CHUNK)
-            if b"\0" in buffer[:4] or buffer[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            chunk = file.read(_CHUNK)
+            if b"\0" in chunk[:4] or chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise UsageError(f"{self._name} is not encoded as UTF-8", RESAVE)
-            while chunk := file.read(_CHUNK):
-                end = buffer.rfind(b"<c ")  # a formula and its value are in the same part
-                end = end if end > 0 else buffer.rfind(b"<")
-                if end < 1:
+            while chunk:
+                yield chunk
+                chunk = file.read(_CHUNK)
+                if len(chunk) == _CHUNK and b">" not in chunk:
                     raise UsageError(f"{self._name} is damaged: a tag or text of sheet {sheet!r} does not end", RESAVE)
-                yield buffer[:end]
-                buffer = buffer[end:] + chunk
-            yield buffer
             yield b""
 
     def _sheet_parts(self) -> dict[str, str]:

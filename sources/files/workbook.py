@@ -119,7 +119,9 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     width = len(layout.columns)
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
-    errors = scan.cells_without_value(left)
+    errors = {
+        row: {column - left: words for column, words in found.items()} for row, found in scan.without_value.items()
+    }
     notes = footnotes([(line, None if line in errors else _trimmed(cells)) for line, cells in tail], width)
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(

@@ -454,9 +454,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-far-cell-with-a-prefix-is-not-seen",
-        "sources/files/cell_tags.py",
-        "(may_have_prefix and _PREFIXED.search(xml))",
-        "(may_have_prefix and not xml)",
+        "sources/files/sheet_xml.py",
+        """name = name.rpartition(":")[2] if ":" in name else name""",
+        "name = str(name)",
         "tests/sources/files/test_sheet_cells.py",
     ),
     Mutant(

@@ -117,7 +117,7 @@ def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
     rows: list[list[tuple[int, str, str, str]]], chunk: int, prefix: str, is_row_numbered: bool
 ) -> None:
     xml, positions = "", list[tuple[int, int]]()
-    errors, formats = dict[int, set[int]](), dict[int, set[int]]()
+    errors, formats = dict[int, dict[int, str]](), dict[int, set[int]]()
     for row, cells in enumerate(rows, 1):
         xml += f'<{prefix}row r="{row}">' if is_row_numbered else f"<{prefix}row>"
         column = 0
@@ -131,7 +131,7 @@ def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
             if content:
                 positions.append((row, column))
                 if "'e'" in attributes or '"e"' in attributes:
-                    errors.setdefault(row, set()).add(column - 1)
+                    errors.setdefault(row, {})[column - 1] = "an error value such as #N/A"
                 if "1" in attributes:
                     formats.setdefault(column - 1, set()).add(row)
         xml += f"</{prefix}row>"
@@ -143,7 +143,7 @@ def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
             scan = WorkbookXml(archive, "in.xlsx").scan("H")
     last = [max(numbers) for numbers in zip(*positions, strict=True)] or [0, 0]
     assert ([scan.rows, scan.columns], scan.cells) == (last, len(positions))
-    assert scan.errors == errors
+    assert scan.without_value == errors
     assert {column: set(np.flatnonzero(numbers).tolist()) for column, numbers in scan.formats.items()} == formats
     widths = Counter(row for row, _ in positions)
     assert scan.holds_table == (sum(width > 1 for width in widths.values()) > 1)
