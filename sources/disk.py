@@ -1,7 +1,8 @@
 """Files and folders on disk: replaced atomically, private to their owner, synced; disk errors with reason and hint.
 
 In: paths and bytes. Out: files that exist whole or not at all, open files that only their owner can read, and
-`UsageError` where the disk fails. Every other module writes through this one: these rules exist once.
+`UsageError` where the disk fails. Every other module writes through this one: these rules exist once. Whose folder it
+is was checked before (`sources.settings.own_path`).
 """
 
 from __future__ import annotations
@@ -99,83 +100,15 @@ def create_private(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, flags, PRIVATE_FILE), "wb")
 
 
-def open_private(path: Path, *, create: bool = False) -> int:
-    """Opens a private file for reading and writing, and returns its descriptor. A link is not followed.
-
-    With `create` it is created, with mode 0600, where it does not exist.
-
-    Raises:
-        UsageError: it is not a regular file, belongs to another user, or other users can write to it.
-        OSError: it cannot be opened.
-    """
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-    try:
-        descriptor = os.open(path, flags, PRIVATE_FILE)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise _unsafe(path, "a symbolic link") from None
-    try:
-        _check(path, os.fstat(descriptor))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+def open_private(path: Path) -> int:
+    """Opens a file for reading and writing, created with mode 0600 where there is none; returns its descriptor."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
 
 
 def private_folder(path: Path) -> None:
-    """Creates a folder of mode 0700 with its parents, or makes an existing one of this user private.
-
-    Raises:
-        UsageError: it is a link, belongs to another user, or other users can write to it.
-        OSError: it cannot be created; FileExistsError where a file is in its place.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        path.mkdir(PRIVATE_FOLDER)
-    except FileExistsError:
-        status = path.lstat()
-        if not stat.S_ISDIR(status.st_mode) and not stat.S_ISLNK(status.st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
-        _check(path, status)
-        path.chmod(PRIVATE_FOLDER)
-
-
-def resolve_link(path: Path) -> Path:
-    """The file that a link of this user or root points to; another path unchanged.
-
-    Raises:
-        UsageError: the link belongs to another user.
-    """
-    if not path.is_symlink():
-        return path
-    owner = path.lstat().st_uid
-    if owner not in (os.geteuid(), 0):
-        raise _unsafe(path, f"a symbolic link of another user (uid {owner})")
-    return path.resolve()
-
-
-def append_text(path: Path, text: str) -> None:
-    """Appends to a file, or creates it with mode 0600. Raises OSError (ELOOP) where a link is in its place."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, PRIVATE_FILE), "a", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _check(path: Path, status: os.stat_result) -> None:
-    """Accepts what belongs to this user or root and what no other user can write to. Raises UsageError."""
-    if stat.S_ISLNK(status.st_mode):
-        raise _unsafe(path, "a symbolic link")
-    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-        raise _unsafe(path, "not a regular file")
-    if status.st_uid not in (os.geteuid(), 0):
-        raise _unsafe(path, f"owned by another user (uid {status.st_uid})")
-    if status.st_mode & 0o022:
-        raise _unsafe(path, f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})")
-
-
-def _unsafe(path: Path, reason: str) -> UsageError:
-    return UsageError(f"{path} is {reason}", "Remove it, or use a folder that no other user can write to.")
+    """Creates a folder of mode 0700 with its parents, or makes an existing one private. Raises OSError."""
+    path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    path.chmod(PRIVATE_FOLDER)
 
 
 @contextmanager
@@ -223,19 +156,16 @@ def exclude_from_git(folder: Path) -> None:
 
 
 def copy_access(source: Path, target: Path) -> None:
-    """Gives a file the owner, group and mode of another.
+    """Gives a new file the group and mode of the one that it replaces, never permissions for all users.
 
-    Where the group cannot be kept, its permissions are dropped: they were meant for other people. The owner can be kept
-    by root alone.
+    It stays private where the other belongs to another user, who would choose the readers, or the group cannot be kept.
     """
     status = source.stat()
-    mode = stat.S_IMODE(status.st_mode) & 0o777
-    with suppress(PermissionError):
-        os.chown(target, status.st_uid, -1)
-    try:
-        os.chown(target, -1, status.st_gid)
-    except PermissionError:
-        mode &= 0o707
+    mode = PRIVATE_FILE
+    if status.st_uid == os.geteuid():
+        with suppress(PermissionError):
+            os.chown(target, -1, status.st_gid)
+            mode = stat.S_IMODE(status.st_mode) & 0o770
     target.chmod(mode)
 
 

@@ -21,7 +21,7 @@ import click
 from pipelines.cli.options import json_option, path_option
 from pipelines.cli.process import STOP, exit_process
 from pipelines.cli.terminal import escape, print_json, print_lines
-from sources.disk import disk_errors, replace_file, resolve_link
+from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -222,7 +222,9 @@ def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterat
     if target.exists() and (not target.is_file() or target.samefile(source)):
         what = "the input file" if target.is_file() else "a folder" if target.is_dir() else "a device or a pipe"
         raise UsageError(f"--csv is {what}", "Choose another file.")
-    target = resolve_link(target)  # replace the target of a link, not the link
+    from sources.settings import own_path
+
+    target = own_path(target)  # replaces the target of a link, not the link
     with (
         disk_errors(f"{target.name} cannot be written", "Free space, or choose a file in another folder."),
         replace_file(target) as raw,

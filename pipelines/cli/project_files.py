@@ -12,9 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from sources.disk import PRIVATE_FOLDER, append_text, disk_errors, write_private
+from sources.disk import PRIVATE_FOLDER, disk_errors, write_private
 from sources.errors import UsageError
-from sources.settings.root import check_private
+from sources.settings import own_path
+from sources.settings.ownership import check_private
 
 SANDBOX_MARK: Final = "# Written by `orderbridge sandbox --write-settings`; the next start replaces this file.\n"
 IGNORED: Final = (
@@ -28,8 +29,13 @@ _HINT: Final = "Free space, or name a folder that you can write to: orderbridge 
 
 
 def project_folder() -> Path:
-    """The folder of the project: that of `--project` or `DLT_PROJECT_DIR`, otherwise the current one."""
-    return Path(os.environ.get("DLT_PROJECT_DIR") or ".").absolute()
+    """The folder of the project: that of `--project` or `DLT_PROJECT_DIR`, otherwise the current one.
+
+    Raises UsageError where others can write to it.
+    """
+    folder = Path(os.environ.get("DLT_PROJECT_DIR") or ".").absolute()
+    own_path(folder / ".gitignore")
+    return folder
 
 
 def secrets_file(folder: Path) -> Path:
@@ -73,5 +79,6 @@ def ignore_private_files(folder: Path) -> list[str]:
         if missing:
             separator = "" if not text or text.endswith("\n") else "\n"
             lines = ("# private files of orderbridge", *missing)
-            append_text(path, separator + "".join(f"{line}\n" for line in lines))
+            with path.open("a", encoding="utf-8") as file:
+                file.write(separator + "".join(f"{line}\n" for line in lines))
     return missing

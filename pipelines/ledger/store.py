@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Self
@@ -22,7 +22,7 @@ from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock,
 from pipelines.ledger.keys import StoredKeys, variant_ids
 from pipelines.ledger.model import FINAL_STATES, OpenPlan, State
 from pipelines.ledger.schema import VERSION, create_tables, is_empty, ledger_version
-from sources.disk import PRIVATE_FILE, disk_errors, open_private, sync
+from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
 from sources.kinds import KindName
 
@@ -78,18 +78,17 @@ class Ledger:
         A missing file is created; with `readonly` it reads as an empty ledger and is not created.
 
         Raises:
-            UsageError: not a ledger of this version, not this user's, or a disk error.
+            UsageError: not a ledger of this version, or a disk error.
         """
         with _sqlite_errors(path):
             is_missing = readonly and not path.exists()
-            _check_owner(path)
             if is_missing:
                 connection = sqlite3.connect(":memory:", isolation_level=None)
             elif readonly:
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(open_private(path, create=True))
+                os.close(open_private(path))  # SQLite creates its log with the mode of the ledger
                 connection = sqlite3.connect(path, isolation_level=None)
             try:
                 connection.execute("PRAGMA busy_timeout = 10000")
@@ -251,16 +250,6 @@ class Ledger:
             " FROM operations o JOIN plans USING (plan) ORDER BY plan, id"
         ).fetchall()
         return _table(rows, LOG_SCHEMA)
-
-
-def _check_owner(path: Path) -> None:
-    """Refuses files prepared by another user, as SQLite would replay a planted log; makes this user's private."""
-    for file in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm"))):
-        with suppress(FileNotFoundError):
-            descriptor = open_private(file)
-            with suppress(OSError):  # root's, or on a read-only disk
-                os.fchmod(descriptor, PRIVATE_FILE)  # SQLite creates its log with the mode of the ledger
-            os.close(descriptor)
 
 
 def _check_program(connection: sqlite3.Connection, path: Path, *, is_new: bool) -> None:

@@ -55,7 +55,7 @@ from sources import __version__
 from sources.disk import create_private, usable_path
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS, KindName, additive_fields, increment_fields
-from sources.settings import LegacySettings, ledger_path, legacy_settings, warehouse_path
+from sources.settings import LegacySettings, ledger_path, legacy_settings, own_path, warehouse_path
 from transforms.frames import to_arrow
 
 BATCH_SIZE: Final = 100
@@ -133,7 +133,7 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         save_mapping(to_toml(inputs.mapping), options.save_mapping)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
-    parent = usable_path((options.out or Path("plan")).absolute()).parent
+    parent = own_path(usable_path((options.out or Path("plan")).absolute())).parent
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:

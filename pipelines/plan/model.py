@@ -18,6 +18,7 @@ import msgspec
 
 from sources.errors import UsageError
 from sources.kinds import KINDS, KindName, LoginMode, Semantics
+from sources.settings import own_path
 
 MANIFEST_FILE: Final = "plan.json"
 OPERATIONS_FILE: Final = "operations.jsonl"
@@ -167,11 +168,12 @@ class Plan:
     """A plan folder, opened and verified.
 
     Raises:
-        UsageError: not a plan, or changed since it was made.
+        UsageError: not a plan, changed since it was made, or in a folder that others can write to.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
+        own_path(self.folder / MANIFEST_FILE)
         try:
             with _well_formed(folder, MANIFEST_FILE):
                 self.manifest = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=Manifest)

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sources.disk import open_private, replace_file
-from sources.errors import UsageError
+from sources.disk import replace_file
 from sources.extract.result import ListResult
 
 
@@ -59,8 +58,8 @@ def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> I
 
 
 def _kept(file: Path, read: Collection[str]) -> Iterator[bytes]:
-    """The lines of the file about other lists than those that were read; none if the file is not this user's."""
-    with suppress(OSError, UsageError), os.fdopen(open_private(file), "rb") as lines:
+    """The lines of the file about other lists than those that were read; none if it cannot be read."""
+    with suppress(OSError), file.open("rb") as lines:
         for line in lines:
             with suppress(ValueError, KeyError, TypeError):
                 if json.loads(line)["resource"] not in read:

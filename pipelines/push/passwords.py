@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import secrets
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
-from sources.disk import disk_errors, open_private, write_private
+from sources.disk import disk_errors, write_private
 from sources.errors import UsageError
 from sources.files.formulas import CsvFile, neutralize
 from sources.kinds import KINDS
@@ -49,7 +47,7 @@ def body_encoder(
     Passwords to be stored are generated and stored first. Operations that were `attempted` before keep the stored one.
 
     Raises:
-        UsageError: a line has no password; `passwords.csv` was changed, is not private or cannot be written.
+        UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
     by_source: dict[str | None, dict[int, PlannedOperation]] = {"input": {}, "stored": {}}
     for operation in plan.operations() if KINDS[plan.kind].has_login and to_send else ():
@@ -113,7 +111,7 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
 
 def _read_stored(path: Path) -> list[list[str]]:
     try:
-        header, *rows = list(csv.reader(io.StringIO(_read_private(path).decode())))
+        header, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
     except FileNotFoundError:
         return []
     except (OSError, ValueError, csv.Error):
@@ -126,19 +124,6 @@ def _read_stored(path: Path) -> list[list[str]]:
             "Restore it, or move it away: then the customers that were not sent get new passwords.",
         )
     return rows
-
-
-def _read_private(path: Path) -> bytes:
-    """The content of a file that only this user can access. Raises UsageError for any other file, OSError."""
-    with os.fdopen(open_private(path), "rb") as file:
-        status = os.fstat(file.fileno())
-        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-            access = f"owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):04o}"
-            raise UsageError(
-                f"{path} can be accessed by other users ({access})",
-                "Its passwords are not used. Move it away, or make it yours with mode 0600 if you know its content.",
-            )
-        return file.read()
 
 
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:

@@ -31,6 +31,7 @@ from pipelines.warehouse.build import open_warehouse
 from sources.contract import LISTS
 from sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from sources.errors import UsageError
+from sources.settings import own_path
 from transforms.rules import RULES, SEVERITIES
 
 OUT_HINT: Final = "Name a file in an existing, writable folder: orderbridge report --out FILE"
@@ -49,9 +50,10 @@ def report(out: Path) -> ReportData:
     mode; a link stays a link.
 
     Raises:
-        UsageError: there is no reconciled warehouse; `out` cannot be written, or is not a report.
+        UsageError: there is no reconciled warehouse; `out` cannot be written, is not a report, or others can write to
+            its folder.
     """
-    target = out.resolve() if out.is_symlink() else out.absolute()
+    target = own_path(out.absolute())
     mode = _mode(target)
     with open_warehouse() as warehouse:
         data = read_report_data(warehouse)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 from sources.errors import UsageError
-from sources.settings.root import check_private, find_root, read_toml
+from sources.settings.ownership import check_private
+from sources.settings.root import find_root, read_toml
 from transforms.rules import RULES
 
 if TYPE_CHECKING:

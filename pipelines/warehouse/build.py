@@ -16,7 +16,7 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse.lock import run_lock, warn_of_writer
-from pipelines.warehouse.sql import sql_name, sql_text
+from pipelines.warehouse.sql import sql_text
 from sources.disk import (
     PRIVATE_FILE,
     copy_access,
@@ -28,7 +28,7 @@ from sources.disk import (
     usable_path,
 )
 from sources.errors import BridgeError, UsageError
-from sources.settings import warehouse_path
+from sources.settings import own_path, warehouse_path
 
 SCHEMAS: Final = ("raw", "reconciled", "ops")
 STORAGE_VERSION: Final = "v1.2.0"
@@ -56,9 +56,9 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         path: of the file; None: the setting `warehouse.path`.
 
     Raises:
-        UsageError: the file does not exist, or is not a DuckDB file.
+        UsageError: the file does not exist, is not a DuckDB file, or others can write to its folder.
     """
-    file = Path(path) if path is not None else warehouse_path()
+    file = own_path(Path(path)) if path is not None else warehouse_path()
     if not file.is_file():
         raise UsageError(f"there is no warehouse at {file}", "Run `orderbridge pull` first, or set WAREHOUSE__PATH.")
     connection = connect(file, read_only=True)
@@ -79,30 +79,26 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         raise _no_database(file) from None
     except duckdb.Error:
         raise _no_database(file) from None
-    if read_only:
-        _check_views(connection, file)
     return connection
 
 
-def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Binds each view in our schemas, to find one that reads other files before a command does. Raises UsageError."""
-    for view in _views(connection):
-        try:
-            connection.execute(f"DESCRIBE {sql_name(*view)}")
-        except duckdb.PermissionException:
-            connection.close()
-            raise UsageError(
-                f"the view {'.'.join(view)} in {file} reads other files or the network, which is not allowed",
-                "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one.",
-            ) from None
-        except duckdb.Error:  # a broken view harms only those who read it
-            continue
+def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """What a stranger's file has in the place of ours: views with the name of a table, functions with that of DuckDB's.
 
+    The catalog is asked by its full name: a function in the file may have the short one.
+    """
+    from pipelines.warehouse.descriptions import table_description
 
-def _views(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    """Schema and name of each view in our schemas, whoever made it."""
-    sql = "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)"
-    return connection.execute(sql, [list(SCHEMAS)]).fetchall()
+    views = connection.execute("SELECT schema_name, view_name FROM system.main.duckdb_views()").fetchall()
+    views = [view for view in views if view[0] in SCHEMAS and view != ("ops", "last_read") and table_description(*view)]
+    sql = "SELECT schema_name, function_name, internal FROM system.main.duckdb_functions()"
+    functions = connection.execute(sql).fetchall()
+    known = {name for _, name, is_internal in functions if is_internal}
+    return [f"view {schema}.{name}" for schema, name in views] + [
+        f"function {schema}.{name}"
+        for schema, name, is_internal in functions
+        if not is_internal and name in known and schema in ("main", *SCHEMAS)
+    ]
 
 
 def _no_database(file: Path) -> UsageError:
@@ -155,16 +151,12 @@ class Build:
 
     @contextmanager
     def published(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Opens the published file for reading; raises UsageError also for a view with the name of a table of ours."""
-        from pipelines.warehouse.descriptions import table_description
-
+        """Opens the published file for reading; raises UsageError also for views or functions in the place of ours."""
         with warehouse_errors(self.path.parent), open_warehouse(self.path) as connection:
-            views = [view for view in _views(connection) if table_description(*view) and view != ("ops", "last_read")]
-            if views:
-                names = ", ".join(".".join(view) for view in views)
+            if shadows := ", ".join(_shadows(connection)):
                 raise UsageError(
-                    f"{self.path} has a view with the name of a table that orderbridge creates: {names}",
-                    "Rename or drop the view, then run again. Views of your own are safe in a schema of your own.",
+                    f"{self.path} has views or functions with names that orderbridge uses: {shadows}",
+                    "Rename or drop them, then run again. Those of your own are safe in a schema of your own.",
                 )
             yield connection
 

@@ -91,6 +91,9 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, OSError) and error.filename:
         hint = "Check its name, and whether this user may use it and the folders above."
         return ExitCode.USAGE, f"{error.filename} cannot be used: {error.strerror}", hint
+    if type(error).__name__ == "PermissionException":  # DuckDB's, which is not imported for this alone
+        hint = "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one."
+        return ExitCode.USAGE, "a view in the warehouse reads other files or the network, which is not allowed", hint
     if is_out_of_memory(error):
         hint = "Free some, or run where this user may use more of it, and start more threads."
         return ExitCode.USAGE, "out of memory", hint

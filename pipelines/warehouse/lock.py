@@ -3,8 +3,8 @@
 In: the path of a lock file. Out: the lock, held while a block runs, or LockedError with the holder. The lock ends with
 its process, however that ends. The file is removed at a good end and reused after a kill.
 
-`filelock` takes the lock. Opening and removing the file stay here: its `FileLock` never removes the file, does not
-check the owner of one that another user prepared, and does not try again where the previous holder removed it.
+`filelock` takes the lock. Opening and removing the file stay here: its `FileLock` never removes the file, and does not
+try again where the previous holder removed it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> It
 
     Raises:
         LockedError: another process holds it; the message names that process.
-        UsageError: the file cannot be created, or is not this user's.
+        UsageError: the file cannot be created.
     """
     with disk_errors(path.parent, hint, location_hint):
         descriptor = _acquire(path)
@@ -48,7 +48,7 @@ def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> It
 
 def _acquire(path: Path) -> int:
     while True:
-        descriptor = open_private(path, create=True)
+        descriptor = open_private(path)
         if not lock_descriptor(descriptor, blocking=False):
             holder = os.pread(descriptor, 1000, 0)
             os.close(descriptor)

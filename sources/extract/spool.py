@@ -48,7 +48,7 @@ class Spool:
         self.offset = 0
         self.replayed = 0
         self._replaying = True
-        self._descriptor = open_private(path, create=True)
+        self._descriptor = open_private(path)
 
     def replay(self, label: str) -> bytes | None:
         """The body of the last response to this request; None from the first frame that is not its response."""

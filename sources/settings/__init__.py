@@ -9,6 +9,7 @@ from sources.settings.loaders import ledger_path as ledger_path
 from sources.settings.loaders import legacy_settings as legacy_settings
 from sources.settings.loaders import misspelt_names as misspelt_names
 from sources.settings.loaders import notify_settings as notify_settings
+from sources.settings.loaders import own_path as own_path
 from sources.settings.loaders import public_v1_settings as public_v1_settings
 from sources.settings.loaders import reconcile_settings as reconcile_settings
 from sources.settings.loaders import warehouse_path as warehouse_path

@@ -89,10 +89,25 @@ def text(what: str) -> Check:
 
 def file(name: str, value: object) -> Path:
     """The path of a file, absolute; a relative one is relative to the current folder."""
+    path = _path(name, value, "a file")
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder: {path}", "Name a file in it.")
+    return path
+
+
+def folder(name: str, value: object) -> Path:
+    """The path of a folder that exists, absolute; a relative one is relative to the current folder."""
+    path = _path(name, value, "a folder")
+    if not path.is_dir():
+        raise UsageError(f"{name} is not a folder: {path}", "Name one that exists, or leave it out.")
+    return path
+
+
+def _path(name: str, value: object, what: str) -> Path:
     if isinstance(value, Path):
         value = str(value)
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise UsageError(f"{name} is not the path of a file", "Leave it out for the default.")
+        raise UsageError(f"{name} is not the path of {what}", "Leave it out for the default.")
     if value != value.strip() or {value[0], value[-1]} & set("\"'"):
         raise UsageError(f"{name} begins or ends with a quotation mark or a blank", "Give the path alone.")
     if re.search(r"\$[A-Za-z_{]", value):
@@ -100,9 +115,6 @@ def file(name: str, value: object) -> Path:
             f"{name} contains a variable that was not expanded", "Cron and systemd expand none: write it out."
         )
     try:
-        path = Path(value).expanduser().absolute()
+        return Path(value).expanduser().absolute()
     except RuntimeError:
         raise UsageError(f"{name} names a home folder that does not exist") from None
-    if path.is_dir():
-        raise UsageError(f"{name} is a folder: {path}", "Name a file in it.")
-    return path

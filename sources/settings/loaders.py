@@ -7,6 +7,7 @@ are errors. dlt takes a second to import: it is imported only where secrets are 
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sources.errors import UsageError
-from sources.settings.root import FILES, check_private, find_root, key_paths, load_dlt, read_toml
+from sources.settings.ownership import check_owner, check_private
+from sources.settings.root import FILES, find_root, key_paths, load_dlt, read_toml
 from sources.settings.sections import (
     SECTIONS,
     SETTINGS,
+    FileSettings,
     HttpSettings,
     LedgerSettings,
     LegacySettings,
@@ -178,7 +181,30 @@ legacy_settings = partial(_load, LegacySettings)
 public_v1_settings = partial(_load, PublicV1Settings)
 http_settings = partial(_load, HttpSettings)
 notify_settings = partial(_load, NotifySettings)
-warehouse_settings = partial(_load, WarehouseSettings)
+
+
+def own_path(path: Path) -> Path:
+    """The path of a private file, or what a link there points to, in a folder that nobody else can write to.
+
+    Every command passes the paths of its warehouse, ledger, plan, report and outputs through here before it opens them.
+
+    Raises:
+        UsageError: see `check_private`; or another user left a file there whose name contains that of the private
+            file, such as a journal. The setting `files.shared_folder` makes an exception.
+    """
+    shared = _load(FileSettings).shared_folder
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    for file in dict.fromkeys((path.absolute(), target.absolute())):
+        check_private(file.parent, shared)
+        for left in file.parent.glob(f"*{glob.escape(file.name)}*"):
+            check_owner(left, shared)
+    return target
+
+
+def warehouse_settings() -> WarehouseSettings:
+    """Where the tables go; the path of a link is that of its target. Raises UsageError, see `own_path`."""
+    settings = _load(WarehouseSettings)
+    return replace(settings, path=own_path(settings.path))
 
 
 def reconcile_settings() -> ReconcileSettings:
@@ -193,7 +219,7 @@ def warehouse_path() -> Path:
 
 def ledger_path() -> Path:
     """The ledger's file, absolute: next to the warehouse if it is not set. Raises UsageError."""
-    return _load(LedgerSettings).path or warehouse_path().with_name("ledger.sqlite")
+    return own_path(_load(LedgerSettings).path or warehouse_path().with_name("ledger.sqlite"))
 
 
 def is_set(section: str) -> bool:

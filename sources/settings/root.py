@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 import tomllib
 from functools import lru_cache
@@ -17,19 +16,18 @@ from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
+from sources.settings.ownership import CHECKOUT, check_private
 from sources.settings.sections import SECTIONS
 
 FILES: Final = ("secrets.toml", "config.toml")
-_CHECKOUT: Final = Path(__file__).absolute().parents[2]
 
 
 def find_root() -> Path:
     """The project's root.
 
     `DLT_PROJECT_DIR` if set; otherwise the nearest folder with `.dlt`, from the current one upwards; otherwise the
-    checkout that this package lies in; otherwise the current folder. The walk upwards ends at the home folder, at a
-    mount point, and before a folder that everyone may write to. `~/.dlt` is where dlt keeps things of its own: it
-    counts if it holds a section of ours.
+    checkout that this package lies in; otherwise the current folder. The walk upwards ends at the home folder and at a
+    mount point. `~/.dlt` is where dlt keeps things of its own: it counts if it holds a section of ours.
 
     Raises:
         UsageError: `DLT_PROJECT_DIR` names no folder; the settings can be written by other users.
@@ -60,20 +58,11 @@ def _found_root() -> Path:
     here = Path.cwd()
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 # Path.home() raises where there is none
     for folder in (here, *here.parents):
-        if folder != here and _is_shared(folder):
-            break
         if (folder / ".dlt").is_dir() and (folder != home or _has_sections(folder / ".dlt")):
             return folder
         if folder == home or folder.is_mount():
             break
-    return _CHECKOUT if (_CHECKOUT / ".dlt").is_dir() else here
-
-
-def _is_shared(folder: Path) -> bool:
-    try:
-        return bool(folder.stat().st_mode & stat.S_ISVTX)
-    except OSError:
-        return True
+    return CHECKOUT if (CHECKOUT / ".dlt").is_dir() else here
 
 
 def _has_sections(folder: Path) -> bool:
@@ -124,45 +113,6 @@ def key_paths(document: object, prefix: str = "") -> list[str]:
     return [
         path for name, value in document.items() for path in key_paths(value, f"{prefix}.{name}" if prefix else name)
     ]
-
-
-def check_private(path: Path) -> None:
-    """Checks that no other user owns or can write a settings folder or file; one that does not exist is fine.
-
-    The settings of the checkout that this package lies in may belong to the owner of its code.
-
-    Raises:
-        UsageError: its owner is neither this user nor root, or others have write permission.
-    """
-    trusted = {0, os.geteuid()} | ({_code_owner()} if path.is_relative_to(_CHECKOUT) else set())
-    for status in (path.lstat, path.stat):
-        try:
-            facts = status()
-        except OSError:
-            continue
-        if facts.st_uid not in trusted:
-            raise UsageError(
-                f"{path} belongs to another user", "Use settings of your own: copy it, or name a project of yours."
-            )
-        is_group_writable = facts.st_mode & stat.S_IWGRP and not _is_group_of_owner(facts)
-        if not stat.S_ISLNK(facts.st_mode) and (facts.st_mode & stat.S_IWOTH or is_group_writable):
-            raise UsageError(f"{path} can be written by other users", f"Run: chmod go-w {path}")
-
-
-def _code_owner() -> int:
-    return Path(__file__).stat().st_uid
-
-
-def _is_group_of_owner(facts: os.stat_result) -> bool:
-    """Whether the group has the owner's name and no other member, as many systems make one for each user."""
-    import grp
-    import pwd
-
-    try:
-        group, owner = grp.getgrgid(facts.st_gid), pwd.getpwuid(facts.st_uid)
-    except KeyError:
-        return False
-    return group.gr_gid == owner.pw_gid and group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
 
 
 def prepare_dlt(root: Path, data_dir: Path) -> None:

@@ -12,7 +12,6 @@ from typing import ClassVar, Final, Literal, cast, dataclass_transform, get_args
 from urllib.parse import urlsplit
 
 from sources.contract import ORDER, PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
-from sources.disk import resolve_link
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
 from sources.settings import checks
@@ -196,7 +195,7 @@ class ReconcileSettings(Section, prefix="reconcile."):
 
 
 class WarehouseSettings(Section, prefix="warehouse."):
-    """Where the tables go. `path` is absolute, and the target of a link: the target is replaced, the link stays."""
+    """Where the tables go. `path` is absolute."""
 
     path: Path = setting(checks.file, "file of the warehouse", default=Path("warehouse.duckdb"))
     destination: str | None = setting(
@@ -207,10 +206,6 @@ class WarehouseSettings(Section, prefix="warehouse."):
     )
     destination_dataset: str = setting(checks.dataset, "prefix of the names of its datasets", default="orderbridge")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "path", resolve_link(self.path))
-
 
 class LedgerSettings(Section, prefix="ledger."):
     """Where the ledger is: an SQLite file."""
@@ -219,6 +214,18 @@ class LedgerSettings(Section, prefix="ledger."):
         checks.file,
         "file of the ledger: every write and its outcome; if not set, next to the warehouse",
         "ledger.sqlite",
+        default=None,
+    )
+
+
+class FileSettings(Section, prefix="files."):
+    """The exception from the rule for folders of private files (SECURITY.md)."""
+
+    shared_folder: Path | None = setting(
+        checks.folder,
+        "folder whose other writers are trusted, with all in it: a team's, or a mount that shows no owners; for a "
+        "`.dlt` in it, set the variable",
+        "/srv/team",
         default=None,
     )
 

@@ -386,11 +386,11 @@ MUTANTS: Final = (
         "tests/pipelines/ledger/test_clock.py",
     ),
     Mutant(
-        "a-ledger-of-another-user-is-opened",
-        "pipelines/ledger/store.py",
-        "            descriptor = open_private(file)\n",
-        "            descriptor = os.open(file, os.O_RDONLY)\n",
-        "tests/pipelines/ledger/test_ledger.py",
+        "a-journal-that-another-user-left-is-played-back",
+        "sources/settings/loaders.py",
+        "            check_owner(left, shared)\n",
+        "            pass\n",
+        "tests/sources/settings/test_ownership.py",
     ),
     # --- push
     Mutant(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -444,21 +443,6 @@ def test_a_customers_email_cannot_be_guessed_from_the_keys_of_a_ledger(tmp_path:
     assert [len(found) for found in keys] == [2, 2]
     assert not keys[0] & keys[1]
     assert key_hashes(HOST, "email", "ana1@example.test")[0] not in keys[0] | keys[1]
-
-
-@pytest.mark.parametrize("name", ["", "-wal", "-shm"])
-@pytest.mark.parametrize("readonly", [False, True])
-def test_a_ledger_of_another_user_is_refused(tmp_path: Path, name: str, readonly: bool) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can give a file to another user")
-    path = tmp_path / "ledger.sqlite"
-    with Ledger.open(path) as ledger:
-        book_of(ledger, tmp_path / "a", [customer(1)])
-    file = path.with_name(f"{path.name}{name}")
-    file.touch(0o600)
-    os.chown(file, 12345, -1)
-    with pytest.raises(UsageError, match="owned by another user"):
-        Ledger.open(path, readonly=readonly)
 
 
 def make_older(connection: sqlite3.Connection, version: int) -> None:

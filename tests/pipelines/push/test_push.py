@@ -1334,22 +1334,6 @@ def planted(plan: Path, mode: int = 0o600) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["readable by others", "writable by others", "another owner", "a link"])
-def test_issue_14_4_a_password_file_that_others_can_access_is_an_error(at: Place, kind: str) -> None:
-    plan = at.plan([customer(1)])
-    path = planted(plan, {"readable by others": 0o640, "writable by others": 0o622}.get(kind, 0o600))
-    if kind == "another owner":
-        if os.geteuid() != 0:
-            pytest.skip("only root can give a file to another user")
-        os.chown(path, 12345, -1)
-    elif kind == "a link":
-        path.rename(at.folder / "elsewhere.csv")
-        path.symlink_to(at.folder / "elsewhere.csv")
-    pushed = at.push(plan)
-    assert (pushed.exit_code, at.codes()) == (2, [])
-    assert str(path) in str(pushed.error)
-
-
 def test_issue_14_4_a_planted_password_is_not_used_for_an_operation_that_was_never_sent(at: Place) -> None:
     plan = at.plan([customer(1)])
     planted(plan)

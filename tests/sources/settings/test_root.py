@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,6 @@ from sources.settings import (
     set_project,
 )
 from tests.sources.settings.samples import CHECKOUT, LEGACY, write
-
-needs_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root")
-STRANGER = 54321
 
 
 def isolated(program: str, root: Path, tmp_path: Path, **environment: str) -> None:
@@ -126,80 +122,6 @@ def test_the_home_folder_of_dlt_is_not_a_root(tmp_path: Path, monkeypatch: pytes
 def test_the_checkout_is_the_root_if_no_folder_above_has_dlt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
     monkeypatch.chdir("/")
-    assert find_root() == CHECKOUT
-
-
-@needs_root
-@pytest.mark.parametrize("name", [".dlt", ".dlt/config.toml", ".dlt/secrets.toml"])
-def test_settings_that_another_user_owns_are_an_error(root: Path, name: str) -> None:
-    write(root, LEGACY)
-    assert legacy_settings().base_url == "https://a.example"
-    os.chown(root / name, STRANGER, -1)
-    with pytest.raises(UsageError, match="belongs to another user") as caught:
-        legacy_settings()
-    assert str(root / name) in str(caught.value)
-
-
-@needs_root
-def test_settings_of_the_checkout_may_belong_to_the_owner_of_its_code(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(root, LEGACY)
-    os.chown(root / ".dlt", STRANGER, -1)
-    monkeypatch.setattr("sources.settings.root._CHECKOUT", root)
-    with pytest.raises(UsageError, match="belongs to another user"):
-        legacy_settings()
-    monkeypatch.setattr("sources.settings.root._code_owner", lambda: STRANGER)
-    assert legacy_settings().base_url == "https://a.example"
-
-
-@needs_root
-def test_a_link_that_another_user_made_is_an_error(root: Path, tmp_path: Path) -> None:
-    write(root, LEGACY)
-    (root / ".dlt").rename(tmp_path / "settings")
-    (root / ".dlt").symlink_to(tmp_path / "settings")
-    assert legacy_settings().base_url == "https://a.example"
-    os.chown(root / ".dlt", STRANGER, -1, follow_symlinks=False)
-    with pytest.raises(UsageError, match="belongs to another user"):
-        legacy_settings()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
-@pytest.mark.parametrize(
-    ("name", "mode"), [(".dlt", 0o777), (".dlt/config.toml", 0o646), (".dlt/secrets.toml", 0o602), (".dlt", 0o1777)]
-)
-def test_settings_that_others_can_write_are_an_error(root: Path, name: str, mode: int) -> None:
-    write(root, LEGACY)
-    (root / name).chmod(mode)
-    with pytest.raises(UsageError, match="can be written by other users") as caught:
-        legacy_settings()
-    assert f"chmod go-w {root / name}" in caught.value.hint
-    with pytest.raises(UsageError, match="can be written by other users") if name == ".dlt" else nullcontext():
-        find_root()
-
-
-@needs_root
-def test_settings_that_a_shared_group_can_write_are_an_error(root: Path) -> None:
-    write(root, LEGACY)
-    os.chown(root / ".dlt/config.toml", -1, STRANGER)
-    (root / ".dlt/config.toml").chmod(0o664)
-    with pytest.raises(UsageError, match="can be written by other users"):
-        legacy_settings()
-
-
-def test_the_search_for_settings_ends_before_a_folder_that_everyone_can_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared = tmp_path / "shared"
-    work = shared / "mine" / "work"
-    work.mkdir(parents=True)
-    for folder in (shared, tmp_path):
-        (folder / ".dlt").mkdir()
-        (folder / ".dlt" / "config.toml").write_text("[sources.legacy]\nbase_url = 'https://planted.example'\n")
-    monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
-    monkeypatch.chdir(work)
-    assert find_root() == shared
-    shared.chmod(0o1777)
     assert find_root() == CHECKOUT
 
 

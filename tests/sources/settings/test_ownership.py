@@ -1,0 +1,148 @@
+"""Who may write to settings and to the folders of private files, and what others left in them."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from sources.errors import UsageError
+from sources.settings import find_root, ledger_path, legacy_settings, own_path, warehouse_path
+from tests.sources.settings.samples import LEGACY, write
+
+needs_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root")
+STRANGER = 54321
+
+
+@needs_root
+@pytest.mark.parametrize("name", [".dlt", ".dlt/config.toml", ".dlt/secrets.toml"])
+def test_settings_that_another_user_owns_are_an_error(root: Path, name: str) -> None:
+    write(root, LEGACY)
+    assert legacy_settings().base_url == "https://a.example"
+    os.chown(root / name, STRANGER, -1)
+    with pytest.raises(UsageError, match="belongs to another user") as caught:
+        legacy_settings()
+    assert str(root / name) in str(caught.value)
+
+
+@needs_root
+def test_settings_of_the_checkout_may_belong_to_the_owner_of_its_code(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY)
+    os.chown(root / ".dlt", STRANGER, -1)
+    monkeypatch.setattr("sources.settings.ownership.CHECKOUT", root)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        legacy_settings()
+    monkeypatch.setattr("sources.settings.ownership._code_owner", lambda: STRANGER)
+    assert legacy_settings().base_url == "https://a.example"
+
+
+@needs_root
+def test_a_link_that_another_user_made_is_an_error(root: Path, tmp_path: Path) -> None:
+    write(root, LEGACY)
+    (root / ".dlt").rename(tmp_path / "settings")
+    (root / ".dlt").symlink_to(tmp_path / "settings")
+    assert legacy_settings().base_url == "https://a.example"
+    os.chown(root / ".dlt", STRANGER, -1, follow_symlinks=False)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        legacy_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(".dlt", 0o777), (".dlt/config.toml", 0o646), (".dlt/secrets.toml", 0o602), (".dlt", 0o1777)]
+)
+def test_settings_that_others_can_write_are_an_error(
+    root: Path, name: str, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY, f"[files]\nshared_folder = '{root}'\n")
+    (root / name).chmod(mode)
+    with pytest.raises(UsageError, match="can be written by other users") as caught:
+        legacy_settings()  # what the file itself says does not count
+    assert f"chmod go-w {root / name}" in caught.value.hint
+    monkeypatch.setenv("FILES__SHARED_FOLDER", str(root))
+    assert legacy_settings().base_url == "https://a.example"
+
+
+def test_settings_planted_above_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "shared/mine/work"
+    work.mkdir(parents=True)
+    (tmp_path / "shared/.dlt").mkdir()
+    (tmp_path / "shared/.dlt").chmod(0o777)
+    monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
+    monkeypatch.chdir(work)
+    with pytest.raises(UsageError, match="can be written by other users"):
+        find_root()
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o775, 0o757])
+def test_a_folder_that_others_can_write_holds_no_private_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    shared, own, team = root / "shared", root / "own", mock.Mock(gr_gid=-1)
+    for folder in (shared, own):
+        folder.mkdir()
+    shared.chmod(mode)
+    (own / "ledger.sqlite").symlink_to(shared / "ledger.sqlite")
+    monkeypatch.setattr(grp, "getgrgid", lambda _: team)
+    monkeypatch.setenv("WAREHOUSE__PATH", str(shared / "w.duckdb"))
+    monkeypatch.setenv("LEDGER__PATH", str(own / "ledger.sqlite"))
+    for path_of in (warehouse_path, ledger_path):
+        with pytest.raises(UsageError, match=f"{shared} can be written by other users") as caught:
+            path_of()
+        assert "set FILES__SHARED_FOLDER to the folder" in caught.value.hint
+    write(root, config=f"[files]\nshared_folder = '{shared}'\n")
+    assert (warehouse_path(), ledger_path()) == (shared / "w.duckdb", shared / "ledger.sqlite")
+    shared.chmod(0o755)
+    write(root)
+    assert warehouse_path() == shared / "w.duckdb"
+
+
+@pytest.mark.parametrize(
+    ("group", "members", "is_private"),
+    [("ana", [], True), ("ana", ["ana"], True), ("ana", ["ana", "bea"], False), ("staff", [], False)],
+)
+def test_a_group_of_the_user_alone_is_the_user(
+    root: Path, monkeypatch: pytest.MonkeyPatch, group: str, members: list[str], is_private: bool
+) -> None:
+    root.chmod(0o775)
+    gid = root.stat().st_gid
+    monkeypatch.setattr(grp, "getgrgid", lambda _: mock.Mock(gr_name=group, gr_gid=gid, gr_mem=members))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: mock.Mock(pw_name="ana", pw_gid=gid))
+    if is_private:
+        assert own_path(root / "w.duckdb") == root / "w.duckdb"
+    else:
+        with pytest.raises(UsageError, match="can be written by other users"):
+            own_path(root / "w.duckdb")
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "name", ["", "w.duckdb", "w.duckdb.wal", "w.duckdb-journal", "w.duckdb.failed.json", ".w.duckdb.lock"]
+)
+def test_a_folder_of_another_user_or_what_one_left_in_it_is_an_error(root: Path, name: str) -> None:
+    folder = root / "data"
+    folder.mkdir()
+    (folder / "other.txt").touch()
+    os.chown(folder / "other.txt", STRANGER, -1)
+    assert own_path(folder / "w.duckdb") == folder / "w.duckdb"
+    if name:
+        (folder / name).touch()
+    os.chown(folder / name, STRANGER, -1)
+    with pytest.raises(UsageError, match=rf"{folder / name} belongs to another user \(uid {STRANGER}\)"):
+        own_path(folder / "w.duckdb")
+
+
+@needs_root
+def test_a_link_of_another_user_in_the_place_of_a_private_file_is_an_error(root: Path) -> None:
+    link, target = root / "report.html", root / "target"
+    target.touch()
+    link.symlink_to(target)
+    assert own_path(link) == target
+    os.lchown(link, STRANGER, STRANGER)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        own_path(link)
