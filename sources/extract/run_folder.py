@@ -59,7 +59,7 @@ class RunFolder:
 
 def _lock(folder: Path) -> int:
     """The descriptor of the folder's lock; `_HELD` if a run holds it."""
-    descriptor = open_private(folder / "lock", create=True)
+    descriptor = open_private(folder / "lock")
     if lock_descriptor(descriptor, blocking=False):
         return descriptor
     os.close(descriptor)
