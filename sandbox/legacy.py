@@ -24,6 +24,8 @@ from sources.contract import Operation
 DEFAULT_LIMIT: Final = 20
 CAP: Final = 50
 LIMIT_MAX: Final = 1_000_000
+DELETED: Final = 3
+"""Rows of each list that were deleted before the sandbox started."""
 PICKY_LIMITS: Final = ("10", "20", "50", "100")
 JSON_DIGITS_MAX: Final = 300
 INT_DIGITS_MAX: Final = 18
@@ -103,8 +105,10 @@ class Legacy:
         size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
         with self.state.lock:
             rows = self.state.found(resource, query.get("term", "") if "term" in call.operation.query else "")
+            pages = -(-len(rows) // size)
             total = len(rows)
-            pages = -(-total // size)
+            if self._readings["legacy_total"] == "with_deleted":
+                total += DELETED + self.state.removed[resource]
             # Bounds of `page` are not shown: a page before the first is read as the first.
             index = max(page - first, 0)
             end = self._readings.get(f"{resource}_end", "pagination")
@@ -118,15 +122,15 @@ class Legacy:
             taken = rows[begin : begin + size]
             if repeats:
                 taken = self._altered(taken, repeats)
-            before = rows[begin - 1] if 0 < begin <= total else b""
+            before = rows[begin - 1] if 0 < begin <= len(rows) else b""
         envelope: dict[str, Any] = {}
         if end == "pagination":
             envelope["pagination"] = {
                 "page": index + first,
-                "pages": pages,
+                "pages": -(-total // size),
                 "total": total,
                 "hasPrevPage": index > 0 and total > 0,
-                "hasNextPage": index + 1 < pages,
+                "hasNextPage": index + 1 < -(-total // size),
             }
         return Page(taken, envelope, partial(_written, form, call.operation.rows_field), before)
 

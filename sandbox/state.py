@@ -67,6 +67,7 @@ class State:
         customer_inputs: bodies of the applied customer creates, in order.
         log: the latest requests.
         truth: every change of a list, in order.
+        removed: number of records removed from each list.
         requests: number of requests so far.
     """
 
@@ -93,6 +94,7 @@ class State:
         self.customer_inputs: list[Json] = []
         self.log: deque[Logged] = deque(maxlen=LOG_LENGTH)
         self.truth: list[Change] = []
+        self.removed: Counter[str] = Counter()
         self.requests = 0
 
     # Lists, for tests.
@@ -244,6 +246,7 @@ class State:
         return self._serial
 
     def _note(self, resource: str, identifier: str, what: str) -> None:
+        self.removed[resource] += what == "removed"
         self.truth.append(Change(self.requests, resource, identifier, what))
 
 

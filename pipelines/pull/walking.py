@@ -26,6 +26,7 @@ from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import import_loader
+from pipelines.warehouse.ops import last_observed
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources import __version__
@@ -56,23 +57,25 @@ class KnownList(NamedTuple):
     names: FieldNames | None = None
     kinds: KeptKinds | None = None
     ids: IdHashes | None = None
+    gap: int = 0
 
     @classmethod
     def of(cls, warehouse: duckdb.DuckDBPyConnection, name: str, folder: Path) -> Self:
         """That of a published warehouse; hashes of ids are written into the folder.
 
-        Fields are known of an undocumented record, ids of a list that is read by a cursor.
+        Fields are known of an undocumented record, ids of a list that is read by a cursor or whose `total` is wrong.
         """
         names, kinds, ids = None, None, None
+        gap = int(last_observed(warehouse, f"{name}_total_gap") or 0)
         if not RECORDS[name].fields:
             names, kinds = field_names(warehouse, name), kept_kinds(warehouse, name)
-        if LISTS[name].paging == "cursor":
+        if LISTS[name].paging == "cursor" or gap:
             ids = IdHashes(folder / f"{name}.ids")
             if name in table_names(warehouse, "raw"):
                 listed = warehouse.sql(f"SELECT id FROM raw.{name} WHERE _missing_since IS NULL")
                 for batch in listed.to_arrow_reader():
                     ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
-        return cls(names, kinds, ids)
+        return cls(names, kinds, ids, gap)
 
 
 class ListWalks:
@@ -162,8 +165,16 @@ class ListWalks:
             "version": __version__,
         }
         key = str(getattr(settings, setting)) if (setting := RECORDS[name].key_setting) else ""
-        names, kinds, ids = self._known.get(name, KnownList())
-        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, kinds=kinds, known_ids=ids)
+        known = self._known.get(name, KnownList())
+        options = WalkOptions(
+            settings.page_limit,
+            self._sweeps,
+            key=key,
+            names=known.names,
+            kinds=known.kinds,
+            known_ids=known.ids,
+            known_gap=known.gap,
+        )
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)

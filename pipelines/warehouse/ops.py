@@ -223,6 +223,17 @@ def record_observations(
     )
 
 
+def last_observed(warehouse: duckdb.DuckDBPyConnection, what: str) -> str | None:
+    """The value that was seen last of something that the interface does not show; None where none was."""
+    if not {"observations", "runs"} <= dict(warehouse.execute(_COLUMNS).fetchall()).keys():
+        return None
+    sql = """
+        SELECT o.value FROM ops.observations o JOIN ops.runs r ON r.run_id = o.last_run_id WHERE o.what = ?
+        ORDER BY r.rowid DESC LIMIT 1"""
+    row = warehouse.execute(sql, [what]).fetchone()
+    return None if row is None else str(row[0])
+
+
 def last_order_fields(build: duckdb.DuckDBPyConnection) -> LastOrderFields:
     """What `record_order_fields` recorded last; nothing where no run did."""
     rows = build.execute(

@@ -80,11 +80,12 @@ class IdHashes:
         """Whether both have the same hashes, each as often."""
         return all(np.array_equal(np.sort(own), np.sort(its)) for (_, own), (_, its) in self._pairs(other))
 
-    def has_all(self, other: IdHashes, also: Hashes | None = None) -> bool:
-        """Whether each hash of the other sweep is one of this sweep, or one of `also`."""
+    def count_absent(self, other: IdHashes, also: Hashes | None = None) -> int:
+        """How many hashes of the other sweep are neither in this sweep nor in `also`."""
         further = np.array([], np.uint64) if also is None else also
-        return all(
-            bool(np.isin(its, np.concatenate([own, further])).all()) for (_, own), (_, its) in self._pairs(other)
+        return sum(
+            int(np.count_nonzero(np.isin(its, np.concatenate([own, further]), invert=True)))
+            for (_, own), (_, its) in self._pairs(other)
         )
 
     def new_rows(self, later: Sequence[IdHashes]) -> np.ndarray[Any, np.dtype[np.bool_]]:

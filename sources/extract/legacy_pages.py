@@ -162,13 +162,16 @@ class LegacyPages:
         else:
             self.assumed_end = "single" if self._pages == 1 and self.size < self.limit else "full"
 
+    @property
+    def gap(self) -> int:
+        """How many rows more than were read `total` counts; 0 where there is none, or it changed."""
+        return 0 if self.total is None or len(self._totals) > 1 else self.total - self.rows
+
     def issues(self) -> list[str]:
-        """See Paginator."""
+        """See Paginator. Whether a `gap` is one is not known here."""
         issues = []
         if len(self._totals) > 1:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
-        elif self.total is not None and self.total != self.rows:
-            issues.append(f"total is {self.total}, but {self.rows} rows were read")
         elif self.total is None and (self._is_continued or self._pages_reported > max(self._pages, 1)):
             issues.append(f"the pagination announces further rows after {self._pages} pages")
         if self.is_page_0_unknown:

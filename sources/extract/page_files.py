@@ -249,10 +249,10 @@ class PageFiles:
             for key, place, data in self._rows_at(np.array(places, np.int64))
         ]
 
-    def lists_all(self, known: IdHashes) -> bool:
-        """Whether each of these ids is that of a row of this sweep, which may be quarantined."""
+    def count_absent(self, known: IdHashes) -> int:
+        """How many of these ids no row of this sweep has, quarantined ones included."""
         keys = [row.key for row in self.quarantined if row.key is not None]
-        return self.ids.has_all(known, hash_ids(pa.chunked_array([keys], pa.string())))
+        return self.ids.count_absent(known, hash_ids(pa.chunked_array([keys], pa.string())))
 
     def same_rows(self, other: PageFiles) -> bool:
         """Whether both sweeps have the same ids, each as often, and the same quarantined rows."""

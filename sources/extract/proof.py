@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sources.extract.result import Sweep
+from sources.extract.result import SWEEPS_MAX, Sweep
 
 SECOND_SIZE: Final = 0.61
 """Page size of the second sweep, as a share of the first: their page boundaries rarely coincide."""
 SMALL: Final = 10
 """Up to here a page size is tried although page 1 had fewer rows."""
+MAXIMUM_UNIT: Final = 500
+"""Platforms page to a maximum that is a multiple of it."""
 _ASSUMED_ENDS: Final = {
     "full": ("the end is assumed after a full page",),
     "single": ("the end is assumed after a single page",),
@@ -64,6 +66,17 @@ def have_equal_pages(sweeps: Sequence[Sweep]) -> bool:
     Only a list of which no sweep saw a second row has no boundaries to vary.
     """
     return sweeps[-2].size == sweeps[-1].size and max(sweep.rows for sweep in sweeps) > 1
+
+
+def confirmed_gap(sweeps: Sequence[Sweep]) -> int:
+    """The gap between `total` and the rows read that sweeps with the same ids confirm; 0 where they do not.
+
+    There must be as many of them as are ever made, and no other issue in any. A maximum of rows that the platform pages
+    to looks the same: it is a round number.
+    """
+    gaps = {sweep.gap if len(sweep.issues) == 1 else 0 for sweep in sweeps}
+    is_confirmed = len(sweeps) == SWEEPS_MAX and len(gaps) == 1 and sweeps[-1].rows % MAXIMUM_UNIT
+    return gaps.pop() if is_confirmed else 0
 
 
 def evidence_of(sweep: Sweep) -> str:

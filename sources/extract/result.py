@@ -51,6 +51,7 @@ class WalkOptions:
         names: earlier names of the fields of an undocumented record.
         kinds: kinds of its places that earlier walks kept.
         known_ids: those that earlier walks listed: where one is absent, a list with a cursor is read a second time.
+        known_gap: how many rows more than were listed `total` counted in earlier walks.
     """
 
     page_limit: int = LegacySettings.page_limit
@@ -60,6 +61,7 @@ class WalkOptions:
     names: FieldNames | None = None
     kinds: KeptKinds | None = None
     known_ids: IdHashes | None = None
+    known_gap: int = 0
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Sweep:
         size: rows on the first page.
         resumed_pages: pages taken from the spool of a walk that was stopped.
         total: rows in the list, as the platform reports it.
+        gap: how many rows more than were read `total` counts.
         ended_by: how the list ended.
         assumed_end: what came before an end that is only assumed, see `LegacyPages`.
         issues: why the sweep does not prove the list complete.
@@ -87,6 +90,7 @@ class Sweep:
     quarantined: int = 0
     resumed_pages: int = 0
     total: int | None = None
+    gap: int = 0
     ended_by: str = ""
     assumed_end: AssumedEnd = ""
     issues: list[str] = field(default_factory=list)

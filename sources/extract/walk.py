@@ -22,7 +22,7 @@ from sources.extract.fetch import PageFetcher
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
-from sources.extract.proof import agree, evidence_of, have_equal_pages, next_limit, observations_of
+from sources.extract.proof import agree, confirmed_gap, evidence_of, have_equal_pages, next_limit, observations_of
 from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
@@ -206,6 +206,7 @@ class _ListWalk:
             if files[-1].is_same:
                 files[-1] = files[-2]
             if isinstance(paginator, LegacyPages):
+                self._check_total(sweeps[-1], paginator.gap, files[-1])
                 if paginator.is_page_0_unknown:
                     break  # no further sweep can prove the list
                 first_page = None if paginator.is_page_0_larger else paginator.first_page
@@ -247,6 +248,30 @@ class _ListWalk:
             sweep.assumed_end = paginator.assumed_end
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
+    def _check_total(self, sweep: Sweep, gap: int, files: PageFiles) -> None:
+        """Notes an issue where `total` differs from the rows read, but not by as many as in earlier walks.
+
+        A `total` that counts deleted rows counts those too that were listed before and are not now.
+        """
+        known, known_ids = self._options.known_gap, self._options.known_ids
+        sweep.gap = gap
+        if gap and gap != known and (not known or known_ids is None or gap - known != files.count_absent(known_ids)):
+            sweep.issues.append(f"total is {sweep.total}, but {sweep.rows} rows were read")
+
+    def _learn_gap(self, files: list[PageFiles], *, is_proven: bool) -> None:
+        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk."""
+        sweeps, words = self._result.sweeps, ""
+        if is_proven and self._options.known_gap:
+            gap, words = sweeps[-1].gap, "as earlier reads confirmed"
+        elif (gap := confirmed_gap(sweeps)) and all(one.same_rows(files[-1]) for one in files):
+            words = f"{len(sweeps)} equal sweeps confirm: a next read with this difference can be complete"
+        if words:
+            self._result.observations[f"{self._result.resource}_total_gap", f"{gap}"] += 1
+        if words and gap:
+            self._result.evidence.append(
+                f"total counts {abs(gap)} rows {'more' if gap > 0 else 'fewer'} than are listed, {words}"
+            )
+
     def _is_agreed(self, files: list[PageFiles]) -> bool:
         """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once.
 
@@ -255,8 +280,8 @@ class _ListWalk:
         last = files[-1]
         if not self._is_paged and not last.repeated.counts:
             if len(files) == 1:
-                return self._options.known_ids is None or last.lists_all(self._options.known_ids)
-            return all(last.ids.has_all(earlier.ids) for earlier in files[:-1])
+                return self._options.known_ids is None or not last.count_absent(self._options.known_ids)
+            return not any(last.ids.count_absent(earlier.ids) for earlier in files[:-1])
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
     def _conclude(self, files: list[PageFiles], *, is_agreed: bool) -> None:
@@ -276,6 +301,7 @@ class _ListWalk:
                 "the last two sweeps agree" if is_equal else "the last sweep has each id once, and all ids before it"
             )
             result.evidence.append(proof if is_agreed else "no two sweeps agree: all are merged")
+        self._learn_gap(files, is_proven=is_proven)
         log.debug("%s: %s", result.resource, result.verdict)
 
     def _take(self, used: list[tuple[Sweep, PageFiles]]) -> None:

@@ -10,21 +10,35 @@ MUTANTS: Final = (
     Mutant(
         "an-order-that-one-reading-skips-is-missing",
         "sources/extract/walk.py",
-        "return self._options.known_ids is None or last.lists_all(self._options.known_ids)",
+        "return self._options.known_ids is None or not last.count_absent(self._options.known_ids)",
         "return True",
         "tests/sources/extract/test_walk.py -k cursor",
     ),
     Mutant(
         "the-orders-known-before-are-not-asked-for",
         "pipelines/pull/walking.py",
-        "kinds=kinds, known_ids=ids)",
-        "kinds=kinds)",
+        "known_ids=known.ids",
+        "known_ids=None",
         "tests/pipelines/pull/test_pull.py -k keeps_its_date",
+    ),
+    Mutant(
+        "any-difference-of-a-total-is-known",
+        "sources/extract/walk.py",
+        "if gap and gap != known and (",
+        "if gap and not known and (",
+        "tests/sources/extract/test_walk.py -k total",
+    ),
+    Mutant(
+        "a-total-beyond-a-maximum-of-rows-is-learnt",
+        "sources/extract/proof.py",
+        " and sweeps[-1].rows % MAXIMUM_UNIT",
+        "",
+        "tests/sources/extract/test_walk.py -k total",
     ),
     Mutant(
         "only-orders-are-known-to-their-next-walk",
         "pipelines/pull/walking.py",
-        'if LISTS[name].paging == "cursor":',
+        'if LISTS[name].paging == "cursor" or gap:',
         'if name == "orders":',
         "tests/pipelines/pull/test_new_list.py -k skips",
     ),
@@ -38,8 +52,8 @@ MUTANTS: Final = (
     Mutant(
         "kinds-of-earlier-walks-are-forgotten",
         "pipelines/pull/walking.py",
-        "kinds=kinds, known_ids=ids)",
-        "known_ids=ids)",
+        "kinds=known.kinds",
+        "kinds=None",
         "tests/pipelines/pull/test_pull.py -k keeps_its_type",
     ),
     Mutant(
@@ -301,7 +315,7 @@ MUTANTS: Final = (
         "sweeps-agree-although-the-second-has-one-row-more",
         "sources/extract/page_files.py",
         "return self.ids.equals(other.ids)",
-        "return other.ids.has_all(self.ids)",
+        "return not other.ids.count_absent(self.ids)",
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
@@ -342,7 +356,7 @@ MUTANTS: Final = (
     Mutant(
         "a-cursor-s-second-reading-without-a-row-of-the-first-is-proven",
         "sources/extract/walk.py",
-        "return all(last.ids.has_all(earlier.ids) for earlier in files[:-1])",
+        "return not any(last.ids.count_absent(earlier.ids) for earlier in files[:-1])",
         "return True",
         "tests/sources/extract/test_repeated_ids.py",
     ),

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from sandbox import Sandbox, SandboxConfig
+from sandbox.legacy import DELETED
 from sources.gaps import GAPS
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, cursors, pages, talking
 
@@ -117,6 +118,19 @@ def _(sandbox: Sandbox, client: httpx.Client) -> None:
 def _(sandbox: Sandbox, client: httpx.Client) -> None:
     for query in ("", "limit=500", "limit=3"):
         assert len(client.get(f"/customers?{query}").json()["data"]) == 20
+
+
+@reading("legacy_total", "listed")
+def _(sandbox: Sandbox, client: httpx.Client) -> None:
+    assert client.get("/promotions").json()["pagination"]["total"] == len(sandbox.state.ids("promotions"))
+
+
+@reading("legacy_total", "with_deleted")
+def _(sandbox: Sandbox, client: httpx.Client) -> None:
+    listed = sandbox.state.ids("promotions")
+    sandbox.state.remove("promotions", listed[0])
+    assert client.get("/promotions").json()["pagination"]["total"] == len(listed) + DELETED
+    assert pages(client, "/promotions", 7) == sandbox.state.records("promotions")
 
 
 @reading("legacy_first_page", "one")

@@ -29,6 +29,8 @@ class Platform:
     requests: list[Mapping[str, Any]] = field(default_factory=list)
     before: Callable[[Platform], None] | None = None
     total_moves: bool = False
+    deleted: int = 0
+    """Rows that `total` counts and no page has."""
 
     def __post_init__(self) -> None:
         self.always = set(self.ids)
@@ -68,7 +70,7 @@ class Platform:
             body["pagination"] = {
                 "page": int(params["page"]),
                 "pages": pages,
-                "total": len(self.ids) + (len(self.requests) if self.total_moves else 0),
+                "total": len(self.ids) + self.deleted + (len(self.requests) if self.total_moves else 0),
                 "hasPrevPage": page > 0,
                 "hasNextPage": page + 1 < pages,
             }

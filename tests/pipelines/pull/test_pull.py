@@ -274,6 +274,27 @@ def test_a_walk_that_proves_nothing_marks_nothing(published: Bridge) -> None:
     assert str(added["id"]) in ids(published.path, "customers")
 
 
+def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Path) -> None:
+    with bridge(tmp_path, readings={"legacy_total": "with_deleted"}) as made:
+
+        def verdict() -> str:
+            (walked,) = made.pull("promotions").lists
+            return walked.verdict
+
+        state = made.platform.state
+        assert [verdict(), verdict()] == ["unproven", "complete"]
+        gone = state.ids("promotions")[0]
+        state.remove("promotions", gone)
+        assert verdict() == "complete"
+        assert made.rows("SELECT id FROM raw.promotions WHERE _missing_since IS NOT NULL") == [(gone,)]
+        state.removed["promotions"] += 1  # that was never listed
+        assert [verdict(), verdict()] == ["unproven", "complete"]
+        assert sorted(made.rows("SELECT value FROM ops.observations WHERE what = 'promotions_total_gap'")) == [
+            ("3",), ("4",), ("5",)
+        ]  # fmt: skip
+        assert "as earlier reads confirmed" in made.one("SELECT evidence FROM ops.coverage ORDER BY rowid DESC LIMIT 1")
+
+
 def test_one_sweep_is_unproven_and_cursors_are_complete(fresh: Bridge) -> None:
     verdicts = {walked.resource: walked.verdict for walked in fresh.pull(sweeps=1).lists}
     assert verdicts == {

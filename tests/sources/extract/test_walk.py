@@ -361,6 +361,48 @@ def known_ids(folder: Path) -> IdHashes:
     return known
 
 
+LEARNT, CONFIRMED = "6 equal sweeps confirm", "as earlier reads confirmed"
+GAP = "customers_total_gap"
+
+
+def counting_deleted(listed: int, deleted: int) -> Platform:
+    return Platform([*range(1, listed + 1)], pagination=True, deleted=deleted)
+
+
+@pytest.mark.parametrize(
+    ("platform", "options", "verdict", "sweeps", "observed", "said"),
+    [
+        (counting_deleted(49, 3), {}, "unproven", 6, "3", LEARNT),
+        (counting_deleted(49, -3), {}, "unproven", 6, "-3", LEARNT),
+        (counting_deleted(49, 3), {"sweeps": 5}, "unproven", 5, None, ""),
+        (counting_deleted(500, 3), {"page_limit": 100}, "unproven", 6, None, ""),  # a maximum of rows, perhaps
+        (counting_deleted(49, 3), {"known_gap": 3}, "complete", 2, "3", CONFIRMED),
+        (counting_deleted(49, 4), {"known_gap": 3}, "complete", 2, "4", CONFIRMED),  # 50 was listed before
+        (counting_deleted(50, 4), {"known_gap": 3}, "unproven", 6, "4", LEARNT),
+        (counting_deleted(49, 5), {"known_gap": 3}, "unproven", 6, "5", LEARNT),
+        (counting_deleted(49, 2), {"known_gap": 3}, "unproven", 6, "2", LEARNT),
+        (counting_deleted(49, 1), {}, "unproven", 6, "1", LEARNT),  # nothing shows yet that it counts deleted rows
+        (counting_deleted(49, 0), {"known_gap": 3}, "complete", 2, "0", ""),
+        (counting_deleted(49, 0), {}, "complete", 2, None, ""),
+        (Platform([*range(49)], pagination=True, deleted=3, drift=0.3), {}, "unproven", 6, None, ""),
+    ],
+)
+def test_a_total_that_counts_deleted_rows_is_learnt_and_watched(
+    tmp_path: Path,
+    platform: Platform,
+    options: dict[str, Any],
+    verdict: str,
+    sweeps: int,
+    observed: str | None,
+    said: str,
+) -> None:
+    result = walked(platform, tmp_path, **{"page_limit": 10, "known_ids": known_ids(tmp_path), **options})
+    assert (result.verdict, len(result.sweeps)) == (verdict, sweeps), result.evidence
+    assert [value for what, value in result.observations if what == GAP] == ([observed] if observed else [])
+    assert said in " ".join(result.evidence)
+    assert set(map(int, ids(result))) >= platform.always
+
+
 def test_a_row_that_a_cursor_skips_is_found_by_a_second_reading(tmp_path: Path) -> None:
     result = walked(RemovedWhileRead([*range(1, 51)]), tmp_path, "orders", page_limit=10, known_ids=known_ids(tmp_path))
     assert (result.verdict, [sweep.distinct for sweep in result.sweeps]) == ("unproven", [49, 49])
