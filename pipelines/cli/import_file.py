@@ -7,10 +7,11 @@ shown only to the person who is asked.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping as Pairs
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -26,13 +27,18 @@ from sources.kinds import KINDS
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
     from pipelines.import_file.run import ImportResult, ImportSteps
+    from pipelines.mapping import Mapping
     from pipelines.plan.model import Plan
+
+_SHOWN: Final = 20
+_EXAMPLES: Final = 3
+"""Characters of a cell, and cells of a column, that are shown with a question."""
 
 
 @click.command("import", epilog="Example: orderbridge import customers clientes.csv --passwords mail")
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
-@path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
+@path_option("--mapping", help="Which column is which field. Default: as the last time, or detected.")
 @click.option(
     "--passwords",
     type=click.Choice(["mail", "file"]),
@@ -116,8 +122,41 @@ def steps(reporter: Reporter) -> ImportSteps:
         agree=agree,
         on_plan=on_plan,
         on_step=reporter.event,
-        on_proposal=lambda columns: plan_command.print_proposal(columns, reporter),
+        ask_columns=ask_columns,
     )
+
+
+def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None] | None:
+    """Asks on a terminal for each column that matches no field: a field, to ignore it, or to ignore all the rest."""
+    if not sys.stdin.isatty():
+        return None
+    from pipelines.mapping.field_paths import resolve
+
+    answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)
+    contested = {name: path for path, names in proposed.contested.items() for name in names}
+    taken = {column.field for column in proposed.columns.values()}
+    click.echo(
+        f"Columns that match no field of {proposed.kind}, or the same one: a field, or i to ignore the", err=True
+    )
+    click.echo("column, or a to ignore it and all that follow. Fields: orderbridge template KIND --mapping", err=True)
+    for name in sorted(proposed.unknown, key=lambda name: name not in contested):
+        cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][:_EXAMPLES]
+        path = contested.get(name, "a")
+        default = "i" if path in taken else path
+        while True:
+            answer = click.prompt(f"  {escape(name)} ({', '.join(cells)})", default=default, err=True).strip()
+            target = resolve(proposed.kind, answer)
+            if answer in ("i", "a"):
+                break
+            if not isinstance(target, str) and answer not in taken:
+                answers[name] = answer
+                taken.add(answer)
+                break
+            why = target if isinstance(target, str) else "is filled by another column"
+            click.echo(f"  {escape(answer)} {why}", err=True)
+        if answer == "a":
+            break
+    return answers
 
 
 def agree(plan: Plan, examples: Sequence[str]) -> bool:

@@ -34,7 +34,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.
     """
-    from pipelines.mapping import MappedColumn, Mapping, propose, to_toml
+    from pipelines.mapping import MappedColumn, Mapping, propose, sample, to_toml
     from pipelines.mapping.field_paths import all_paths
 
     if not mapping:
@@ -54,7 +54,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     else:
         from pipelines.imports.open import open_mapped
 
-        proposed = propose(open_mapped(file, None).columns, kind, conflicts="leave")
+        table = open_mapped(file, None)
+        proposed = propose(table.columns, kind, conflicts="leave", samples=sample(table))
         if proposed.unknown:
             _report_unknown(proposed.unknown)
         text = to_toml(proposed)

@@ -17,6 +17,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from pipelines.import_file.examples import examples
+from pipelines.import_file.mappings import AskColumns, find_mapping, keep_mapping, new_mapping
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
@@ -66,7 +67,7 @@ class ImportSteps:
         agree: asks a person, given what would be sent and examples of it; False where there is nobody to ask.
         on_plan: called with a new plan.
         on_step: called with the name of a step and what it does.
-        on_proposal: called with a line per column where no mapping was given.
+        ask_columns: asks a person for the columns that match no field.
     """
 
     pull: Callable[[PullOptions], PullResult]
@@ -74,7 +75,7 @@ class ImportSteps:
     agree: Callable[[Plan, Sequence[str]], bool]
     on_plan: Callable[[PlanResult], object] = lambda made: None
     on_step: Callable[[str, str], object] = lambda step, text: None
-    on_proposal: Callable[[list[str]], object] = list
+    ask_columns: AskColumns = lambda proposed, samples: None
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept.
         BridgeError: a step failed before anything was sent.
     """
-    made = None
+    options, made = _with_mapping(options, steps), None
     plan = _unfinished_plan(options)
     if plan is not None:
         steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
@@ -120,8 +121,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             PlanOptions(
                 options.kind, options.file, options.mapping, passwords=options.passwords, notify=options.notify,
                 lookups=options.lookups,
-            ),
-            steps.on_proposal,
+            )
         )  # fmt: skip
         steps.on_plan(made)
         plan = Plan(made.folder)
@@ -135,6 +135,26 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
     except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
         result.error = error
     return result
+
+
+def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
+    """The options with the mapping that was kept for such a file, or a new one, which is kept.
+
+    Without one, where nobody can be asked, the plan reports what is missing.
+    """
+    if options.mapping is not None:
+        return options
+    path = find_mapping(options.kind, options.file)
+    if path is not None:
+        steps.on_step("mapping", f"the columns are read as in {path}")
+        return replace(options, mapping=path)
+    mapping = new_mapping(options.kind, options.file, options.passwords, steps.ask_columns)
+    if mapping is None:
+        return options
+    path = keep_mapping(mapping)
+    lines = [f"the columns are read as follows, the next time too; to change that, edit {path}", *mapping.explain()]
+    steps.on_step("mapping", "\n  ".join(lines))
+    return replace(options, mapping=path)
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:

@@ -17,7 +17,7 @@ from pipelines.imports.fields import Bindings, Source, body_shape, field_sources
 from pipelines.imports.inputs import Inputs
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.model import listed
-from pipelines.mapping import Mapping, propose
+from pipelines.mapping import Mapping, propose, sample
 from pipelines.mapping.field_paths import all_paths, suggestion
 from sources.errors import UsageError
 from sources.files import ReadOptions, SourceTable, open_table
@@ -52,8 +52,8 @@ def open_inputs(
     table.check_line_column()
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     if mapping is None:
-        mapping = propose(columns, kind)
-    _check_columns(file, columns, mapping)
+        mapping = propose(columns, kind, samples=sample(table))
+    unmapped = _check_columns(file, columns, mapping)
     _check_semantics(mapping, semantics or {})
     sources = field_sources(mapping)
     notes = []
@@ -62,6 +62,8 @@ def open_inputs(
             f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
         )
     notes += layout_notes(table)
+    if unmapped and not mapping.ignores_others:
+        notes.append(f"columns that the mapping does not name are ignored: {listed(unmapped)}")
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words come from a reject file and are ignored")
     if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in sources):
@@ -131,24 +133,20 @@ def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None)
     return len(REJECT_COLUMNS) if is_reject_file else 0
 
 
-def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None:
-    """Every column of the file is mapped or ignored, and every mapped column is in the file."""
-    others = {
-        *mapping.group,
-        *mapping.fill_down,
-        *mapping.fill_within,
-        *mapping.skip_blank,
-        *(name for lookup in mapping.lookups for name in lookup.match),
-    }
-    mapped = [name for name, column in mapping.columns.items() if column.field is not None]
-    missing = [name for name in dict.fromkeys([*mapped, *sorted(others)]) if name not in columns]
+def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list[str]:
+    """Every mapped column is in the file, and every column is mapped or ignored if the mapping is strict or proposed.
+
+    Returns the columns that are neither mapped nor ignored by name.
+    """
+    missing = [name for name in mapping.used_columns if name not in columns]
     if missing:
         names = listed(missing, lambda name: f"{name!r}{suggestion(name, columns)}")
         raise UsageError(
-            f"{file.name} has no column {names}, which the mapping uses", f"Its columns: {listed(columns)}."
+            f"{file.name} has no column {names}, which the mapping {mapping.path} uses",
+            f"Its columns: {listed(columns)}.",
         )
-    unmapped = [name for name in columns if name not in mapping.columns and name not in others]
-    if unmapped:
+    unmapped = [name for name in columns if name not in mapping.columns and name not in mapping.used_columns]
+    if unmapped and (mapping.strict or mapping.path is None):
         fields = all_paths(mapping.kind)
         names = listed(unmapped, lambda name: f"{name!r}{suggestion(name, fields)}")
         count = "1 column matches" if len(unmapped) == 1 else f"{len(unmapped):,} columns match"
@@ -160,6 +158,7 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None
             + shlex.quote(f"{file.stem}.toml")
         )
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
+    return unmapped
 
 
 def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:

@@ -6,7 +6,7 @@ In: a mapping file (TOML), or the column names of an input file. Out: a `Mapping
 from __future__ import annotations
 
 from pipelines.mapping.model import Blank, Formats, GeneratePasswords, Lookup, MappedColumn, Mapping, Scalar
-from pipelines.mapping.propose import propose
+from pipelines.mapping.propose import propose, sample
 from pipelines.mapping.read import load
 from pipelines.mapping.write import to_toml
 
@@ -20,5 +20,6 @@ __all__ = [
     "Scalar",
     "load",
     "propose",
+    "sample",
     "to_toml",
 ]

@@ -104,8 +104,11 @@ class Mapping:
         fill_down: columns whose empty cells take the value above.
         fill_within: fill down only while these columns do not change.
         skip_blank: skip a line in which all of these columns are empty.
+        strict: a column of the file that is neither mapped nor ignored is an error.
+        ignores_others: such columns are ignored without a word.
         path: the mapping file; None for a proposal.
         unknown: of a proposal, the columns that match no field.
+        contested: of a proposal, the fields that several columns match, with those columns.
     """
 
     kind: str
@@ -119,8 +122,18 @@ class Mapping:
     fill_down: tuple[str, ...] = ()
     fill_within: tuple[str, ...] = ()
     skip_blank: tuple[str, ...] = ()
+    strict: bool = False
+    ignores_others: bool = False
     path: Path | None = None
     unknown: tuple[str, ...] = ()
+    contested: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def used_columns(self) -> list[str]:
+        """Every column that the file must have, those that are mapped first."""
+        names = [name for name, column in self.columns.items() if column.field is not None]
+        names += [*self.group, *self.fill_down, *self.fill_within, *self.skip_blank]
+        return list(dict.fromkeys([*names, *(name for lookup in self.lookups for name in lookup.match)]))
 
     def with_passwords(self, generate: GeneratePasswords | None) -> Mapping:
         """A copy with this choice of generated passwords; None leaves it, and kinds without a login have none."""

@@ -34,6 +34,8 @@ from sources.files.layout import column_name
 from sources.kinds import KINDS, KindName
 
 MAX_BYTES: Final = 1 << 20
+OTHERS: Final = "*"
+"""All columns that have no line of their own under [columns]."""
 GUIDE: Final = "See docs/mapping.md for every key."
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 _Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
@@ -50,6 +52,12 @@ def _current_name(value: object) -> object:
 def _as_table(value: object) -> object:
     """`Column = "field"` is short for `Column = { field = "field" }`."""
     return {"field": value} if isinstance(value, str) else value
+
+
+def _all_others(columns: object) -> object:
+    """`"*" = "ignore"` is short for `"*" = { ignore = true }`."""
+    is_short = isinstance(columns, dict) and columns.get(OTHERS) == "ignore"
+    return {**columns, OTHERS: {"ignore": True}} if is_short and isinstance(columns, dict) else columns
 
 
 class _Strict(BaseModel):
@@ -122,11 +130,12 @@ class _Lookup(_Strict):
 class _Mapping(_Strict):
     kind: KindName
     ignore: tuple[_Name, ...] = ()
+    strict: StrictBool = False
     file: _File = _File()
     numbers: _Numbers = _Numbers()
     dates: _Dates | None = None
     booleans: _Booleans | None = None
-    columns: dict[_Name, Annotated[_Column, BeforeValidator(_as_table)]]
+    columns: Annotated[dict[_Name, Annotated[_Column, BeforeValidator(_as_table)]], BeforeValidator(_all_others)]
     constants: dict[str, _Scalar] = {}
     passwords: _Passwords | None = None
     group: _Group | None = None
@@ -179,6 +188,11 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
         for name in document.ignore
         if name in document.columns
     ]
+    others = document.columns.get(OTHERS)
+    if others is not None and (others.field is not None or document.strict):
+        errors.append(
+            (("columns", OTHERS), f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict')
+        )
     errors += _outside(mapping, path, lookups)
     if errors := [*errors, *mistakes(mapping)]:
         raise _invalid(path, positions, errors)
@@ -252,7 +266,7 @@ def _mapping(document: _Mapping, path: Path) -> Mapping:
     return Mapping(
         kind=document.kind,
         columns={
-            **{name: _column(name, column) for name, column in document.columns.items()},
+            **{name: _column(name, column) for name, column in document.columns.items() if name != OTHERS},
             **{name: MappedColumn(name, None) for name in document.ignore},
         },
         read_options=ReadOptions(**dict(document.file), totals=document.rows.totals),
@@ -271,6 +285,8 @@ def _mapping(document: _Mapping, path: Path) -> Mapping:
         fill_down=document.rows.fill_down,
         fill_within=document.rows.fill_within,
         skip_blank=document.rows.skip_blank,
+        strict=document.strict,
+        ignores_others=OTHERS in document.columns,
         path=path,
     )
 

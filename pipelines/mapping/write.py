@@ -20,6 +20,7 @@ def to_toml(mapping: Mapping) -> str:
     parts = [f"kind = {value(mapping.kind)}\n"]
     ignored = [name for name, column in mapping.columns.items() if column.field is None]
     parts += _lines({"ignore": ignored} if ignored else {})
+    parts += _lines({"strict": True} if mapping.strict else {})
     read_options = _changed(mapping.read_options, ReadOptions())
     totals = read_options.pop("totals", None)
     parts += _section("file", read_options)
@@ -35,6 +36,7 @@ def to_toml(mapping: Mapping) -> str:
         "\n[columns]\n",
         *_lines({name: _column(column) for name, column in mapping.columns.items() if column.field}),
     ]
+    parts += _lines({"*": "ignore"} if mapping.ignores_others else {})
     known = all_paths(mapping.kind)
     parts += [
         f'# {key(name)} = ""  # matches no field{suggestion(name, known)}: enter one, or {{ ignore = true }}\n'

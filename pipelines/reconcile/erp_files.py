@@ -23,7 +23,7 @@ from pipelines.imports.lines import ScatteredGroups, group_keys, prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, layout_notes, open_input_table, open_lookups
 from pipelines.mapping import Mapping as ColumnMapping
-from pipelines.mapping import load, propose
+from pipelines.mapping import load, propose, sample
 from sources.errors import UsageError
 from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
@@ -147,7 +147,7 @@ def _open(path: Path, mapping: ColumnMapping | None) -> _File:
     table.check_line_column()
     warn_of_layout(path, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
-    mapping = mapping or propose(columns, "customers")
+    mapping = mapping or propose(columns, "customers", samples=sample(table))
     fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))
     sources = {ERP_COLUMNS[name]: one for name, one in fields if name in ERP_COLUMNS}
     lookups = open_lookups(mapping, list(sources.values()))

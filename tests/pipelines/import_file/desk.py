@@ -30,6 +30,8 @@ class Desk:
         asked: the examples of each question.
         done: the steps in their order.
         stop_after: operations after which a push is stopped.
+        columns: the answers of the person who is asked for columns; None: nobody can be asked.
+        said: what was said about the steps.
     """
 
     at: Place
@@ -37,6 +39,8 @@ class Desk:
     asked: list[list[str]] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     stop_after: int | None = None
+    columns: dict[str, str | None] | None = None
+    said: list[str] = field(default_factory=list)
 
     def write(self, text: str = CUSTOMERS, name: str = "clientes.csv") -> Path:
         file = self.at.folder / name
@@ -68,4 +72,11 @@ class Desk:
 
             return push(folder, options, PushHooks(stop=stop, on_operation=on_operation), self.at.means)
 
-        return ImportSteps(pull=do_pull, push=do_push, agree=agree, on_plan=lambda made: self.done.append("plan"))
+        return ImportSteps(
+            pull=do_pull,
+            push=do_push,
+            agree=agree,
+            on_plan=lambda made: self.done.append("plan"),
+            on_step=lambda step, text: self.said.append(f"{step}: {text}"),
+            ask_columns=lambda proposed, samples: self.columns,
+        )

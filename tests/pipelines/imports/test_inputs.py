@@ -633,6 +633,18 @@ def test_every_column_that_fits_no_field_is_reported_at_once_with_the_nearest(tm
     assert error.value.hint.endswith("--for 'a file.csv' > 'a file.toml'")
 
 
+@pytest.mark.parametrize(
+    ("more", "note"), [("", "columns that the mapping does not name are ignored: Color"), ('"*" = "ignore"\n', "")]
+)
+def test_a_column_that_the_file_has_got_is_ignored_with_a_word(tmp_path: Path, more: str, note: str) -> None:
+    mapping = f'[columns]\nproductId = "productId"\nvariantId = "variantId"\nsku = "sku"\n{more}'
+    inputs = opened(tmp_path, f"{VARIANT}sku,Color\n1,1,a,rojo\n", mapping)
+    assert [item.body for item in inputs if isinstance(item, ReadyInput)] == [{"sku": "a"}]
+    assert inputs.notes == ([note] if note else [])
+    strict = refused(tmp_path, f"{VARIANT}sku,Color\n1,1,a,rojo\n", f"strict = true\n{mapping.removesuffix(more)}")
+    assert "1 column matches no field of variants: 'Color'" in strict
+
+
 def test_of_thousands_of_columns_that_fit_no_field_the_first_are_named(tmp_path: Path) -> None:
     names = [f"x{n}" for n in range(5000)]
     reported = refused(tmp_path, f"{VARIANT}{','.join(names)}\n1,1{',1' * 5000}\n")

@@ -1,0 +1,94 @@
+"""Mappings that remember: the one of a file is found again by the kind and the header, or proposed, asked and kept.
+
+In: a file without a mapping of its own. Out: the path of its mapping, `mappings/KIND.toml` in the project's folder (the
+next ones `KIND-2.toml` …), which a person can edit. A column that the file has got since is no hindrance; one that the
+mapping uses has to be there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Literal
+
+from pipelines.imports.open import count_reject_columns, open_input_table
+from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
+from pipelines.mapping import Mapping as ColumnMapping
+from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
+from sources.disk import create_private, disk_errors
+from sources.errors import UsageError
+from sources.files import SourceTable
+from sources.kinds import KindName
+from sources.settings import find_root
+
+FOLDER: Final = "mappings"
+_SHARE: Final = 0.5
+"""Share of a file's columns that a mapping must name to be taken for that of an earlier version of the file."""
+Answers = Mapping[str, str | None]
+"""The field of each column that was asked for; None: ignored."""
+AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | None]
+"""Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
+
+
+def find_mapping(kind: KindName, file: Path) -> Path | None:
+    """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
+
+    Raises:
+        UsageError: a kept mapping is invalid.
+    """
+    if (file.parent / MANIFEST_FILE).exists() and (file.parent / MAPPING_FILE).exists():
+        return file.parent / MAPPING_FILE
+    kept = sorted((find_root() / FOLDER).glob(f"{kind}*.toml"))
+    best: tuple[bool, int, Path] | None = None
+    for path in kept:
+        mapping = load(path, kind)
+        try:
+            columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
+        except UsageError:  # its [file] is of another file
+            continue
+        named = columns & {*mapping.columns, *mapping.used_columns}
+        found = (columns.issuperset(mapping.used_columns), len(named), path)
+        if len(named) >= _SHARE * len(columns) and (best is None or found[:2] > best[:2]):
+            best = found
+    return best[2] if best is not None else None
+
+
+def new_mapping(
+    kind: KindName, file: Path, passwords: Literal["mail", "file"] | None, ask: AskColumns
+) -> ColumnMapping | None:
+    """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    table = open_input_table(file, None, None)
+    samples = sample(table)
+    proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
+    if not proposed.unknown:
+        return proposed
+    answers = ask(proposed, samples)
+    if answers is None:
+        return None
+    columns = proposed.columns | {name: MappedColumn(name, field) for name, field in answers.items()}
+    return replace(proposed, columns=columns, unknown=(), contested={})
+
+
+def keep_mapping(mapping: ColumnMapping) -> Path:
+    """Writes a mapping to the project's folder of mappings, under the first free name. Raises UsageError."""
+    folder = find_root() / FOLDER
+    with disk_errors(folder, "Make the folder writable, or pass a mapping file of your own with --mapping."):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for number in itertools.count(1):
+            path = folder / f"{mapping.kind}{f'-{number}' if number > 1 else ''}.toml"
+            if not path.exists():
+                break
+        with create_private(path) as out:
+            out.write(to_toml(mapping).encode())
+    return path
+
+
+def own_columns(table: SourceTable) -> tuple[str, ...]:
+    """The columns of a file, without those that a reject file has after them."""
+    return table.columns[: len(table.columns) - count_reject_columns(table.columns)]

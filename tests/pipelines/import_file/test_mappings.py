@@ -1,0 +1,120 @@
+"""A mapping is asked for once, kept, and found again for the file of the next day."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from pipelines.cli import import_file as command
+from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
+from pipelines.mapping import load, propose, sample
+from pipelines.plan.model import MAPPING_FILE
+from sources.errors import UsageError
+from tests.pipelines.import_file.desk import VARIANTS, Desk
+
+HEADER = "Código;Nombre;Correo;Zona;Agente"
+ROWS = "00001;Ana;ana@example.test;Norte;7\n00002;Eva;eva@example.test;Sur;8\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".dlt").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "clientes.csv") -> Path:
+    file = folder / name
+    file.write_text(f"{header}\n{rows}", "utf-8")
+    return file
+
+
+def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
+    mapping = new_mapping(
+        "customers", write(folder), "file", lambda proposed, _: {"Zona": "documents[0].fiscalName", "Agente": None}
+    )
+    assert mapping is not None
+    path = keep_mapping(mapping)
+    assert path == folder / "mappings/customers.toml"
+    assert path.stat().st_mode & 0o077 == 0
+    kept = load(path, "customers")
+    assert {name: column.field for name, column in kept.columns.items()} == {
+        "Código": "erpCode", "Nombre": "firstName", "Correo": "email", "Zona": "documents[0].fiscalName", "Agente": None
+    }  # fmt: skip
+    assert kept.generate_passwords == "file"
+    assert find_mapping("customers", write(folder, name="clientes-26.csv")) == path
+    assert keep_mapping(mapping) == folder / "mappings/customers-2.toml"
+
+
+@pytest.mark.parametrize(
+    ("header", "is_found"),
+    [
+        (HEADER, True),
+        ("Zona;Agente;Correo;Nombre;Código", True),  # in another order
+        (HEADER + ";Riesgo", True),  # a column that the ERP adds
+        (HEADER.replace(";Agente", ""), True),  # an ignored one that it no longer has
+        (HEADER.replace("Correo", "Buzón"), True),  # a used one has another name: reported, and not proposed anew
+        ("Código;Descripción;PVP;Existencias;Peso", False),
+    ],
+)
+def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_found: bool) -> None:
+    mapping = new_mapping("customers", write(folder), None, lambda proposed, _: dict.fromkeys(proposed.unknown))
+    assert mapping is not None
+    path = keep_mapping(mapping)
+    rows = ";".join(["x"] * (header.count(";") + 1)) + "\n"
+    assert find_mapping("customers", write(folder, header, rows)) == (path if is_found else None)
+
+
+def test_nothing_is_kept_where_nobody_can_be_asked(folder: Path) -> None:
+    assert new_mapping("customers", write(folder), None, lambda proposed, _: None) is None
+    assert find_mapping("variants", write(folder)) is None
+
+
+def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> None:
+    text = VARIANTS.replace("sku", "sku;Notas").replace("00038", "00038;x").replace("00039", "00039;y")
+    with pytest.raises(UsageError, match="1 column matches no field of variants: 'Notas'"):
+        desk.run(desk.write(text, "articulos.csv"), "variants")
+    desk.columns = {"Notas": None}
+    assert desk.run(desk.write(text, "articulos.csv"), "variants").exit_code == 0
+    desk.columns = None
+    changed = (
+        text.replace("19,99", "21,50").replace("Notas", "Notas;Color").replace(";x", ";x;rojo").replace(";y", ";y;azul")
+    )
+    result = desk.run(desk.write(changed, "articulos-2.csv"), "variants")
+    assert (result.exit_code, result.push.states) == (0, {"confirmed": 1})
+    assert "mappings/variants.toml" in desk.said[-1]
+    assert result.made is not None
+    assert "columns that the mapping does not name are ignored: Color" in result.made.statistics.notes
+    assert find_mapping("variants", result.plan.folder / "rejects.csv") == result.plan.folder / MAPPING_FILE
+
+
+def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "Código;Correo;E-mail;Zona;Agente;Ruta;Riesgo"
+    file = write(folder, header, "1;a@b.es;c@d.es;Norte;7;2;0\n")
+    from pipelines.imports.open import open_input_table
+
+    table = open_input_table(file, None, None)
+    samples = sample(table)
+    proposed = propose(table.columns, "customers", conflicts="leave", samples=samples)
+    assert command.ask_columns(proposed, samples) is None
+    typed = ["", "", "fiscalName", "documents[0].fiscalName", "i", "a"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in typed)))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _: typed.pop(0))
+    answers = command.ask_columns(proposed, samples)
+    assert answers == {
+        "Correo": "email",
+        "E-mail": None,
+        "Zona": "documents[0].fiscalName",
+        "Agente": None,
+        "Ruta": None,
+        "Riesgo": None,
+    }
+    shown = capsys.readouterr().err
+    assert re.search(r"fiscalName is not a field of customers \(did you mean documents\[0\].fiscalName\?\)", shown)
