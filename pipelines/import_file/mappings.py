@@ -1,7 +1,7 @@
 """Mappings that remember: the one of a file is found again by the kind and the header, or proposed, asked and kept.
 
-In: a file without a mapping of its own. Out: the path of its mapping, `mappings/KIND.toml` in the project's folder (the
-next ones `KIND-2.toml` …), which a person can edit. A column that the file has got since is no hindrance; one that the
+In: a file without a mapping of its own. Out: the path of its mapping, `mappings/KIND.toml` beside the warehouse (the next
+ones `KIND-2.toml` …), which a person can edit. A column that the file has got since is no hindrance; one that the
 mapping uses has to be there.
 """
 
@@ -21,7 +21,7 @@ from sources.disk import create_private, disk_errors
 from sources.errors import UsageError
 from sources.files import SourceTable
 from sources.kinds import KindName
-from sources.settings import find_root
+from sources.settings import warehouse_path
 
 FOLDER: Final = "mappings"
 _SHARE: Final = 0.5
@@ -40,7 +40,7 @@ def find_mapping(kind: KindName, file: Path) -> Path | None:
     """
     if (file.parent / MANIFEST_FILE).exists() and (file.parent / MAPPING_FILE).exists():
         return file.parent / MAPPING_FILE
-    kept = sorted((find_root() / FOLDER).glob(f"{kind}*.toml"))
+    kept = sorted((warehouse_path().parent / FOLDER).glob(f"{kind}*.toml"))
     best: tuple[bool, int, Path] | None = None
     for path in kept:
         mapping = load(path, kind)
@@ -76,8 +76,8 @@ def new_mapping(
 
 
 def keep_mapping(mapping: ColumnMapping) -> Path:
-    """Writes a mapping to the project's folder of mappings, under the first free name. Raises UsageError."""
-    folder = find_root() / FOLDER
+    """Writes a mapping to the folder of mappings, under the first free name. Raises UsageError."""
+    folder = warehouse_path().parent / FOLDER
     with disk_errors(folder, "Make the folder writable, or pass a mapping file of your own with --mapping."):
         folder.mkdir(mode=0o700, exist_ok=True)
         for number in itertools.count(1):

@@ -14,7 +14,6 @@ from tests.pipelines.push.plans import place
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """A sandbox, settings for it, and the current folder to import from."""
-    (tmp_path / ".dlt").mkdir()
     monkeypatch.chdir(tmp_path)
     with place(tmp_path) as made:
         yield Desk(made)

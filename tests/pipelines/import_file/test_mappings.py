@@ -22,8 +22,7 @@ ROWS = "00001;Ana;ana@example.test;Norte;7\n00002;Eva;eva@example.test;Sur;8\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".dlt").mkdir()
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "warehouse.duckdb"))
     return tmp_path
 
 
