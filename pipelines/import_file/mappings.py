@@ -1,7 +1,7 @@
 """Mappings that remember: the one of a file is found again by the kind and the header, or proposed, asked and kept.
 
-In: a file without a mapping of its own. Out: the path of its mapping, `mappings/KIND.toml` beside the warehouse (the next
-ones `KIND-2.toml` …), which a person can edit. A column that the file has got since is no hindrance; one that the
+In: a file without a mapping of its own. Out: the path of its mapping, `mappings/KIND.toml` beside the warehouse (the
+next ones `KIND-2.toml` …), which a person can edit. A column that the file has got since is no hindrance; one that the
 mapping uses has to be there.
 """
 
