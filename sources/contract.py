@@ -314,5 +314,7 @@ OPERATIONS: Final = (
 )
 RECORDS: Final = {record.name: record for record in (CUSTOMER, PROMOTION, PRICE_LIST, ORDER)}
 """The records of the lists that a pull walks, by resource name, in display order."""
+UNDOCUMENTED: Final = tuple(name for name, record in RECORDS.items() if not record.fields)
+"""The lists of records whose fields are not shown."""
 LISTS: Final = {name: next(op for op in OPERATIONS if op.records is record) for name, record in RECORDS.items()}
 """The operations that list them."""

@@ -16,9 +16,10 @@ from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.walking import KnownList, ListWalks
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_last_read
+from pipelines.warehouse.field_kinds import declared_kinds
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
-from sources.contract import LISTS, ORDER
+from sources.contract import LISTS, ORDER, UNDOCUMENTED
 from sources.errors import BridgeError, Stopped, Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
 
@@ -78,11 +79,11 @@ def _read_published(
     Read before the walks: while lists are read, another program may open the file for writing.
 
     Raises:
-        UsageError: as `check_source`.
+        UsageError: as `check_source` and `declared_kinds`.
     """
     path = run.build.path
     if not path.exists():
-        return {}
+        return {name: KnownList(kinds=declared_kinds(name)) for name in names if name in UNDOCUMENTED}
     with run.build.published() as warehouse:
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
         for tail in tails.values():

@@ -1,13 +1,17 @@
-"""The kinds of the fields of undocumented records: decided by walks, kept for later ones, forgotten where accepted.
+"""The kinds of the fields of undocumented records: decided by walks or declared by a person, and kept for later walks.
 
-In: a warehouse, and what a person has accepted. Out: `ops.field_kinds`, and the kinds that the next walk keeps.
+In: a warehouse, the file in which a person declares fields (`.dlt/orders.toml`), and what is accepted. Out:
+`ops.field_kinds`, the kinds that the next walk keeps, and the lines of that file. Declared kinds come before decided
+ones; decided ones are forgotten where a person has accepted a change.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 import duckdb
 import msgspec
@@ -15,29 +19,85 @@ import msgspec
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
-from sources.decode.schema_inference import CHILD_TABLES, FieldNames, KeptKinds, path_text
+from sources.contract import RECORDS
+from sources.decode.schema_inference import CHILD_TABLES, RESERVED, FieldNames, KeptKind, KeptKinds, path_text
+from sources.decode.table_schema import KEY_COLUMN
+from sources.errors import UsageError
 from sources.extract.result import ListResult
+from sources.settings.ownership import check_private
+from sources.settings.root import find_root, read_toml
 
-_KNOWN: Final = "SELECT path, kind, decided_at FROM ops.field_kinds WHERE resource = ?"
+_KNOWN: Final = "SELECT path, kind, values_seen, decided_at FROM ops.field_kinds WHERE resource = ? ORDER BY path"
 _WIDENED: Final = """
     SELECT path, previous_kind, kind FROM ops.field_kinds
     WHERE resource = ? AND previous_kind IS NOT NULL ORDER BY path"""
 _RECORD: Final = """
     INSERT INTO ops.field_kinds SELECT $resource, unnest($paths), unnest($kinds), unnest($values), NULL, $run, $at
-    ON CONFLICT DO UPDATE SET kind = excluded.kind, previous_kind = field_kinds.kind, run_id = excluded.run_id,
-        decided_at = excluded.decided_at WHERE field_kinds.kind <> excluded.kind"""
+    ON CONFLICT DO UPDATE SET
+        values_seen = greatest(field_kinds.values_seen, excluded.values_seen), kind = excluded.kind,
+        previous_kind = CASE WHEN list_contains($declared, field_kinds.path) THEN NULL
+            WHEN field_kinds.kind IN ('empty', excluded.kind) THEN field_kinds.previous_kind ELSE field_kinds.kind END,
+        run_id = if(field_kinds.kind = excluded.kind, field_kinds.run_id, excluded.run_id),
+        decided_at = if(field_kinds.kind = excluded.kind, field_kinds.decided_at, excluded.decided_at)"""
+_HEADER: Final = """\
+# The fields of {resource}, by their path in the JSON of the platform: field = "kind", or
+# field = {{ kind = "kind", name = "name_of_its_column_or_table" }}
+# Kinds: text, bigint, decimal, boolean, json (any value, as text), list (as JSON text), object, table.
+# A line with # is what pulls decided and may change; remove the # to declare it. The next pull uses it.
+"""
+
+
+class DeclaredField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person declares about a field."""
+
+    kind: Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table"]
+    name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]{0,62}$")] | None = None
+
+
+def declared_file(resource: str) -> Path:
+    """The file with the declared fields of a list."""
+    return find_root() / ".dlt" / f"{resource}.toml"
+
+
+def declared_kinds(resource: str) -> KeptKinds:
+    """What a person has declared about the fields of a list.
+
+    Raises:
+        UsageError: the file is not valid, or others can write to it; the message names the field.
+    """
+    path, declared = declared_file(resource), dict[str, KeptKind]()
+    check_private(path)
+    for key, value in read_toml(path).items():
+        try:
+            entry = msgspec.convert({"kind": value} if isinstance(value, str) else value, DeclaredField)
+            keys = msgspec.json.decode(key, type=list[str]) if key.startswith("[") else key.split(".")
+        except msgspec.MsgspecError as error:
+            raise UsageError(f"{path}, {key!r}: {error}", 'A line is "path.of.field" = "kind"; see its head.') from None
+        is_table = entry.kind == "table"
+        if keys == [RECORDS[resource].key] or (entry.name or "") in {KEY_COLUMN, "position", *RESERVED}:
+            raise UsageError(f"{path}, {key!r}: its name or the field is reserved", "Choose another name.")
+        if entry.name is not None and is_table != entry.name.startswith(f"{resource}__"):
+            words = f"{path}, {key!r}: names of tables, and no others, begin with {resource}__"
+            raise UsageError(words, "Choose another name.")
+        declared[path_text(keys)] = KeptKind(entry.kind, None, entry.name)
+    return declared
 
 
 def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str) -> KeptKinds:
-    """The kind of each place of a list, by its path, but those whose change was accepted after they were decided."""
+    """What is known of each place of a list, by its path, but of those whose change was accepted since.
+
+    Raises:
+        UsageError: see `declared_kinds`.
+    """
     if "field_kinds" not in table_names(warehouse, "ops"):
-        return {}
+        return declared_kinds(resource)
     accepted, names = Accepted.read(datetime.now(UTC)), field_names(warehouse, resource)
-    return {
-        path: kind
-        for path, kind, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall()
+    known = {
+        path: KeptKind(kind, values)
+        for path, kind, values, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall()
         if not accepted.is_changed(f"{resource}.form_changed", place(resource, path, names), decided_at)
     }
+    return {**known, **declared_kinds(resource)}
 
 
 def record_kinds(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult) -> None:
@@ -47,10 +107,29 @@ def record_kinds(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, wa
         "DELETE FROM ops.field_kinds WHERE resource = ? AND NOT list_contains(?, path)", [walked.resource, list(kept)]
     )
     paths, kinds, values = map(list, zip(*walked.kinds, strict=True)) if walked.kinds else ([], [], [])
-    build.execute(
-        _RECORD,
-        {"resource": walked.resource, "paths": paths, "kinds": kinds, "values": values, "run": run_id, "at": at},
-    )
+    declared = [path for path, known in kept.items() if known.values is None]
+    parameters = {"resource": walked.resource, "paths": paths, "kinds": kinds, "values": values, "declared": declared}
+    build.execute(_RECORD, {**parameters, "run": run_id, "at": at})
+
+
+def declarations(warehouse: duckdb.DuckDBPyConnection, resource: str) -> str:
+    """The file in which a person declares fields, with a line for each known one; lines that are there stay.
+
+    Raises:
+        UsageError: see `declared_kinds`.
+    """
+    path = declared_file(resource)
+    declared_kinds(resource)
+    text = path.read_text("utf-8") if path.exists() else _HEADER.format(resource=resource)
+    present = {line.lstrip("# ").partition(" =")[0] for line in text.splitlines()}
+    for field, kind, values, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall():
+        keys = msgspec.json.decode(field, type=list[str])
+        is_plain = all(keys) and not any("." in key for key in keys) and not keys[0].startswith("[")
+        quoted = json.dumps(".".join(keys) if is_plain else field, ensure_ascii=False)
+        if quoted not in present:
+            line = f'# {quoted} = "{"text" if kind == "empty" else kind}"'
+            text += f"{line:<40} # {values} values; since {decided_at:%Y-%m-%d}\n"
+    return text
 
 
 def widened(build: duckdb.DuckDBPyConnection, resource: str) -> Iterator[tuple[str, str, str]]:

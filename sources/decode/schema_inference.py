@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from enum import Enum, Flag, auto
 from functools import cached_property
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
 import pyarrow as pa
@@ -35,11 +35,12 @@ new field of the record itself goes to `_extra`."""
 BULK: Final = 0.75
 """Share of the values of a place from which their form is that of the place; below it the place is JSON text."""
 ODD_MAX: Final = 0.05
-"""Largest share of scalars of another type, from which a column is text."""
+"""Largest share of scalars of another type, from which a column is text; so is one with fewer numbers among texts."""
 LIST_SHARE: Final = 0.1
 """Share of the values from which lists make single objects or scalars lists of one item."""
 KEPT_VALUES_MIN: Final = 20
-"""Values from which a kind is kept: a new field is not judged for good by the first few orders that have it."""
+"""Values from which a kind is kept: a new field is not judged for good by the first few orders that have it. Of fewer
+values, the column and the width of its type are kept."""
 RESERVED: Final = frozenset(
     {"_extra", "_page", "_position", "_run_id", "_first_seen_at", "_last_seen_at", "_missing_since"}
 )
@@ -80,8 +81,26 @@ ARROW: Final = {
     "list": pa.string(),
     "empty": pa.string(),
 }
-KeptKinds = Mapping[str, ColumnKind]
-"""The kinds of earlier walks, by the path of the place (`path_text`)."""
+
+
+class KeptKind(NamedTuple):
+    """What is known of a place before a walk.
+
+    Attributes:
+        kind: as earlier walks decided it, or as a person declared it.
+        values: the most that decided it in a walk; None where it is declared.
+        name: that a person declared for its column or table.
+    """
+
+    kind: ColumnKind
+    values: int | None = None
+    name: str | None = None
+
+
+KeptKinds = Mapping[str, KeptKind]
+"""What is known of places, by their path (`path_text`)."""
+_WIDER: Final = ("bigint", "decimal", "text", "json")
+"""Kinds of which each holds the values of those before it."""
 
 
 @dataclass(slots=True)
@@ -128,7 +147,10 @@ class InferredNode:
     Objects in a list have the same fields as a single object: converters from XML write a list of one as its item.
 
     Attributes:
-        kept: its kind in earlier walks.
+        kept: its kind, which a person or many values of earlier walks decided.
+        least: its kind by few values of earlier walks.
+        is_declared: a person decided it.
+        name: that a person declared.
         fields: of the object, or of the objects in the list.
         is_wide: objects with too many fields were seen: more are not looked at.
         seen: the scalars.
@@ -138,6 +160,9 @@ class InferredNode:
     """
 
     kept: ColumnKind | None = None
+    least: ColumnKind = "empty"
+    is_declared: bool = False
+    name: str | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
     is_wide: bool = False
     seen: Seen = Seen.NOTHING
@@ -192,15 +217,19 @@ class InferredNode:
         return 1 + sum(node.size for node in self.fields.values())
 
     def keep(self, kept: KeptKinds, budget: NodeBudget) -> None:
-        """Takes over kinds of earlier walks."""
-        for path, kind in kept.items():
+        """Takes over what is known of places."""
+        for path, known in kept.items():
             node = self
             for name in msgspec.json.decode(path, type=tuple[str, ...]):
                 if name not in node.fields:
                     node.fields[name] = InferredNode()
                     budget.left -= 1
                 node = node.fields[name]
-            node.kept = kind
+            node.is_declared, node.name = known.values is None, known.name
+            if known.values is None or known.values >= KEPT_VALUES_MIN:
+                node.kept = known.kind
+            else:
+                node.least = known.kind
 
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""
@@ -209,17 +238,27 @@ class InferredNode:
             node.settle()
 
     def known_kinds(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ColumnKind, int]]:
-        """The path, the kind and the number of values of each place whose kind is to be kept."""
+        """The path and the kind of each place, and the number of values that were counted."""
         for name, node in self.fields.items():
             at = (*above, name)
-            if node.kept is not None or node._values >= KEPT_VALUES_MIN:
-                yield path_text(at), node.kind, node._values
+            is_decided = node.kept is not None or node.least != "empty" or node._values
+            yield path_text(at), node.kind if is_decided else "empty", node._values
             yield from node.known_kinds(at)
 
     def _kind(self) -> ColumnKind:
-        """As earlier walks kept it, but that whole numbers widen; else that of most values."""
+        """As it is kept, but that whole numbers widen; else that of most values, if it is not narrower than before."""
         if self.kept is not None:
-            return "decimal" if self.kept == "bigint" and self._count(*_NOT_WHOLE) else self.kept
+            widens = self.kept == "bigint" and not self.is_declared and self._count(*_NOT_WHOLE)
+            return "decimal" if widens else self.kept
+        kind = self._kind_of_most()
+        if self.least == "json" or (self.least != "empty" and not self._values):
+            return self.least
+        if self.least in _WIDER and kind in _WIDER:
+            return max(self.least, kind, key=_WIDER.index)
+        return "text" if {self.least, kind} <= {"boolean", *_WIDER} and self.least != kind else kind
+
+    def _kind_of_most(self) -> ColumnKind:
+        """The kind of most values."""
         objects = self._count(Count.OBJECT) and self._count(Count.OBJECT, Count.EMPTY_OBJECT)
         singles, lists = self.counts[Count.LIST_OF_ONE], self.counts[Count.LIST]
         keyed, scalars, total = self.counts[Count.KEYED_OBJECT], self._scalars, self._values
@@ -263,7 +302,9 @@ class InferredNode:
         total = booleans + numbers + self.counts[Count.TEXT]
         if booleans and total - booleans <= ODD_MAX * total:
             return "boolean"
-        if not self._count(*_NUMBERS) or total - numbers > ODD_MAX * total or self._count(*_LONG) > ODD_MAX * numbers:
+        if self._count(*_NUMBERS) <= ODD_MAX * total or total - numbers > ODD_MAX * total:
+            return "text"  # also where a number or two are among texts of numbers
+        if self._count(*_LONG) > ODD_MAX * numbers:
             return "text"
         return "decimal" if self._count(*_NOT_WHOLE) else "bigint"
 
@@ -496,9 +537,9 @@ class _Names:
     def __init__(self, taken: set[str], earlier: Mapping[str, str]) -> None:
         self._taken, self._earlier, self._reserved = taken, earlier, frozenset(earlier.values())
 
-    def add(self, name: str, keys: tuple[str, ...]) -> str:
-        """The name of a field: its earlier one, else the first of `name`, `name_2`, `name_3` … that is free."""
-        unique = self._earlier.get(path_text(keys))
+    def add(self, name: str, keys: tuple[str, ...], declared: str | None = None) -> str:
+        """The name of a field: declared, else its earlier one, else the first of `name`, `name_2` … that is free."""
+        unique = declared or self._earlier.get(path_text(keys))
         if unique is None or unique in self._taken:
             base, n = shorten(name), 1
             unique = base
@@ -521,7 +562,7 @@ def inferred_table(record: Record, root: InferredNode, earlier: FieldNames | Non
         """The table of an array of objects; `holders` are the paths of the arrays around it, outermost first."""
         path = "__".join([*holders[-1:], _joined(at)])
         places = (parent_key(record), *(shorten(f"{holder}_position") for holder in holders), "position")
-        name = tables.add(f"{record.name}__{path}", (*above, *at))
+        name = tables.add(f"{record.name}__{path}", (*above, *at), items.name)
         columns, children = _contents(items, _Names(set(places) | RESERVED, earlier.get(name, {})), frozenset())
         below = tuple(child(inner, node, (*above, *at), [*holders, path]) for inner, node in children)
         return InferredTable(name, at, places, columns, below, items)
@@ -539,9 +580,9 @@ def _contents(
     """The columns of a table, and the arrays of objects in it."""
     places = [place for place in _places(node, ()) if place[0] not in skipped]
     # A name that needs no change keeps it, so that a clash renames as little as possible.
-    places.sort(key=lambda place: (_joined(place[0]) != "__".join(place[0]), place[0]))
+    places.sort(key=lambda place: (place[1].name is None, _joined(place[0]) != "__".join(place[0]), place[0]))
     columns = [
-        InferredColumn(names.add(_joined(at), at), at, inner.kind, inner)
+        InferredColumn(names.add(_joined(at), at, inner.name), at, inner.kind, inner)
         for at, inner in places
         if inner.kind != "table"
     ]

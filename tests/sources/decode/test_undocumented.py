@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sources.contract import ORDER
 from sources.decode.rows import Decoded, Page
+from sources.decode.schema_inference import KeptKind
 from sources.decode.undocumented import InferredSchema
 from sources.errors import ContractBroken
 
@@ -191,7 +192,7 @@ def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     row = '{"id":1,"total":5,"paid":true,"note":"x","customer":{"id":1},"lines":[{"sku":1}],"tags":["a"],"gone":1}'
     first = InferredSchema(ORDER)
     first.decode([raw_page(*[row] * 20)])
-    kept = {path: kind for path, kind, _ in first.kinds()}
+    kept = {path: KeptKind(kind, values) for path, kind, values in first.kinds()}
     later = InferredSchema(ORDER, None, kept)
     odd = '{"id":2,"total":"n/a","paid":2,"note":3,"customer":"x","lines":"x","tags":{"a":1}}'
     (decoded,) = [later.decode([raw_page(*[odd] * 30)])]
@@ -204,10 +205,42 @@ def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     assert later.schema_of()["orders"].field("total").type == pa.decimal128(38, 9)
 
 
-def test_a_kind_seen_in_few_rows_is_not_kept() -> None:
+@pytest.mark.parametrize(
+    ("value", "later", "expected"),
+    [
+        ("5", '"A"', "string"),
+        ("5", "1.5", MONEY),
+        ("1.5", "5", MONEY),
+        ('"A"', "5", "string"),
+        ('"A"', "", "string"),
+        ("5", '""', "int64"),
+        ('""', "5", "int64"),
+        ("null", "5", "int64"),
+        ("true", "5", "string"),
+        ('{"x":1}', '"A"', "string"),
+    ],
+)
+def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(value: str, later: str, expected: str) -> None:
     schema = InferredSchema(ORDER)
-    schema.decode([raw_page(*['{"id":1,"code":5}'] * 19)])
-    assert schema.kinds() == []
+    schema.decode([raw_page(*[f'{{"id":1,"code":{value}}}'] * 19)])
+    schema = InferredSchema(ORDER, None, {path: KeptKind(kind, values) for path, kind, values in schema.kinds()})
+    schema.decode([raw_page(*[f'{{"id":1,"code":{later}}}' if later else '{"id":1}'] * 19)])
+    assert str(schema.schema_of()["orders"].field("code").type) == expected
+
+
+def test_what_a_person_declared_decides_before_the_values() -> None:
+    declared = {
+        '["code"]': KeptKind("text"),
+        '["number"]': KeptKind("bigint", None, "order_number"),
+        '["lines"]': KeptKind("table", None, "orders__items"),
+        '["total"]': KeptKind("decimal", 30, "amount"),
+    }
+    schema = InferredSchema(ORDER, {"orders": {'["number"]': "number"}}, declared)
+    rows = ['{"id":1,"code":5,"number":1.5,"lines":{"sku":"A"},"total":5,"amount":"x"}'] * 30
+    decoded = schema.decode([raw_page(*rows)])
+    row, item = (decoded.tables[name].to_pylist()[0] for name in ("orders", "orders__items"))
+    assert (row["code"], row["order_number"], row["_extra"]) == ("5", None, '{"number":1.5}')
+    assert (row["amount"], row["amount_2"], item["sku"]) == (Decimal(5), "x", "A")
 
 
 def test_objects_are_flattened() -> None:

@@ -1,0 +1,35 @@
+"""The command `schema`: the fields of an undocumented list as they were decided, and the file to declare them in."""
+
+from __future__ import annotations
+
+import click
+
+from pipelines.cli.process import start
+from pipelines.cli.terminal import print_lines
+from sources.contract import UNDOCUMENTED
+
+
+@click.command("schema", epilog="Example: orderbridge schema orders --write")
+@click.argument("resource", metavar="LIST", type=click.Choice(UNDOCUMENTED))
+@click.option("--write", is_flag=True, help="Write it to .dlt/LIST.toml; lines that are there stay as they are.")
+def command(resource: str, write: bool) -> None:
+    """Show the fields of a LIST that the interface does not show (orders), with the kind of each.
+
+    Pulls decide the kind of a field by most of its values, and keep it. A line without # declares it instead: its kind,
+    and the name of its column or table. Keep the file in version control.
+    """
+    start("plain")
+    from pipelines.warehouse.build import open_warehouse
+    from pipelines.warehouse.field_kinds import declarations, declared_file
+    from sources.disk import disk_errors, write_private
+
+    with open_warehouse() as warehouse:
+        text = declarations(warehouse, resource)
+    if not write:
+        print_lines(*text.splitlines())
+        return
+    file = declared_file(resource)
+    with disk_errors(file, "Check the folder."):
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private(file, text.encode())
+    print_lines(f"written: {file}")
