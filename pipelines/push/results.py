@@ -225,7 +225,11 @@ class ResultsWriter:
             operation.path,
             "" if row.status is None else row.status,
             row.code,
-            "; ".join(filter(None, (row.words, advice))),
+            "; ".join(
+                filter(
+                    None, (row.words, f"failed {row.attempts} times" if is_open and row.attempts > 1 else "", advice)
+                )
+            ),
             (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
             msgspec.json.encode(operation.body).decode() if file == "in_doubt" else "",
         )

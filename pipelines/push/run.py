@@ -40,6 +40,9 @@ from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields, increment_fields
 from sources.settings import LegacySettings, http_settings, ledger_path, reconcile_settings
 
+PROBES_MAX: Final = 3
+"""After too many doubts in a row, what was never sent is tried at this many other places of the plan before the push
+ends: the records may be the cause, and not the platform. Not for what only a person settles."""
 ROUNDS_MAX: Final = 3
 """How often one push sends a repeatable operation."""
 CONCURRENCY: Final = {"POST": 1, "PATCH": 4}
@@ -261,6 +264,7 @@ class _PushRun:
             return SendResult()
         attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
         body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
+        repeats = {row.id: row.status for row in self.ledger.rows("in_doubt") if row.id in to_send}
         total = self.ended + len(to_send)
         self.hooks.on_operation(self.ended, total)
 
@@ -268,26 +272,37 @@ class _PushRun:
             self.ended += count
             self.hooks.on_operation(self.ended, total)
 
-        tasks = (
-            SendTask(
-                operation,
-                self.rules.is_repeatable(operation),
-                is_doubted=not resend.get(operation.id, True),
-                clear=resend.get(operation.id, False),
+        def tasks(fresh: list[int]) -> Iterator[SendTask]:
+            """What was never sent, in this order of its first and the others, then what is repeated."""
+            first = fresh[0] if fresh else 0
+            parts = [{number for number in fresh if number >= first}, {number for number in fresh if number < first}]
+            for part in filter(None, [*parts, set(repeats)]):
+                for op in self.plan.operations():
+                    if op.id in part:
+                        is_clear, failed = resend.get(op.id, False), repeats.pop(op.id, False)
+                        is_doubted = not resend.get(op.id, True)
+                        yield SendTask(op, self.rules.is_repeatable(op), is_doubted, is_clear, failed)
+
+        result, probes = SendResult(), 0
+        fresh = sorted(to_send - set(repeats))
+        while True:
+            loop = SendLoop(
+                ledger=self.ledger,
+                client=self.client,
+                pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
+                body=body,
+                rules=self.rules,
+                on_end=on_end,
+                concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
+                grace_s=self.dependencies.grace_s,
+                stop=self.hooks.stop,
+                uptime=lambda: self.dependencies.read_clock().uptime,
+                is_probe=probes > 0,
             )
-            for operation in self.plan.operations()
-            if operation.id in to_send
-        )
-        loop = SendLoop(
-            ledger=self.ledger,
-            client=self.client,
-            pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
-            body=body,
-            rules=self.rules,
-            on_end=on_end,
-            concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
-            grace_s=self.dependencies.grace_s,
-            stop=self.hooks.stop,
-            uptime=lambda: self.dependencies.read_clock().uptime,
-        )
-        return loop.run(tasks)
+            result.add(loop.run(tasks(fresh)))
+            left = sorted(self.ledger.ids("planned") & to_send - set(result.withheld))
+            probes = 1 if result.went_well else probes + 1
+            if not (result.broke and left and probes <= PROBES_MAX and (self.kind.is_listed or self.kind.is_update)):
+                return result
+            at = len(left) * probes // (PROBES_MAX + 1)
+            fresh = left[at:] + left[:at]

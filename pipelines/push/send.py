@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
@@ -47,12 +47,14 @@ class SendTask(NamedTuple):
         is_repeatable: sending it twice has the same effect as sending it once.
         is_doubted: an earlier attempt may have happened.
         clear: it was in doubt, and certainly did not happen.
+        failed: of a repeat, the status of the attempt before, None without one; False if it is none.
     """
 
     operation: PlannedOperation
     is_repeatable: bool
     is_doubted: bool = False
     clear: bool = False
+    failed: int | Literal[False] | None = False
 
 
 class CompletedTask(NamedTuple):
@@ -77,9 +79,10 @@ class SendResult:
     """Result of a round of sending.
 
     Attributes:
-        in_doubt: how many operations are in doubt now.
+        in_doubt: how many operations are in doubt now, and were not for the same reason before.
         withheld: operations that were not sent, with the reason.
         broke: whether too many doubts in a row ended it.
+        went_well: whether any response was certain.
         observed: (what, value) of responses that the ledger does not record because they concern all operations.
     """
 
@@ -87,7 +90,15 @@ class SendResult:
     withheld: dict[int, str] = field(default_factory=dict)
     error: BridgeError | None = None
     broke: bool = False
+    went_well: bool = False
     observed: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, later: SendResult) -> None:
+        """Adds the result of a later loop of the same round."""
+        self.in_doubt += later.in_doubt
+        self.withheld |= later.withheld
+        self.observed |= later.observed
+        self.error, self.broke, self.went_well = later.error, later.broke, later.went_well
 
 
 @dataclass(kw_only=True, eq=False)
@@ -95,6 +106,7 @@ class SendLoop:
     """Sends operations.
 
     Attributes:
+        is_probe: the loop before ended with too many doubts in a row: a doubt ends this one before anything went well.
         pace: the gate before each request.
         body: bytes of an operation, including its password; called after its intent is on disk.
         rules: what a confirmed operation leaves, and how long a doubt blocks others on the same fields.
@@ -115,6 +127,7 @@ class SendLoop:
     grace_s: float
     stop: threading.Event
     uptime: Callable[[], float]
+    is_probe: bool = False
 
     def __post_init__(self) -> None:
         self._tasks: SimpleQueue[tuple[SendTask, float] | None] = SimpleQueue()
@@ -125,7 +138,7 @@ class SendLoop:
         self._targets: set[str] = set()
         self._next: deque[SendTask] = deque()
         self._waiting: dict[str, deque[SendTask]] = defaultdict(deque)
-        self._doubts_in_row = 0
+        self._doubts_in_row = DOUBTS_MAX - 1 if self.is_probe else 0
         self._ended = 0
         self._result = SendResult()
         self._unsettled = UnsettledUpdates(self.ledger, self.rules)
@@ -224,13 +237,13 @@ class SendLoop:
         if operation.target in self._waiting:
             self._next.extendleft(reversed(self._waiting.pop(operation.target)))
         if completed.is_expired or (outcome is not None and self._react(completed, outcome, change)):
-            self._next.appendleft(SendTask(operation, task.is_repeatable, task.is_doubted))
+            self._next.appendleft(task._replace(clear=False))
             return change
         self._ended += change.to != "planned"
         if change.to == "confirmed":
             return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
-            self._result.in_doubt += 1
+            self._result.in_doubt += outcome is not None and task.failed != outcome.status
             self._unsettled.add(operation)
         return change
 
@@ -246,11 +259,12 @@ class SendLoop:
         elif _is_setback(outcome):
             return True
         elif change.to == "in_doubt":
-            self._doubts_in_row += 1
+            self._doubts_in_row += completed.task.failed != outcome.status  # a repeat that fails as before says nothing
             if self._doubts_in_row >= DOUBTS_MAX:
                 self._result.broke = True
                 self.pace.halted.set()
         else:
+            self._result.went_well = True
             self._doubts_in_row = 0
             self.pace.reset()
         return False

@@ -13,6 +13,7 @@ import sqlite3
 import stat
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from pipelines.plan.model import PlannedOperation
 from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.run import PROBES_MAX
 from pipelines.push.send import DOUBTS_MAX, INTENT_MAX_AGE_S, INTENTS_AHEAD
 from sandbox import public_v1
 from sources.errors import HttpRejected, LockedError, Unreachable, UsageError
@@ -280,6 +282,66 @@ def test_too_many_doubts_in_a_row_end_the_push(at: Place) -> None:
     assert at.states(plan).count("planned") == 19 - DOUBTS_MAX
 
 
+class Failing(Client):
+    """A platform that fails for some operations, and takes the others."""
+
+    def __init__(self, status: int, bad: Callable[[str], bool]) -> None:  # of a client's own it has nothing
+        self.status, self.bad, self.sent = status, bad, list[str]()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
+        self.sent.append(record := path + json_body.decode())
+        if self.bad(record):
+            return WriteOutcome("in_doubt", self.status, error=HttpRejected("no", status=self.status))
+        return WriteOutcome("answered", 204 if verb == "PATCH" else 201)
+
+
+def failing(at: Place, status: int, bad: Callable[[str], bool]) -> Failing:
+    client = Failing(status, bad)
+    at.means = means(client=lambda settings, stop: client, read_customers=_nobody)
+    return client
+
+
+def test_customers_that_always_fail_keep_no_other_from_being_created(at: Place) -> None:
+    client = failing(at, 500, lambda record: any(f"C0000{n}" in record for n in range(1, 7)))
+    plan = at.plan([customer(n) for n in range(1, 31)])
+    assert at.push(plan).exit_code == 6
+    assert at.states(plan) == ["in_doubt"] * 6 + ["confirmed"] * 24
+    for night in range(2, 5):
+        client.sent.clear()
+        assert at.push(plan).exit_code == 6
+        assert (len(client.sent), at.states(plan).count("in_doubt")) == (6, 6)
+        assert f"failed {night} times" in results(plan)["in_doubt"][0]["words"]
+
+
+def test_what_was_never_sent_goes_before_what_is_repeated(at: Place) -> None:
+    client = failing(at, 500, lambda record: True)
+    plan = at.plan([customer(n) for n in range(1, 41)])
+    assert at.push(plan).broke
+    assert at.states(plan).count("in_doubt") == DOUBTS_MAX + PROBES_MAX
+    earlier, client.sent[:], client.bad = list(client.sent), [], lambda record: False
+    assert at.push(plan).exit_code == 0
+    code = re.compile("C[0-9]{5}")
+    first, again = ([code.findall(one)[0] for one in sent] for sent in (earlier, client.sent))
+    assert sorted(again[-8:]) == sorted(first)
+
+
+@pytest.mark.parametrize("bad", [range(1, 101), range(101, 201), range(1, 301, 3)])
+def test_variants_that_are_gone_keep_no_other_from_being_updated(at: Place, bad: range) -> None:
+    client = failing(at, 404, lambda record: int(re.findall("variants/([0-9]+)", record)[0]) in bad)
+    plan = at.plan([patch(n, n) for n in range(1, 301)], "variants")
+    pushes = 0
+    while at.push(plan).exit_code == 6 and at.states(plan).count("confirmed") < 200 and pushes < 3:
+        pushes += 1
+    assert at.states(plan).count("confirmed") == 200
+    assert pushes <= 1
+    client.sent.clear()
+    at.push(plan)
+    assert len(client.sent) <= 100 + 1
+
+
 def test_doubts_that_do_not_follow_one_another_do_not_end_the_push(at: Place) -> None:
     """Issue 16, item 7."""
     count = 2 * (DOUBTS_MAX + 1)
@@ -364,7 +426,7 @@ def test_an_outcome_is_decided_at_once_and_others_are_committed_together(
     at.means = means(client=lambda settings, stop: client)
     operations = [patch(n, n) for n in range(1, 101)]
     assert at.push(at.plan(operations, "variants"), replace(YES, concurrency=1)).broke
-    assert len(client.sent) <= 1 + DOUBTS_MAX + 1
+    assert len(client.sent) <= 1 + DOUBTS_MAX + 1 + 2 * PROBES_MAX
     at.means = means(client=lambda settings, stop: Answering([]))
     commits.reset_mock()
     result = at.push(at.plan([patch(n, n) for n in range(200, 300)], "variants"), replace(YES, concurrency=1))
