@@ -12,7 +12,7 @@ import io
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,14 +23,25 @@ from pipelines.ledger.model import LedgerRow
 from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
-from sources.disk import create_private, disk_errors, sync, write_private
+from sources.disk import append_text, create_private, disk_errors, sync, write_private
 from sources.errors import BridgeError, UsageError
 from sources.files.formulas import CsvFile, neutralize
 
-RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
+RESULT_COLUMNS: Final = (
+    "line",
+    "outcome",
+    "operation",
+    "method",
+    "path",
+    "status",
+    "code",
+    "words",
+    "platform_message",
+)
 _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
 """Of `in_doubt.csv`: with what was sent."""
 PUSHES_FILE: Final = ".pushes"
+MESSAGES_FILE: Final = ".platform-messages.jsonl"
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
@@ -65,13 +76,14 @@ class _Result(NamedTuple):
     status: int | str = ""
     code: str = ""
     words: str = ""
+    message: str = ""
     severity: tuple[int, ...] = ()
     values: str = ""
 
     def row(self, line: int) -> list[object]:
         """The cells of its row. None is a formula: those with text from outside are neutralized."""
-        path, code, words = neutralize(self.path), neutralize(self.code), neutralize(self.words)
-        cells: list[object] = [line, self.outcome, self.operation, self.method, path, self.status, code, words]
+        path, *texts = map(neutralize, (self.path, self.code, self.words, self.message))
+        cells: list[object] = [line, self.outcome, self.operation, self.method, path, self.status, *texts]
         return [*cells, neutralize(self.values)] if self.file == "in_doubt" else cells
 
 
@@ -93,6 +105,23 @@ def count_push(folder: Path, ledger: PlanLedger) -> None:
     with _writing(folder):
         (folder / RESULTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
         write_private(folder / PUSHES_FILE, b"%d" % ledger.count_push(), is_only_writer=True)
+
+
+def add_message(folder: Path, operation: int, text: str) -> None:
+    """Keeps the platform's words about an operation in a private file, for the results. Raises UsageError."""
+    with _writing(folder):
+        append_text(folder / MESSAGES_FILE, "\n" + msgspec.json.encode([operation, text]).decode())
+
+
+def _messages(folder: Path) -> dict[int, str]:
+    """The last words of the platform about each operation; a line that a crash cut off has none."""
+    messages: dict[int, str] = {}
+    path = folder / MESSAGES_FILE
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            number, text = msgspec.json.decode(line, type=tuple[int, str])
+            messages[number] = text
+    return messages
 
 
 def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
@@ -197,8 +226,9 @@ class ResultsWriter:
         """Each line that operations send, with the result of the most severe one."""
         remaining = Counter(line for operation in self.plan.operations() for line in operation.lines)
         most_severe: dict[int, _Result] = {}
+        messages = _messages(self.plan.folder)
         for operation, row in zip(self.plan.operations(), self.ledger.rows(), strict=True):
-            own = self._result(operation, row)
+            own = self._result(operation, row, "" if row.state == "confirmed" else messages.get(row.id, ""))
             for line in operation.lines:
                 remaining[line] -= 1
                 earlier = most_severe.pop(line, own)
@@ -208,7 +238,7 @@ class ResultsWriter:
                 else:
                     yield line, result
 
-    def _result(self, operation: PlannedOperation, row: LedgerRow) -> _Result:
+    def _result(self, operation: PlannedOperation, row: LedgerRow, message: str) -> _Result:
         outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
         is_open = row.state in ("in_flight", "in_doubt", "conflict")
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
@@ -230,6 +260,7 @@ class ResultsWriter:
                     None, (row.words, f"failed {row.attempts} times" if is_open and row.attempts > 1 else "", advice)
                 )
             ),
+            message,
             (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
             msgspec.json.encode(operation.body).decode() if file == "in_doubt" else "",
         )

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Container, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -293,6 +294,7 @@ class _PushRun:
                 body=body,
                 rules=self.rules,
                 on_end=on_end,
+                on_message=partial(results.add_message, self.plan.folder),
                 concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
                 grace_s=self.dependencies.grace_s,
                 stop=self.hooks.stop,

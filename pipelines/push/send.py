@@ -111,6 +111,7 @@ class SendLoop:
         body: bytes of an operation, including its password; called after its intent is on disk.
         rules: what a confirmed operation leaves, and how long a doubt blocks others on the same fields.
         on_end: called with the number of operations that ended.
+        on_message: called with an operation and the platform's words about it, which are in no ledger and no log.
         concurrency: requests at once.
         grace_s: seconds allowed for requests in flight after a stop.
         stop: set when a person stops the push.
@@ -123,6 +124,7 @@ class SendLoop:
     rules: PushRules
     body: Callable[[PlannedOperation], bytes]
     on_end: Callable[[int], None]
+    on_message: Callable[[int, str], None]
     concurrency: int
     grace_s: float
     stop: threading.Event
@@ -232,6 +234,8 @@ class SendLoop:
             raise completed.error
         task, outcome, operation = completed.task, completed.outcome, completed.task.operation
         change = classify(operation, outcome, task.is_doubted, now)
+        if outcome is not None and outcome.message and change.to != "confirmed":
+            self.on_message(operation.id, outcome.message)
         del self._in_flight[operation.id]
         self._targets.discard(operation.target)
         if operation.target in self._waiting:

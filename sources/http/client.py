@@ -8,6 +8,7 @@ whole.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,9 +20,9 @@ from typing import Final, Literal, Self, TypeVar
 
 import httpx
 
-from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
+from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
-from sources.http.error_responses import FamilyError, failure_of_status, read_error
+from sources.http.error_responses import FamilyError, failure_of_status, platform_message, read_error
 from sources.http.exchange import Caps, Exchanger, KeyAuth, Timeouts
 from sources.http.failures import NOT_SENT, BrokenBody, Failure
 from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
@@ -35,6 +36,9 @@ log = logging.getLogger("orderbridge.client")
 
 STOP_POLL_S: Final = 0.1
 _PARTIAL: Final = 206
+_UNSHOWN_ERRORS: Final = [op.path for op in OPERATIONS if op.input is not None and not op.error_code]
+"""Writes whose outcome for invalid input is documented without its body: any JSON object with a message is one."""
+_REPORTS_ERROR: Final = re.compile(rb'(?i)"[a-z_]*(?:error|fault|message|success)[a-z_]*"\s*:')
 _DEFINITE: Final = (201, 204)
 """Statuses of a write that settle it, whatever happened to the body."""
 
@@ -200,16 +204,25 @@ class Client:
                 reply.content_type,
                 reply.broken is not None,
                 error=self._error(verb, path, reply.broken) if reply.broken and is_doubtful else None,
+                message=self._message(reply, json_body) if _REPORTS_ERROR.search(reply.body) else "",
                 elapsed_s=elapsed_s,
             )
         error, failure = self._status_failure(reply, json_body)
         is_settled = reply.status in (401, 403, 429) or (
             400 <= reply.status <= 499 and reply.status != 408 and error.shaped
         )
+        message = self._message(reply, json_body)
+        is_settled |= (
+            path in _UNSHOWN_ERRORS
+            and reply.status in (400, 422)
+            and bool(message)
+            and reply.body.lstrip().startswith(b"{")
+        )
         return WriteOutcome(
             "answered" if is_settled else "in_doubt",
             reply.status,
             error=self._error(verb, path, failure),
+            message=message,
             retry_after_s=failure.retry_after_s,
             elapsed_s=elapsed_s,
         )
@@ -242,6 +255,9 @@ class Client:
         error = read_error(self.family, reply.body, self._auth.secrets, sent)
         wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
         return error, failure_of_status(self.family, reply.status, error, reply.location, self._auth.secrets, wait_s)
+
+    def _message(self, reply: RawResponse, sent: bytes) -> str:
+        return platform_message(reply.body, self._auth.secrets, sent)
 
     def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
         """The error for a caller. To be raised outside of any `except` block, so that it has no context."""

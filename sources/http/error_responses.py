@@ -1,15 +1,17 @@
 """Responses outside 2xx: three shapes of error body, one kind of failure.
 
-In: status and body of a response. Out: a `Failure` with status, code, requestId and a hint. The body's message is
-never passed on: it may echo a key, a password or a customer's data.
+In: status and body of a response. Out: a `Failure` with status, code, requestId and a hint. The body's message is no
+part of it: it may echo a customer's data. `platform_message` reads it for private files, without keys and passwords.
 """
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -18,6 +20,15 @@ from sources.http.failures import Failure
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _HOST: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
+
+MESSAGE_MAX: Final = 1_000
+"""Characters kept of the platform's words."""
+MESSAGE_BYTES_MAX: Final = 100_000
+_PASSWORDS: Final = re.compile(r'"password"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
+"""Members that name the field which an error is about."""
+_NO_MESSAGES: Final = ("code", "status", "statuscode", "type", "requestid", "traceid", "timestamp", "id")
+_MESSAGE: Final = re.compile("(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv")
 
 ACCESS_HINTS: Final = dict(
     zip(
@@ -67,6 +78,41 @@ def read_error(family: Family, body: bytes, secrets: tuple[str, ...] = (), sent:
 
     shaped = isinstance(error.get("message"), str) or bool(code("code"))
     return FamilyError(code("code"), code("requestId"), shaped)
+
+
+def platform_message(body: bytes, secrets: tuple[str, ...], sent: bytes) -> str:
+    """The platform's own words in a response of any shape: every message, with the field that it names; one line.
+
+    For private files alone: they may contain a customer's data. The `secrets`, and passwords of the request's body
+    (`sent`), are removed.
+    """
+    text = body[:MESSAGE_BYTES_MAX].decode("utf-8", "replace")
+    try:
+        text = "; ".join(dict.fromkeys(_messages(msgspec.json.decode(body))))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>", " ", text)
+    text = html.unescape(text)
+    for secret in sorted({*secrets, *_PASSWORDS.findall(sent.decode("utf-8", "replace"))}, key=len, reverse=True):
+        plain = msgspec.json.decode(f'"{secret}"') if secret not in secrets else secret
+        for form in filter(None, {plain, secret, quote(plain), quote(plain, safe="")}):
+            text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= MESSAGE_MAX else f"{text[: MESSAGE_MAX - 1]}…"
+
+
+def _messages(value: object, name: str = "", is_error: bool = False) -> Iterator[str]:
+    """The texts that describe an error, in the order of the body: those of telling names, and all within an error."""
+    if isinstance(value, dict):
+        place = next((value[key] for key in _PLACES if isinstance(value.get(key), str) and value[key]), "")
+        for key, inner in value.items():
+            if key not in _PLACES and key.casefold() not in _NO_MESSAGES:
+                for text in _messages(inner, key, is_error or bool(_MESSAGE.search(key))):
+                    yield f"{place}: {text}" if place and isinstance(inner, str) else text
+    elif isinstance(value, list):
+        for item in value:
+            yield from _messages(item, name, is_error)
+    elif isinstance(value, str) and value.strip() and is_error:
+        yield value if _MESSAGE.search(name) else f"{name}: {value}"
 
 
 def failure_of_status(

@@ -33,6 +33,7 @@ class WriteOutcome:
         content_type: of a 2xx, lower case and without parameters; empty if there was none.
         is_broken: the body of a 2xx was cut off, not decodable, or empty although a content was announced.
         error: for a person; None for `answered` with 2xx.
+        message: the platform's own words about what went wrong, without keys and passwords; for private files alone.
         retry_after_s: what the platform asked to wait.
     """
 
@@ -42,6 +43,7 @@ class WriteOutcome:
     content_type: str = ""
     is_broken: bool = False
     error: HttpError | None = None
+    message: str = field(default="", repr=False)
     retry_after_s: float | None = None
     elapsed_s: float = 0.0
 

@@ -240,6 +240,24 @@ def replace_body(operation: PlannedOperation, body: dict[str, Any]) -> PlannedOp
     return msgspec.structs.replace(operation, body=body)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_platforms_words_are_in_the_private_results_and_nowhere_else(
+    at: Place, kind: KindName, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = at.plan(KINDS[kind], kind)
+    refused = WriteOutcome("answered", 400, error=HttpRejected("no", status=400), message="=Ana is not wanted")
+    lost = WriteOutcome("in_doubt", 500, error=HttpRejected("no", status=500), message="we are out")
+    asked = replace(YES, settle_s=SETTLE_S, concurrency=1)
+    print_result(answered(at, plan, refused, *[lost] * 9, asked=asked)[0], "plain")
+    (row,), (doubt,) = results(plan)["rejected"], results(plan)["in_doubt"]
+    assert (row["platform_message"], doubt["platform_message"]) == ("'=Ana is not wanted", "we are out")
+    answered(at, plan, asked=replace(asked, abandon=frozenset({2})))
+    assert results(plan)["rejected"][0]["platform_message"] == "'=Ana is not wanted"
+    assert "wanted" not in caplog.text + "".join(capsys.readouterr())
+    assert b"wanted" not in b"".join(path.read_bytes() for path in at.folder.glob("ledger.sqlite*"))
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in plan.glob(".platform*"))
+
+
 def test_a_create_in_doubt_without_a_key_waits_for_a_person(at: Place) -> None:
     plan = at.plan([msgspec.structs.replace(customer(1), keys={"email": " "})])
     lost = WriteOutcome("in_doubt", error=Unreachable("lost"))

@@ -45,6 +45,7 @@ class Bench:
             uptime=lambda: self.now,
             body=mock.Mock(return_value=b"{}"),
             on_end=mock.Mock(),
+            on_message=mock.Mock(),
             rules=PushRules(settle_s=0.0, resend=False),
         )
 

@@ -32,6 +32,7 @@ from sources.errors import (
 )
 from sources.extract.v1_pages import V1Cursor
 from sources.http.client import Client
+from sources.http.error_responses import MESSAGE_MAX, platform_message
 from sources.http.exchange import Caps, Timeouts
 from sources.http.failures import BrokenBody
 from sources.http.retries import RetryPolicy
@@ -794,3 +795,36 @@ def test_a_client_is_neither_pickled_nor_copied() -> None:
         for take in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError):
                 take(one)
+
+
+MESSAGES = {
+    '{"errors":[{"message":"is taken","code":1},{"message":"name is long","code":2}]}': "is taken; name is long",
+    '{"errors":[{"field":"email","message":"is taken"}]}': "email: is taken",
+    '{"errors":{"email":["is taken"],"name":["is long"]}}': "email: is taken; name: is long",
+    '{"errors":["no such category"]}': "no such category",
+    '{"error":"Bad Request","message":"no such variant","status":400}': "Bad Request; no such variant",
+    '{"error":{"code":"X","message":"no","requestId":"r"}}': "no",
+    '{"detail":[{"loc":["body","email"],"msg":"field required","type":"missing"}]}': "field required",
+    "<html><style>p{}</style><h1>Bad &amp; gone</h1>\n<p>proxy</p></html>": "Bad & gone proxy",
+    "quota\x1b[31m used\x00 up": "quota [31m used up",
+    '{"message":"Zebra-9\\"x of ana@x.test and key KEY-1 are wrong"}': "*** of ana@x.test and key *** are wrong",
+    '{"id":7,"name":"Ana"}': "",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("body", MESSAGES)
+def test_the_platforms_words_are_read_in_any_shape_without_keys_and_passwords(body: str) -> None:
+    sent = b'{"password":"Zebra-9\\"x","erpCode":"C1"}'
+    assert platform_message(body.encode(), ("key-1",), sent) == MESSAGES[body]
+
+
+def test_the_platforms_words_are_capped() -> None:
+    assert len(platform_message(b'{"message":"%b"}' % (b"x" * 5000), (), b"")) == MESSAGE_MAX
+
+
+@pytest.mark.parametrize(("path", "state"), [("/logistics/warehouses", "answered"), ("/customers", "in_doubt")])
+def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_with_a_message(path: str, state: str) -> None:
+    with client(answers(httpx.Response(422, content=b'{"message":"name is taken"}'))[1]) as one:
+        outcome = one.send("POST", path, BODY)
+    assert (outcome.state, outcome.message) == (state, "name is taken")
