@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import heapq
 import io
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from pipelines.ledger.model import LedgerRow
 from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
-from sources.disk import append_text, create_private, disk_errors, sync, write_private
+from sources.disk import create_private, disk_errors, open_private, sync, write_private
 from sources.errors import BridgeError, UsageError
 from sources.files.formulas import CsvFile, neutralize
 
@@ -110,7 +111,8 @@ def count_push(folder: Path, ledger: PlanLedger) -> None:
 def add_message(folder: Path, operation: int, text: str) -> None:
     """Keeps the platform's words about an operation in a private file, for the results. Raises UsageError."""
     with _writing(folder):
-        append_text(folder / MESSAGES_FILE, "\n" + msgspec.json.encode([operation, text]).decode())
+        with os.fdopen(open_private(folder / MESSAGES_FILE), "ab") as file:
+            file.write(b"\n" + msgspec.json.encode([operation, text]))
 
 
 def _messages(folder: Path) -> dict[int, str]:
