@@ -110,9 +110,8 @@ def count_push(folder: Path, ledger: PlanLedger) -> None:
 
 def add_message(folder: Path, operation: int, text: str) -> None:
     """Keeps the platform's words about an operation in a private file, for the results. Raises UsageError."""
-    with _writing(folder):
-        with os.fdopen(open_private(folder / MESSAGES_FILE), "ab") as file:
-            file.write(b"\n" + msgspec.json.encode([operation, text]))
+    with _writing(folder), os.fdopen(open_private(folder / MESSAGES_FILE), "ab") as file:
+        file.write(b"\n" + msgspec.json.encode([operation, text]))
 
 
 def _messages(folder: Path) -> dict[int, str]:
