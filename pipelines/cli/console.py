@@ -58,6 +58,7 @@ class Reporter:
         self.style: Style = "plain" if style == "auto" and not self._err.is_terminal else style
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
+        self._step: TaskID | None = None
         self._last_line_at: dict[str, float] = {}
         self._bars = Progress(
             SpinnerColumn(),
@@ -79,9 +80,19 @@ class Reporter:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def progress(self, resource: str, pages: int, rows: int, total: int | None) -> None:
+    def progress(self, resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
         """Called after each page of a walk."""
-        self.show(resource, rows, total, f"rows, {pages} pages", resource=resource, rows=rows, pages=pages)
+        note = f"rows, {pages} pages" + (f", sweep {sweep}" if sweep > 1 else "")
+        self.show(resource, rows, total, note, resource=resource, rows=rows, pages=pages, sweep=sweep)
+
+    def step(self, words: str) -> None:
+        """Called when a part of the run begins that counts nothing: a bar that moves, or an event at intervals."""
+        with self._lock:
+            if self.style == "auto":
+                self._step = self._bars.add_task(words, total=None, note="") if self._step is None else self._step
+                self._bars.update(self._step, description=escape(words))
+            elif self._is_due("step"):
+                self.event("progress", words)
 
     def show(self, activity: str, done: int, total: int | None, note: str, /, **facts: object) -> None:
         """Shows how far an activity is: a bar, or an event with `facts` at intervals.
@@ -94,12 +105,18 @@ class Reporter:
                     self._tasks[activity] = self._bars.add_task(activity, total=total, note=note)
                 self._bars.update(self._tasks[activity], completed=done, total=total, note=note)
                 return
-            now = time.monotonic()
-            if now - self._last_line_at.setdefault(activity, now) < LINE_EVERY_S:
+            if not self._is_due(activity):
                 return
-            self._last_line_at[activity] = now
         expected = f" of {total}" if total is not None else ""
         self.event("progress", f"{activity}: {done}{expected} {note}", **facts)
+
+    def _is_due(self, activity: str) -> bool:
+        """Whether the last line about an activity, or its beginning, is long enough ago for another one."""
+        now = time.monotonic()
+        is_due = now - self._last_line_at.setdefault(activity, now) >= LINE_EVERY_S
+        if is_due:
+            self._last_line_at[activity] = now
+        return is_due
 
     def event(self, name: str, message: str, **facts: object) -> None:
         """One event on stderr: its message, or with `--log json` an object with its name and facts."""

@@ -25,8 +25,25 @@ _REASONS_SHOWN: Final = 3
 """Reasons of quarantined rows that are printed for each list, the most frequent first."""
 
 
+def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The lists of tables such as `orders__lines`, which are read with them."""
+    lists = tuple(dict.fromkeys(name.partition("__")[0] for name in names))
+    if unknown := [name for name in lists if name not in LISTS]:
+        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(LISTS)}")
+    return lists
+
+
 @click.command("pull", epilog="Example: orderbridge pull customers orders --require-complete")
 @click.argument("resources", nargs=-1, type=click.Choice(tuple(LISTS)), metavar="[RESOURCE]...")
+@click.option(
+    "--refresh",
+    metavar="RESOURCE",
+    multiple=True,
+    callback=_lists,
+    help="Read a list, or that of a child table, as if for the first time: no page of a stopped run, no tail, and "
+    "forms and types of undocumented fields are decided anew. Known rows keep their times. May be repeated; without "
+    "RESOURCE, only these lists are read.",
+)
 @pull_options
 @log_option
 def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  # noqa: ANN401 # those of pull_options
@@ -40,7 +57,7 @@ def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
 
-        result = pull(PullOptions(tuple(dict.fromkeys(resources)), **options), reporter.progress, STOP.event)
+        result = pull(PullOptions(resources, **options), reporter.progress, STOP.event)
     print_result(result, reporter.style)
     exit_process(result.exit_code)
 

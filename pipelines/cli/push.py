@@ -38,9 +38,6 @@ def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float
 
     begin: tuple[float, int] | None = None
 
-    def on_page(resource: str, pages: int, rows: int, total: int | None) -> None:
-        reporter.show(f"reading {resource}", rows, total, f"rows, {pages} pages", done=rows, total=total)
-
     def on_operation(done: int, total: int) -> None:
         nonlocal begin
         now = time.monotonic()
@@ -48,7 +45,7 @@ def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float
         rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
         reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
 
-    hooks = PushHooks(stop=STOP.event, on_operation=on_operation, on_page=on_page, defer_signals=STOP.gently)
+    hooks = PushHooks(stop=STOP.event, on_operation=on_operation, on_page=reporter.progress, defer_signals=STOP.gently)
     with reporter:
         return push(plan, options, hooks, PushDependencies(deadline_s=deadline_s))
 

@@ -33,11 +33,9 @@ def command(plan: str | None, settle: float, style: Style, **answers: Any) -> No
     if plan is None and any(answers.values()):
         raise UsageError("an answer needs its plan", "`orderbridge settle` lists the plans with doubts.")
 
-    def on_page(resource: str, pages: int, rows: int, total: int | None) -> None:
-        reporter.show(f"reading {resource}", rows, total, f"rows, {pages} pages", done=rows, total=total)
-
+    hooks = PushHooks(stop=STOP.event, on_page=reporter.progress)
     with reporter:
-        result = settle_doubts(plan, Answers(**answers), settle * 60, PushHooks(stop=STOP.event, on_page=on_page))
+        result = settle_doubts(plan, Answers(**answers), settle * 60, hooks)
     if style == "json":
         left = [doubt._asdict() for doubt in result.left]
         print_json({"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})

@@ -23,7 +23,8 @@ class PullOptions:
     """Options of a pull.
 
     Attributes:
-        resources: names of lists; empty: all.
+        resources: names of lists; empty: those to refresh, or all.
+        refresh: names of lists that are read as if they had never been read, but for the rows that are known.
         sweeps: the most sweeps over a list that is paged by numbers.
         require_complete: publish nothing unless every list is complete.
         accept_shrink: publish a list that is much smaller than before.
@@ -33,6 +34,7 @@ class PullOptions:
     """
 
     resources: tuple[str, ...] = ()
+    refresh: tuple[str, ...] = ()
     sweeps: int = SWEEPS_MAX
     require_complete: bool = False
     accept_shrink: bool = False

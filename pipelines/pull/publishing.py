@@ -43,6 +43,7 @@ _SHRINK_HINT: Final = (
 
 
 log = logging.getLogger("orderbridge.pull")
+steps = logging.getLogger("orderbridge.steps")
 
 
 def check_coverage(result: PullResult, options: PullOptions) -> None:
@@ -105,6 +106,7 @@ class Publication:
             organization: that they belong to; None where it is not known.
         """
         self._loads += 1
+        steps.info("merging %s", ", ".join(walked.resource for walked in lists))
         folder = self._run.build.run_folder / f"load-{self._loads}"
         load(lists, folder)
         merges = self._opened()
@@ -171,6 +173,7 @@ class Publication:
         hosts = {"legacy_host": source.legacy_host, "public_v1_host": source.public_v1_host}
         self._run.record(connection, result.exit_code, environment=source.environment, **hosts)
         push_log.update_push_log(connection)
+        steps.info("publishing")
         with staged_quarantine(result.path, result.run_id, result.lists):
             self._run.build.publish(connection)
         result.published = True
@@ -198,7 +201,7 @@ class Publication:
             ops.record_coverage(connection, run_id, walked, published=change is not None)
             ops.record_observations(connection, run_id, at, walked.observations)
             if change is not None:
-                record_kinds(connection, run_id, at, walked)
+                record_kinds(connection, run_id, at, walked, is_refreshed=walked.resource in self._options.refresh)
                 record_column_values(connection, run_id, at, walked)
             totals = {
                 "read": walked.total("rows"),

@@ -44,7 +44,7 @@ def pull(
         AccessError, PlatformError: no list could be walked.
         CoverageError: `require_complete` is set, and a list is not complete. In every case the old file is unchanged.
     """
-    names = options.resources or tuple(LISTS)
+    names = tuple(dict.fromkeys([*options.resources, *options.refresh])) or tuple(LISTS)
     run, stop = WarehouseRun(options.command), stop or threading.Event()
     result = PullResult(run.run_id, run.build.path)
     with run.preparation():
@@ -54,7 +54,7 @@ def pull(
         known = _read_published(run, options, names, targets, tails)
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tails)
+            walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tails, options.refresh)
             with Publication(run, options, targets, result, tails, stop) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
@@ -90,7 +90,8 @@ def _read_published(
             tail.find_start(warehouse, run.started_at)
         continued = [name for name, tail in tails.items() if tail.has_start]
         compare_with_last_read(warehouse, path, [name for name in names if name not in continued])
-        return {name: KnownList.of(warehouse, name, run.build.run_folder) for name in names}
+        folder, refresh = run.build.run_folder, options.refresh
+        return {name: KnownList.of(warehouse, name, folder, is_refreshed=name in refresh) for name in names}
 
 
 def _unreachable(result: PullResult) -> list[str]:
@@ -106,4 +107,4 @@ def _tails(options: PullOptions, names: Sequence[str], targets: Targets) -> dict
         raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
     if ORDER.name not in names or targets.public_v1 is None:
         return {}
-    return {ORDER.name: OrderTail(targets.public_v1, is_wanted=options.tail)}
+    return {ORDER.name: OrderTail(targets.public_v1, is_wanted=options.tail and ORDER.name not in options.refresh)}

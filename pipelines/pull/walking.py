@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -60,15 +60,17 @@ class KnownList(NamedTuple):
     gap: int = 0
 
     @classmethod
-    def of(cls, warehouse: duckdb.DuckDBPyConnection, name: str, folder: Path) -> Self:
+    def of(cls, warehouse: duckdb.DuckDBPyConnection, name: str, folder: Path, *, is_refreshed: bool = False) -> Self:
         """That of a published warehouse; hashes of ids are written into the folder.
 
         Fields are known of an undocumented record, ids of a list that is read by a cursor or whose `total` is wrong.
+        Of a list that is refreshed, only names, declared kinds and ids are.
         """
         names, kinds, ids = None, None, None
-        gap = int(last_observed(warehouse, f"{name}_total_gap") or 0)
+        gap = 0 if is_refreshed else int(last_observed(warehouse, f"{name}_total_gap") or 0)
         if not RECORDS[name].fields:
-            names, kinds = field_names(warehouse, name), kept_kinds(warehouse, name)
+            names = field_names(warehouse, name)
+            kinds = kept_kinds(warehouse, name, is_refreshed=is_refreshed)
         if LISTS[name].paging == "cursor" or gap:
             ids = IdHashes(folder / f"{name}.ids")
             if name in table_names(warehouse, "raw"):
@@ -89,6 +91,7 @@ class ListWalks:
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
         known: what the published warehouse has of each list.
         tails: how lists are read that may be read from where the last read ended.
+        refreshed: lists of which no page of a stopped walk is used.
     """
 
     def __init__(
@@ -100,10 +103,11 @@ class ListWalks:
         stop: threading.Event,
         known: Mapping[str, KnownList] | None = None,
         tails: Mapping[str, OrderTail] | None = None,
+        refreshed: Collection[str] = (),
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop = progress, stop
-        self._known, self._tails = known or {}, tails or {}
+        self._known, self._tails, self._refreshed = known or {}, tails or {}, refreshed
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
@@ -178,16 +182,16 @@ class ListWalks:
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
-        if start is not None:
+        if start is not None or name in self._refreshed:
             spool.clear()  # of a tail that was stopped: it may have started elsewhere
         is_first_page = not path.exists() and not spool.last_page_at()
 
-        def report(resource: str, pages: int, rows: int, total: int | None) -> None:
+        def report(resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
             nonlocal is_first_page
             if is_first_page and rows and total:
                 compare_with_first_page(self._build, resource, rows, total)
             is_first_page = False
-            self._progress(resource, pages, rows, total)
+            self._progress(resource, pages, rows, total, sweep)
 
         return walk(name, client, self._files / place, spool, options, report, start)
 

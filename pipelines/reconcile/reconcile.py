@@ -7,6 +7,7 @@ together with old reconciled ones.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ from sources.settings import ReconcileSettings, reconcile_settings, warehouse_pa
 from transforms.dates import DateContext
 from transforms.phones import CALLING_CODES
 
+steps = logging.getLogger("orderbridge.steps")
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
 
@@ -108,6 +110,7 @@ def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> Recon
             result = reconciling.build_tables(connection, run.run_id, run.started_at)
             connection.commit()
             run.record(connection, result.exit_code)
+            steps.info("publishing")
             build.publish(connection)
     return result
 
@@ -168,6 +171,7 @@ class Reconciling:
         inputs = StepInputs(build, run_id, self._settings, dates, self._cluster, accepted)
         findings, observed = [], []
         for name, step in STEPS.items():
+            steps.info("reconciling %s", name)
             entity = step(inputs)
             _record_entity(inputs, result, name, entity)
             findings.append(entity.findings)

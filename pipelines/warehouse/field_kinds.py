@@ -83,13 +83,15 @@ def declared_kinds(resource: str) -> KeptKinds:
     return declared
 
 
-def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str) -> KeptKinds:
+def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str, *, is_refreshed: bool = False) -> KeptKinds:
     """What is known of each place of a list, by its path, but of those whose change was accepted since.
+
+    Of a list that is refreshed, only what a person has declared counts.
 
     Raises:
         UsageError: see `declared_kinds`.
     """
-    if "field_kinds" not in table_names(warehouse, "ops"):
+    if is_refreshed or "field_kinds" not in table_names(warehouse, "ops"):
         return declared_kinds(resource)
     accepted, names = Accepted.read(datetime.now(UTC)), field_names(warehouse, resource)
     known = {
@@ -100,9 +102,11 @@ def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str) -> KeptKinds
     return {**known, **declared_kinds(resource)}
 
 
-def record_kinds(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult) -> None:
+def record_kinds(
+    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult, *, is_refreshed: bool = False
+) -> None:
     """Records the kinds that a published walk decided, for later walks: new ones, and those that became wider."""
-    kept = kept_kinds(build, walked.resource)
+    kept = kept_kinds(build, walked.resource, is_refreshed=is_refreshed)
     build.execute(
         "DELETE FROM ops.field_kinds WHERE resource = ? AND NOT list_contains(?, path)", [walked.resource, list(kept)]
     )

@@ -18,15 +18,15 @@ from sources.extract.tail import CursorPosition
 from sources.settings import LegacySettings
 
 Verdict = Literal["complete", "unproven", "incomplete", "tail"]
-Progress = Callable[[str, int, int, int | None], None]
-"""Called with the resource, its pages and rows so far, and the total if the platform reports one."""
+Progress = Callable[[str, int, int, int | None, int], None]
+"""Called with the resource, the pages and rows of a sweep so far, the total if it is known, and the sweep's number."""
 
 SWEEPS_MAX: Final = 6
 WINDOW: Final = 4
 """Legacy pages requested at the same time; one after a 429."""
 
 
-def no_progress(resource: str, pages: int, rows: int, total: int | None) -> None:
+def no_progress(resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
     """Ignores the progress."""
 
 

@@ -105,7 +105,8 @@ class _ListWalk:
             else:
                 self._read_tail(self._start, progress)
             self._spools.finish()
-            progress(result.resource, result.total("pages"), result.distinct, result.distinct)  # its end is known now
+            # its end is known now
+            progress(result.resource, result.total("pages"), result.distinct, result.distinct, len(result.sweeps))
         except Stopped:
             raise
         except BridgeError as failure:
@@ -220,7 +221,8 @@ class _ListWalk:
 
     def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> None:
         """Reads the list once, from its first page to its end."""
-        name = self._record.name
+        name, earlier = self._record.name, self._result.sweeps[:-1]
+        expected = earlier[-1].rows if earlier else None
         try:
             for page in self._fetcher.pages(paginator, files.spool):
                 sweep.pages += 1
@@ -229,7 +231,8 @@ class _ListWalk:
                     files.add(int(page.request.params.get("page", sweep.pages)), page.body, page.offset)
                     if self._is_paged:
                         self._result.observations[f"{name}_data", page.body.form] += 1
-                progress(name, sweep.pages, sweep.rows, paginator.total)
+                total = expected if paginator.total is None else paginator.total
+                progress(name, sweep.pages, sweep.rows, total, sweep.number)
             counts = files.finish()
         except BaseException:
             files.abandon()

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from pipelines.cli import main as cli
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse.failure import failure_file
 from sources import errors
 from sources.settings.sections import SETTINGS
@@ -278,16 +279,24 @@ def test_reconcile_names_the_settings_that_choose_the_columns_of_an_order(pulled
     assert named <= {setting.variable for setting in SETTINGS.values()}
 
 
-def test_issue_11_10_the_progress_of_a_finished_list_is_its_total(pulled: tuple[Bridge, Done]) -> None:
+def test_issue_11_10_the_progress_of_a_finished_list_is_its_total(
+    pulled: tuple[Bridge, Done], caplog: pytest.LogCaptureFixture
+) -> None:
     made, _ = pulled
-    calls: dict[str, list[tuple[int, int | None]]] = {}
+    calls: dict[str, list[tuple[int, int | None, int]]] = {}
 
-    def progress(resource: str, pages: int, rows: int, total: int | None) -> None:
-        calls.setdefault(resource, []).append((rows, total))
+    def progress(resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
+        calls.setdefault(resource, []).append((rows, total, sweep))
 
     os.environ.update(made.environment())
-    pull(PullOptions(), progress)
-    assert {name: seen[-1] for name, seen in calls.items()} == {name: (SMALL[name], SMALL[name]) for name in RESOURCES}
+    caplog.set_level("INFO", "orderbridge.steps")
+    pull(PullOptions(), progress, step=Reconciling())
+    assert {name: seen[-1][:2] for name, seen in calls.items()} == {name: (SMALL[name],) * 2 for name in RESOURCES}
+    assert {total for _, total, sweep in calls["customers"] if sweep == 1} == {None}
+    assert {total for _, total, sweep in calls["customers"] if sweep == 2} == {SMALL["customers"]}
+    merging, *reconciling, publishing = caplog.messages
+    assert (merging.partition(" ")[0], publishing) == ("merging", "publishing")
+    assert {"reconciling customers", "reconciling orders"} <= set(reconciling)
 
 
 # --- status ----------------------------------------------------------------------------------------------------------

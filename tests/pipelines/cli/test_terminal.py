@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import unicodedata
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.cli import console
 from pipelines.cli.console import Reporter
-from pipelines.cli.terminal import escape, escape_lines, print_lines, to_json
+from pipelines.cli.process import STEPS, _ReporterHandler
+from pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
 from sandbox.public_v1 import KEYS, Key
 from tests.pipelines.bridge import Bridge, command, pulled
 
@@ -58,6 +61,31 @@ def test_results_go_to_stdout_while_bars_are_on_a_terminal(
         print_lines("a" * 200)
     assert reporter.style == "auto"
     assert capsys.readouterr().out == f"ok    ledger\n{'a' * 200}\n"
+
+
+@pytest.mark.parametrize("style", ["plain", "json", "auto"])
+def test_sweeps_and_steps_are_shown(
+    style: Style,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
+    caplog.set_level("INFO", STEPS)
+    if style == "auto":
+        monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+        monkeypatch.setenv("COLUMNS", "200")
+    with Reporter(style) as reporter:
+        monkeypatch.setattr(logging.getLogger("orderbridge"), "handlers", [_ReporterHandler(reporter)])
+        reporter.progress("customers", 3, 40, 120, 2)
+        logging.getLogger(STEPS).info("reconciling orders")
+        logging.getLogger(STEPS).info("publishing")
+        logging.getLogger("orderbridge.pull").info("not for people")
+    said = capsys.readouterr().err
+    assert "3 pages, sweep 2" in said
+    assert "publishing" in said
+    assert "not for people" not in said
+    assert style == "auto" or "reconciling orders" in said
 
 
 def run(made: Bridge, *arguments: str, **more: str) -> str:

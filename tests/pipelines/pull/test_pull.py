@@ -428,6 +428,27 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
     ]
 
 
+def test_a_refreshed_list_is_read_as_if_for_the_first_time(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    first, gone = state.ids("orders")[:2]
+    kind = "SELECT data_type FROM duckdb_columns() WHERE table_name = 'orders' AND column_name = 'number'"
+    state.change("orders", first, {"number": 1.5})
+    assert fresh.code() == 0
+    state.change("orders", first, {"number": 2})
+    state.remove("orders", gone)
+    assert fresh.code() == 0
+    seen = fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1")
+    assert fresh.one(kind) == "DECIMAL(38,9)"
+    read = fresh.pull(refresh=("orders",), tail=True)
+    assert [(walked.resource, walked.verdict) for walked in read.lists] == [("orders", "complete")]
+    assert fresh.one(kind) == "BIGINT"
+    assert fresh.one("SELECT kind FROM ops.field_kinds WHERE path = $1 AND previous_kind IS NULL", '["number"]')
+    assert fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1") == seen
+    assert {walked.resource for walked in fresh.pull("promotions", refresh=("customers",)).lists} == {
+        "promotions", "customers"
+    }  # fmt: skip
+
+
 def test_odd_values_of_orders_are_findings_by_field(fresh: Bridge) -> None:
     state = fresh.platform.state
     assert fresh.code() == 0

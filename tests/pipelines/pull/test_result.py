@@ -65,11 +65,15 @@ def test_issue_16_7_a_spool_of_another_source_is_not_resumed(
         pages.write_bytes(b"pages of the first walk")
         return ListResult(name)
 
+    build = Build(tmp_path / "w.duckdb")
     for settings in (SETTINGS, replace(SETTINGS, **changed)):  # type: ignore[arg-type] # of their fields
-        walks = ListWalks(Targets(settings), Build(tmp_path / "w.duckdb"), 1, no_progress, threading.Event())
         with mock.patch.object(walking, "walk", walk):
-            walks.run(["customers"], mock.Mock())
+            ListWalks(Targets(settings), build, 1, no_progress, threading.Event()).run(["customers"], mock.Mock())
     assert found == [False, is_resumed]
+    with mock.patch.object(walking, "walk", walk):
+        walks = ListWalks(Targets(settings), build, 1, no_progress, threading.Event(), refreshed=["customers"])
+        walks.run(["customers"], mock.Mock())
+    assert found.pop() is False, "a list that is refreshed"
 
 
 def test_issue_16_1_a_pull_does_not_import_pandas() -> None:

@@ -82,7 +82,7 @@ def test_issue_16_7_sweeps_do_not_agree_where_the_second_has_one_row_more(tmp_pa
 def test_a_page_is_on_disk_before_it_counts(tmp_path: Path) -> None:
     sizes: list[int] = []
 
-    def progress(resource: str, pages: int, rows: int, total: int | None) -> None:
+    def progress(resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
         sizes.append((tmp_path / "spool" / "sweep-1.pages").stat().st_size)
 
     spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
