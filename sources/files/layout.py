@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
@@ -20,7 +20,7 @@ from sources.files.ambiguity import ROWS_COMPARED, check_header, has_labels
 from sources.files.cell_types import column_types, type_of
 from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions, Unclear
-from sources.files.row_shape import RowShape, is_rule, number_of_cells
+from sources.files.row_shape import RowShape, is_rule, is_totals, number_of_cells
 
 MAX_FOOTNOTES: Final = 20
 MAX_TITLES: Final = 20
@@ -41,7 +41,7 @@ class Layout:
     Attributes:
         data_line: the first line after the header.
         types: of the columns, if the header was detected.
-        steady: the columns without a text among the first rows.
+        steady: the columns with data in nine of ten of the first rows.
     """
 
     columns: tuple[str, ...]
@@ -102,7 +102,7 @@ def detect_layout(
         at, count = _header(filled, rows)
         if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
             found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
-            return _typed(found, filled)
+            return _typed(found, filled, records)
         count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
@@ -119,7 +119,7 @@ def detect_layout(
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
     found = _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
-    return found if options.header_row is not None else _typed(found, filled[at + count :])
+    return found if options.header_row is not None else _typed(found, filled[at + count :], records)
 
 
 def _check_widths(header: Record, names: int, width: int, surplus: int, rows: list[list[str]]) -> None:
@@ -142,16 +142,24 @@ def _check_widths(header: Record, names: int, width: int, surplus: int, rows: li
         )
 
 
-def _typed(layout: Layout, rows: list[Record]) -> Layout:
-    """The layout with the types of its columns, from the rows up to the first blank line."""
-    width = len(layout.columns)
-    end = next((at for at in range(2, len(rows)) if rows[at - 1].last + 1 != rows[at].line), len(rows))
-    cells = [row.cells for row in rows[:end] if row.cells and len(row.cells) >= width][:ROWS_COMPARED]
-    rows_of_cells = [row for row in cells if sum(map(bool, row)) > 1 or width == 1]
-    before = [*takewhile(lambda row: not looks_like_names(row[:width]), rows_of_cells)]  # another table
-    kinds = [{kind for row in before if (kind := type_of(row[at]))} for at in range(width)]
-    steady = tuple(at for at, found in enumerate(kinds) if found and "text" not in found and len(before) > 1)
-    return replace(layout, types=tuple(column_types(cells, width)), steady=steady)
+def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
+    """The layout with the types of its columns, from the rows up to a blank line or to the names of another table."""
+    width, names = len(layout.columns), {*layout.columns}
+    blank = {record.line for record in records if record.cells is not None and is_blank(record.cells, 2)}
+    usual: list[list[str]] = []
+    ended = False
+    for row in rows[:ROWS_COMPARED]:
+        cells = row.cells or []
+        ended = ended or (len(usual) > 1 and row.line - 1 in blank)
+        is_odd = len(cells) < width or is_rule(cells) or is_totals(cells)
+        if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(names.intersection(cells)) > 1)):
+            continue
+        if ended or looks_like_names(cells[:width]):
+            break
+        usual.append(cells)
+    kinds = [Counter(kind for cells in usual if (kind := type_of(cells[at]))) for at in range(width)]
+    steady = [at for at, found in enumerate(kinds) if len(usual) > 1 and 10 * found["text"] <= found.total() > 0]
+    return replace(layout, types=tuple(column_types(usual, width)), steady=tuple(steady))
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:

@@ -26,6 +26,9 @@ _TOTALS: Final = re.compile(
     re.IGNORECASE,
 )
 _TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale|somme|soma)\b.+", re.IGNORECASE)
+_TOTALS_REASON: Final = (
+    'looks like a line of totals: remove it, or set in the mapping, under [rows]: totals = "skip" or "keep"'
+)
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_]{2,}")
 _UNIT: Final = re.compile(
@@ -61,7 +64,7 @@ class RowShape(NamedTuple):
         surplus: the number of empty cells at the end that every row of the table may have.
         added: the number of columns at the end that were added to rows of another file, also to short ones.
         types: of the columns, by which another table is recognized; none if the header was given.
-        steady: the columns without a text among the first rows: they have numbers, dates or codes.
+        steady: the columns with numbers, dates or codes in nine of ten of the first rows.
         header: the last line of the header; 0 without one, so that names may only come with another table.
     """
 
@@ -118,8 +121,9 @@ class RowShape(NamedTuple):
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
             return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
-        if not self.keeps_totals and (reason := totals_reason(cells)):
-            return RejectedRow(line, last, "totals", reason, tuple(cells))
+        has_totals = is_totals(cells)
+        if has_totals and not self.keeps_totals:
+            return RejectedRow(line, last, "totals", _TOTALS_REASON, tuple(cells))
         if is_rule(cells):
             return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
         if not cells[0] and all(_UNIT.fullmatch(cell) for cell in cells if cell):
@@ -128,7 +132,7 @@ class RowShape(NamedTuple):
             if share == 1 or line == self.header + 1:
                 return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
             raise self._another_table(line, "names of columns, not all of them as in the header")
-        if width > 2 and not any(cells[1:]) and self._is_heading(cells[0]):
+        if width > 2 and not has_totals and not any(cells[1:]) and self._is_heading(cells[0]):
             reason = "has a title or heading only, no code, and no other cell; remove the line"
             return RejectedRow(line, last, "rule", reason, tuple(cells))
         if marks:
@@ -224,20 +228,15 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
     return unusual
 
 
-def totals_reason(cells: Sequence[str]) -> str:
-    """The reason to reject a line of totals; empty for a row."""
-    name = next((cell.strip() for cell in cells if cell.strip()), "")
+def is_totals(cells: Sequence[str]) -> bool:
+    """Whether a line has totals: a word such as Total, and amounts or empty cells next to it."""
+    name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
     is_total, is_total_of = _TOTALS.fullmatch(name), _TOTALS_OF.fullmatch(name)
-    if not is_total and not is_total_of:
-        return ""
-    others = [cell.strip() for cell in cells if cell.strip()][1:]
-    if not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
-        return ""
+    if not (is_total or is_total_of) or not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
+        return False
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
     is_dense = bool(others) and "total" in name.lower() and cells[0].strip() == name
-    if (is_total and (is_sparse or is_dense)) or (is_sparse and others and is_total_of):
-        return 'looks like a line of totals: remove it, or set in the mapping, under [rows]: totals = "skip" or "keep"'
-    return ""
+    return bool((is_total and (is_sparse or is_dense)) or (is_sparse and others and is_total_of))
 
 
 def is_rule(cells: Sequence[str]) -> bool:

@@ -132,6 +132,13 @@ FORMER_ERRORS = [
     (200178, "subtotals trailing_delimiter_everywhere table_in_another_order"),
     (300699, "doubled_stray_quotes padding quoted_lines"),
     (301498, "backslash_escapes second_table_of_equal_length subtotals"),
+    (6000059, "curly_closing_quote table_amid_the_rows lone_return_in_a_cell"),
+    (7000119, "missing_delimiter totals table_amid_the_rows"),
+    (7000333, "byte_order_mark_in_the_middle rule_below_the_header table_amid_the_rows"),
+    (793, "table_amid_the_rows byte_order_mark_in_the_middle"),
+    (2100, "page_breaks titles_of_pages"),
+    (73, "table_amid_the_rows extra_delimiter"),
+    (1014, "blank_lines comment_lines titles_of_pages"),
     (712344, "short_header trailing_delimiter_everywhere quote_inside_a_cell"),
 ]
 
