@@ -200,16 +200,24 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
 
 
 def _outside(mapping: Mapping, path: Path, allowed: Collection[Path]) -> Iterator[Mistake]:
-    """Lookup files outside the folder of the mapping, links resolved."""
+    """Lookup files outside the folder of the mapping, or private ones in it; links resolved."""
     folder = path.resolve().parent
     known = {file.resolve() for file in allowed}
     for lookup in mapping.lookups:
         file = lookup.path.resolve()
-        if not file.is_relative_to(folder) and file not in known:
-            yield (
-                ("lookup", "file"),
-                f"lookup {lookup.file} is outside of the mapping's folder; allow it: --lookup {file}",
-            )
+        if file in known:
+            continue
+        is_outside = not file.is_relative_to(folder)
+        if is_outside or _is_private(file, folder):
+            where = "outside of the mapping's folder" if is_outside else "a private file of a plan or of the settings"
+            yield (("lookup", "file"), f"lookup {lookup.file} is {where}; allow it: --lookup {file}")
+
+
+def _is_private(file: Path, folder: Path) -> bool:
+    """Whether a file is in a plan, whose passwords are a CSV too, or in a hidden folder such as `.dlt`."""
+    parents = [parent for parent in file.parents if parent.is_relative_to(folder)]
+    is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return is_hidden or file.name == "passwords.csv" or any((parent / "plan.json").exists() for parent in parents)
 
 
 def _parse(path: Path) -> tuple[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -195,13 +196,23 @@ class Plan:
         return self.manifest.kind
 
     def operations(self) -> Iterator[PlannedOperation]:
-        """Each operation, in the order of the file. Raises UsageError if it was changed after the plan was opened."""
+        """Each operation, in the order of the file: a request of the plan's kind and nothing else, whoever wrote it.
+
+        Raises:
+            UsageError: the file was changed after the plan was opened; or its method or path is not that of the kind.
+        """
         if _version(self.folder / OPERATIONS_FILE) != self._version:
             raise _changed(self.folder, OPERATIONS_FILE)
         with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
             decode = _OPERATION.decode if self.manifest.mapping_toml else _decode_0_1
+            request = KINDS[self.kind].operation
+            path = re.compile(re.sub(r"\{\w+\}", "[^/]+", request.path))
             for line in lines:
-                yield decode(line)
+                operation = decode(line)
+                if operation.method != request.verb or not path.fullmatch(operation.path):
+                    asked = f"operation {operation.id} of {self.folder} is not {request.verb} {request.path}"
+                    raise UsageError(f"{asked}, as a plan of {self.kind} sends", PLAN_AGAIN)
+                yield operation
 
     def unsent_lines(self) -> Iterator[LineResult]:
         """Each line of the input that is in no operation, in the order of the file."""

@@ -1,13 +1,14 @@
 """Cells that a spreadsheet would run as a formula: made harmless in files for people, restored when read back.
 
-In: the text of a cell. Out: the text, with an apostrophe before it if it starts like a formula. Plain numbers such as
-`-5` or `+34 600 112 233` are left as they are.
+In: the text of a cell. Out: the text, with an apostrophe before what starts like a formula: at its beginning, and after
+what a spreadsheet of another locale takes for a delimiter (`x;=1+1`). Plain numbers such as `-5` or `+34 600 112 233`
+are left as they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TextIO
 
@@ -17,27 +18,38 @@ import pyarrow.compute as pc
 
 from sources.files.model import BATCH_ROWS, LINE_COLUMN, CellRules, OnReject, RejectedRow, Row, SourceTable
 
-_STARTS: Final = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+_SIGNS: Final = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 """The last four are the full-width forms, which some spreadsheets treat alike."""
-_FORMULA: Final = re.compile(f"[{_STARTS}]")
-_ESCAPABLE: Final = re.compile(f"'*[{_STARTS}]")
-_ESCAPED: Final = f"^'+[{_STARTS}]"
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9 .,]*)?")
+_NUMBER: Final = r"(?:[+-]|[+-]?[0-9][0-9 .,]*)(?:[,;|\t\r\n]|\Z)"
+_SPLITS: Final = r",;|\t\r\n"
+"""Where a spreadsheet may split a cell: at the delimiter of its own locale, and at a line end."""
+
+
+def _starts(before: str, quotes: str) -> re.Pattern[str]:
+    """Matches `before` where a cell may start that a spreadsheet runs, after quotes or not."""
+    return re.compile(rf"(?:^{before}(?={quotes}*[{_SIGNS}\t\r\n])|(?<=[{_SPLITS}]){before}(?={quotes}*[{_SIGNS}]))")
+
+
+_FORMULA: Final = _starts(f"(?!{_NUMBER})", '"')
+_ESCAPABLE: Final = _starts(f"(?!{_NUMBER})", "[\"']")
+_ESCAPED: Final = _starts("'", "[\"']")
+_ANY: Final = f"(?:^|[{_SPLITS}])[\"']*[{_SIGNS}\t\r\n]"
+"""For whole columns: what contains none of the above does not match it."""
 
 
 def neutralize(text: str) -> str:
-    """A cell that no spreadsheet runs."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    """A cell that no spreadsheet runs, whatever it takes for a delimiter."""
+    return _FORMULA.sub("'", text)
 
 
 def escape(text: str) -> str:
     """Like `neutralize`, but reversible: `unescape(escape(text)) == text` for any text."""
-    return f"'{text}" if _ESCAPABLE.match(text) and not _NUMBER.fullmatch(text) else text
+    return _ESCAPABLE.sub("'", text)
 
 
 def unescape(text: str) -> str:
     """The text that `escape` was given."""
-    return text[1:] if re.match(_ESCAPED, text) else text
+    return _ESCAPED.sub("", text)
 
 
 class CsvFile:
@@ -71,9 +83,13 @@ def csv_lines(columns: Sequence[pa.ChunkedArray]) -> str:
 
 def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """A column of cells that no spreadsheet runs."""
-    if not pc.any(pc.match_substring_regex(texts, f"^[{_STARTS}]")).as_py():
+    return _each(neutralize, texts)
+
+
+def _each(function: Callable[[str], str], texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if not pc.any(pc.match_substring_regex(texts, _ANY)).as_py():
         return texts
-    return pa.array([text if text is None else neutralize(text) for text in texts.to_pylist()], pa.string())
+    return pa.array([text if text is None else function(text) for text in texts.to_pylist()], pa.string())
 
 
 class UnescapedTable(SourceTable):
@@ -104,15 +120,10 @@ class UnescapedTable(SourceTable):
                 on_reject(replace(row, cells=tuple(map(unescape, row.cells))))
 
         for batch in self._table.batches(size, reject if on_reject is not None else None):
-            columns = [_unescape_column(batch[name]) for name in self._table.columns]
+            columns = [_each(unescape, batch[name]) for name in self._table.columns]
             yield pa.Table.from_arrays([*columns, batch[LINE_COLUMN]], names=[*self.columns, LINE_COLUMN])
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """See `SourceTable`."""
         names = dict(zip(self.columns, self._table.columns, strict=True))
         return UnescapedTable(self._table.with_cell_rules({names[name]: rule for name, rule in rules.items()}))
-
-
-def _unescape_column(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    is_escaped = pc.match_substring_regex(texts, _ESCAPED)
-    return pc.if_else(is_escaped, pc.utf8_slice_codeunits(texts, 1), texts)

@@ -179,8 +179,15 @@ def _load(kind: type[S]) -> S:
 
 legacy_settings = partial(_load, LegacySettings)
 public_v1_settings = partial(_load, PublicV1Settings)
-http_settings = partial(_load, HttpSettings)
 notify_settings = partial(_load, NotifySettings)
+
+
+def http_settings() -> HttpSettings:
+    """How requests are made. Raises UsageError, also for certificates that another user could replace."""
+    settings = _load(HttpSettings)
+    if settings.ca_file is not None:
+        check_private(settings.ca_file, _load(FileSettings).shared_folder)
+    return settings
 
 
 def own_path(path: Path) -> Path:

@@ -394,6 +394,13 @@ MUTANTS: Final = (
     ),
     # --- push
     Mutant(
+        "a-plan-sends-requests-of-another-kind",
+        "pipelines/plan/model.py",
+        "if operation.method != request.verb or not path.fullmatch(operation.path):",
+        "if operation.method != request.verb:",
+        "tests/pipelines/push/test_push.py -k request_of_its_kind",
+    ),
+    Mutant(
         "requests-leave-before-their-intent-is-on-disk",
         "pipelines/push/send.py",
         "            self.ledger.commit([*changes, *in_flight], self.ledger.now())\n"

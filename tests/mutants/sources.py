@@ -504,9 +504,9 @@ MUTANTS: Final = (
     Mutant(
         "a-cell-for-people-is-a-formula",
         "sources/files/formulas.py",
-        """return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text""",
-        "return text",
-        "tests/sources/files/test_formulas.py tests/pipelines/plan/test_make.py -k formula or spreadsheet or neutral",
+        """    return _FORMULA.sub("'", text)""",
+        """    return _FORMULA.sub("'", text, count=1)""",
+        "tests/sources/files/test_formulas.py",
     ),
     # --- settings and the disk
     Mutant(

@@ -386,3 +386,17 @@ def test_issue_14_13_a_lookup_stays_below_the_mapping_unless_the_command_line_na
         assert load(folder / "mapping.toml", None, [outside]).lookups[0].path.resolve() == outside
     for name in ("ids.csv", "sub/ids.csv", "sub/../ids.csv"):
         assert load(written(folder, LOOKUP.format(name))).lookups[0].file == name
+
+
+@pytest.mark.parametrize(
+    "name", ["plan-1/passwords.csv", "plan-1/results/confirmed.csv", ".dlt/a.csv", "passwords.csv"]
+)
+def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name.partition("/")[0] / "plan.json").touch() if name.startswith("plan") else None
+    file.write_text("id,password\n1,x\n")
+    path = written(tmp_path, LOOKUP.format(name))
+    with pytest.raises(UsageError, match="is a private file of a plan or of the settings"):
+        load(path)
+    assert load(path, None, [file]).lookups[0].path == file

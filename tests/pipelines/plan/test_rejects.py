@@ -221,5 +221,5 @@ def test_any_cell_survives(
     table = open_table(source, reported)
     rows = [row for row in table.rows() if isinstance(row, Row)]
     RejectsWriter(table, reported, {row.line: WHY for row in rows}, None).write(folder)
-    again = open_table(folder / REJECTS_FILE, reported)
+    again = open_input_table(folder / REJECTS_FILE, reported, None)
     assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]

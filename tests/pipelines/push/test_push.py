@@ -1397,6 +1397,27 @@ def test_a_line_without_its_password_is_reported_before_anything_is_sent(at: Pla
     assert "line 3" in str(pushed.error)
 
 
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        ("customers", patch(2, 1001)),
+        ("customers", subcategory(2)),
+        ("customers", msgspec.structs.replace(customer(2), path="/customers/7")),
+        ("variants", customer(2)),
+        ("variants", msgspec.structs.replace(patch(2, 1001), path="/products/1/variants/1001/images")),
+        ("variants", msgspec.structs.replace(patch(2, 1001), method="POST")),
+    ],
+)
+def test_an_operation_that_is_no_request_of_its_kind_is_an_error_before_anything_is_sent(
+    at: Place, kind: Any, operation: PlannedOperation
+) -> None:
+    plan = at.plan([customer(1) if kind == "customers" else patch(1, 1000), operation], kind)
+    before = at.platform.state.requests
+    with pytest.raises(UsageError, match=r"operation 2 of .* is not "):
+        at.push(plan)
+    assert at.platform.state.requests == before
+
+
 def test_a_password_file_that_was_changed_is_not_written_over(at: Place) -> None:
     plan = at.plan([customer(1)])
     (plan / passwords.PASSWORDS_FILE).write_text("my own notes\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,11 +14,29 @@ from hypothesis import strategies as st
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, open_table
-from sources.files.formulas import CsvFile, UnescapedTable, csv_lines, escape, neutralize, unescape
+from sources.files.formulas import (
+    CsvFile,
+    UnescapedTable,
+    csv_lines,
+    escape,
+    neutralize,
+    neutralize_column,
+    unescape,
+)
 
-RUNS = ["=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1", "+A1"]
+RUNS = ["=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", '=HYPERLINK("http://x")', "＝1", "+A1"]
+LATER = {
+    "x;=1+1;y": "x;'=1+1;y",
+    "a,@SUM(A1)": "a,'@SUM(A1)",
+    "x\t-2+3": "x\t'-2+3",
+    'b|"=1"': 'b|\'"=1"',
+    "two\n=lines": "two\n'=lines",
+    "\t=1": "'\t'=1",
+    "\r=1": "'\r'=1",
+}
 TEXTS = st.text(st.sampled_from("=a,;\"'\r\n é"), max_size=4)
 KEPT = ["-5", "+34 600 112 233", "-1.234,50", "+1", "-", "", "a=b", "'quoted'", "5-3", "1e5", "Ana", " =1"]
+KEPT += ["12,-", "a; -1", "3,50;-4", "two\r\nlines"]
 
 
 @pytest.mark.parametrize("text", RUNS)
@@ -25,17 +44,26 @@ def test_a_formula_gets_an_apostrophe(text: str) -> None:
     assert neutralize(text) == escape(text) == f"'{text}"
 
 
+@pytest.mark.parametrize("text", LATER)
+def test_a_formula_after_the_delimiter_of_another_locale_gets_one_too(text: str) -> None:
+    assert neutralize(text) == escape(text) == LATER[text]
+    assert unescape(LATER[text]) == text
+
+
 @pytest.mark.parametrize("text", KEPT)
 def test_numbers_and_texts_stay_readable(text: str) -> None:
     assert neutralize(text) == escape(text) == text
 
 
-@given(st.text(st.sampled_from("'=+-@\t\r\n5, .aＡ＝"), max_size=6))
+@given(st.text(st.sampled_from("'\"=+-@\t\r\n5,; .aＡ＝"), max_size=6))
 def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
     assert unescape(escape(text)) == text
     for cell in (escape(text), neutralize(text)):
-        assert cell == text or cell[0] == "'"
+        for part in re.split("[,;|\t\r\n]", cell):
+            assert not re.match('"*[=+@＝-]', part) or re.fullmatch("[+-][0-9 .]*", part)
         assert neutralize(cell) == cell
+    column = pa.array([None, text])
+    assert neutralize_column(column).to_pylist() == [None, neutralize(text)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from sources.errors import UsageError
-from sources.settings import find_root, ledger_path, legacy_settings, own_path, warehouse_path
+from sources.settings import find_root, http_settings, ledger_path, legacy_settings, own_path, warehouse_path
 from tests.sources.settings.samples import LEGACY, write
 
 needs_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root")
@@ -146,3 +146,13 @@ def test_a_link_of_another_user_in_the_place_of_a_private_file_is_an_error(root:
     os.lchown(link, STRANGER, STRANGER)
     with pytest.raises(UsageError, match="belongs to another user"):
         own_path(link)
+
+
+def test_certificates_that_others_can_write_are_an_error(root: Path) -> None:
+    file = root / "ca.pem"
+    file.touch()
+    write(root, config=f"[sources.http]\nca_file = '{file}'\n")
+    assert http_settings().ca_file == file
+    file.chmod(0o646)
+    with pytest.raises(UsageError, match=r"ca\.pem can be written by other users"):
+        http_settings()
