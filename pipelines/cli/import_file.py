@@ -6,6 +6,7 @@ shown only to the person who is asked.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping as Pairs
 from collections.abc import Sequence
@@ -180,8 +181,16 @@ def agree(plan: Plan, examples: Sequence[str]) -> bool:
 
 def lines_of(result: ImportResult) -> list[str]:
     """The result as text."""
+    from sources.files.workbook import CORRECTIONS_SHEET
+
     lines = push_command.lines_of(result.push)
-    return lines + (verify_command.lines_of(result.verification) if result.verification is not None else [])
+    lines += verify_command.lines_of(result.verification) if result.verification is not None else []
+    if result.file is not None:
+        lines.append(f"result of each line, as a workbook: {result.file}")
+    if result.file is not None and any(name == "rejected" for name, _ in result.push.lines):
+        again = f"orderbridge import {result.plan.kind} {shlex.quote(str(result.file))}"
+        lines.append(f"correct its sheet `{CORRECTIONS_SHEET}` in a spreadsheet, save it, and import it: {again}")
+    return lines
 
 
 def record(result: ImportResult) -> dict[str, Any]:
@@ -191,6 +200,7 @@ def record(result: ImportResult) -> dict[str, Any]:
         "folder": result.plan.folder,
         "plan": plan_command.record(result.made) if result.made is not None else None,
         "push": push_command.record(result.push),
+        "file": result.file,
         "verify": verify_command.record(result.verification) if result.verification is not None else None,
         "exit_code": result.exit_code,
     }

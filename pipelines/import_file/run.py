@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from pipelines.import_file.examples import examples
 from pipelines.import_file.mappings import AskColumns, find_mapping, keep_mapping, new_mapping
+from pipelines.import_file.result import write_result
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
@@ -84,13 +85,15 @@ class ImportResult:
 
     Attributes:
         made: the plan, if this run made it; None if it continued one.
-        error: why nothing could be verified after the push.
+        file: the workbook with the result of each line.
+        error: why nothing could be verified, or no workbook written, after the push.
     """
 
     plan: Plan
     push: PushResult
     made: PlanResult | None = None
     verification: VerifyResult | None = None
+    file: Path | None = None
     error: BridgeError | None = None
 
     @property
@@ -134,6 +137,10 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         result.verification = verify(plan.folder)
     except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
         result.error = error
+    try:
+        result.file = write_result(plan)
+    except UsageError as error:
+        result.error = result.error or error
     return result
 
 
@@ -207,7 +214,7 @@ def _pull_reason(max_age_h: float) -> str | None:
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         created = ledger.created_since(host, CUSTOMERS, read.started_at.timestamp())
     if created:
-        return f"pulling the customers: {number(created, 'customer')} were created after they were read"
+        return f"pulling the customers: {number(created, 'customer')} created after they were read"
     age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
     return None if 0 <= age_h <= max_age_h else f"pulling the customers, read {age_h:.1f} h ago"
 

@@ -41,7 +41,7 @@ class RejectsWriter:
 
     Attributes:
         read_options: with which the input was read; the reject file is read with the same.
-        problems: field, code and words by line.
+        problems: field, code and words by line, for `write`; the lines of `rows`.
         password_column: of the input; its cells are left empty.
         mapping: of the input: columns that it names belong to the input.
     """
@@ -57,6 +57,11 @@ class RejectsWriter:
         """Format of the input."""
         return self.table.format
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the input, without those of a reject file."""
+        return self._columns(self.format)
+
     def write(self, folder: Path) -> None:
         """Writes the file into a plan folder; without rejected rows it has a header only."""
         path = folder / REJECTS_FILE
@@ -66,7 +71,7 @@ class RejectsWriter:
                 return
 
     def _write(self, path: Path, *, has_hint: bool) -> None:
-        source, options, columns = self.format, self.read_options, self._columns(self.format)
+        source, options, columns = self.format, self.read_options, self.columns
         encoding, delimiter = source.encoding or "utf-8", self._delimiter()
         quote = source.quote if source.kind == "text" else '"'
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
@@ -89,10 +94,9 @@ class RejectsWriter:
             if has_header:
                 names = [escape(name) for name in columns]
                 writer.writerows(_header_rows(names, options.header_rows or 1))
-            for row in self._rejected_rows():
-                field, code, words = self.problems[row.line]
-                cells, note = self._cells(row, len(columns))
-                added = (str(row.line), field, code, words + note) if has_header else ()
+            for line, cells, note in self.rows():
+                field, code, words = self.problems[line]
+                added = (str(line), field, code, words + note) if has_header else ()
                 harmless = map(escape, cells) if has_header else map(_indented, cells)
                 writer.writerow(
                     [
@@ -101,8 +105,13 @@ class RejectsWriter:
                     ]
                 )
 
+    def rows(self) -> Iterator[tuple[int, list[str], str]]:
+        """The rows with problems in the order of the file: line, cells without a password, note of what is missing."""
+        width = len(self.columns)
+        for row in self._rejected_rows():
+            yield row.line, *self._cells(row, width)
+
     def _rejected_rows(self) -> Iterator[Row | RejectedRow]:
-        """The rejected rows, in the order of the file."""
         if not self.problems:
             return
         lines = pa.array(list(self.problems), pa.int64())
@@ -152,7 +161,7 @@ class RejectsWriter:
         except UsageError:
             return False
         columns = self._columns(written.format) if self.format.header_lines else written.columns
-        if columns != self._columns(self.format) or written.format.delimiter != self._delimiter():
+        if columns != self.columns or written.format.delimiter != self._delimiter():
             return False
         return self.format.encoding is None or _is_same_codec(written.format.encoding, self.format.encoding)
 

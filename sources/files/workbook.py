@@ -58,6 +58,8 @@ _NUMBERS: Final = (CellKind.NUMBER, CellKind.PERCENTAGE, CellKind.OTHER_FORM)
 _DAMAGED: Final = (KeyError, OSError, EOFError, RuntimeError, NotImplementedError)
 """What reading a damaged archive raises."""
 _DEFAULT: Final = CellRules()
+CORRECTIONS_SHEET: Final = "to correct"
+"""The sheet of rejected rows in a `result.xlsx`: it is read whatever the options, which are those of the first file."""
 
 
 def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
@@ -71,6 +73,8 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
         with path.open("rb") as file, zipfile.ZipFile(path) as archive:
             xml = WorkbookXml(archive, path.name)
             with CalamineWorkbook.from_filelike(file) as workbook:
+                if options.sheet not in workbook.sheet_names and CORRECTIONS_SHEET in workbook.sheet_names:
+                    options = ReadOptions(sheet=CORRECTIONS_SHEET, totals=options.totals)
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
                 return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
     except (CalamineError, zipfile.BadZipFile, ParseError, ExpatError, *_DAMAGED):

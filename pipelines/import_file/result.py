@@ -1,0 +1,161 @@
+"""`result.xlsx`: what became of each line, as a person opens it; its first sheet is corrected and imported as it is.
+
+In: a plan, its input, and the results of its push. Out: a workbook in the plan's folder. `to correct` has the rejected
+rows with the columns of a reject file, `all lines` every row with its status. Every cell is text in a column of texts,
+so that a spreadsheet changes no code; passwords are left out, and what would be a formula has an apostrophe before it.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import xlsxwriter
+
+from pipelines.imports import Inputs, open_inputs
+from pipelines.imports.open import REJECT_COLUMNS
+from pipelines.mapping import load
+from pipelines.plan.model import LINES_FILE, RESULTS_FOLDER, Plan, file_sha256
+from pipelines.plan.rejects import RejectsWriter
+from pipelines.push.results import RESULT_FILES
+from sources.disk import disk_errors, write_private
+from sources.errors import UsageError
+from sources.files.formulas import escape, neutralize
+from sources.files.workbook import CORRECTIONS_SHEET
+
+RESULT_FILE: Final = "result.xlsx"
+ALL_LINES: Final = "all lines"
+LINES_MAX: Final = 100_000
+"""Lines of a file up to which each has a row; of a larger one, lines that are confirmed have none."""
+_ROWS_MAX: Final = 1_048_575
+_CELL_MAX: Final = 32_767
+"""Limits of a sheet: rows below the header, characters of a cell."""
+_WRITTEN: Final = ".result.sha256"
+_STATUS_COLUMNS: Final = ("line", "status", "reason", "platform's words")
+_OPTIONS: Final = {
+    "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
+}  # fmt: skip
+
+
+class _Outcome(NamedTuple):
+    """What became of a line."""
+
+    file: str
+    status: str
+    field: str = ""
+    code: str = ""
+    words: str = ""
+    message: str = ""
+
+
+def write_result(plan: Plan) -> Path:
+    """Writes the workbook and returns its path. One that a person has changed is kept: the new one gets a number.
+
+    Raises:
+        UsageError: the input or its mapping was changed since it was planned, or a disk error.
+    """
+    inputs = _open_inputs(plan)
+    outcomes = dict(_outcomes(plan))
+    if len(outcomes) > LINES_MAX:
+        outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
+    hint = "The result of each line is in results/. Free space, then run the same command again."
+    with disk_errors(plan.folder, hint), tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder:
+        made = Path(folder) / RESULT_FILE
+        with xlsxwriter.Workbook(made, {**_OPTIONS, "tmpdir": folder}) as workbook:
+            _write_sheets(workbook, inputs, outcomes)
+        content = made.read_bytes()
+        path = _free_path(plan.folder)
+        write_private(path, content)
+        write_private(plan.folder / _WRITTEN, hashlib.sha256(content).hexdigest().encode())
+    return path
+
+
+def _open_inputs(plan: Plan) -> Inputs:
+    """The input of a plan, which is as it was planned."""
+    manifest = plan.manifest
+    for file in (manifest.input, manifest.mapping):
+        if file is not None and file_sha256(Path(file.path)) != file.sha256:
+            raise UsageError(
+                f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows",
+                f"The result of each line is in {plan.folder / RESULTS_FOLDER}; the next import takes the new file.",
+            )
+    lookups = [Path(file.path) for file in manifest.lookups]
+    mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
+    return open_inputs(
+        manifest.kind, Path(manifest.input.path), mapping, login_mode=manifest.login_mode, semantics=manifest.semantics
+    )
+
+
+def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
+    """The outcome of each line: those of the push, with the fields that the plan names for rejected ones."""
+    with (plan.folder / LINES_FILE).open(encoding="utf-8", newline="") as lines:
+        rejected = {row["line"]: row for row in csv.DictReader(lines) if row["outcome"] == "rejected"}
+    for name in RESULT_FILES:
+        with (plan.folder / RESULTS_FOLDER / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.DictReader(file):
+                planned = rejected.get(row["line"], row)
+                status = row["outcome"].replace("_", " ")
+                yield (
+                    int(row["line"]),
+                    _Outcome(
+                        name,
+                        status if name in status or name == "confirmed" else f"{name.replace('_', ' ')}: {status}",
+                        planned.get("field", ""),
+                        planned["code"],
+                        planned["words"],
+                        row["platform_message"],
+                    ),
+                )
+
+
+def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
+    text, head = workbook.add_format({"num_format": "@"}), workbook.add_format({"num_format": "@", "bold": True})
+    corrections = {
+        line: (one.field, one.code, "; ".join(filter(None, (one.words, one.message))))
+        for line, one in sorted(outcomes.items())
+        if one.file == "rejected"
+    }
+    parts = (
+        (CORRECTIONS_SHEET, REJECT_COLUMNS, corrections),
+        (ALL_LINES, _STATUS_COLUMNS, {line: (one.status, one.words, one.message) for line, one in outcomes.items()}),
+    )
+    for name, added, lines in parts:
+        sheet = workbook.add_worksheet(name)
+        writer = RejectsWriter(inputs.table, inputs.mapping.read_options, lines, inputs.password_column, inputs.mapping)
+        columns = writer.columns
+        sheet.set_column(0, len(columns) + len(added) - 1, 18, text)
+        sheet.freeze_panes(1, 0)
+        _write_row(sheet, 0, [*map(escape, columns), *added], head)
+        for at, (line, cells, note) in enumerate(writer.rows(), 1):
+            if at > _ROWS_MAX:
+                break
+            *before, words = lines[line]
+            own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
+            notes = [note, "" if own == cells else "; a cell is too long for a sheet"]
+            if len(cells) != len(columns):  # other cells may be in its columns than theirs
+                own, notes = [""] * len(columns), [f"; its cells are not repeated: see line {line} of the file"]
+            words += "".join(notes) if added is REJECT_COLUMNS else ""
+            _write_row(sheet, at, [*map(escape, own), str(line), *map(neutralize, (*before, words))], text)
+
+
+def _write_row(sheet: Any, at: int, cells: Sequence[str], style: Any) -> None:  # noqa: ANN401 # untyped
+    for column, cell in enumerate(cells):
+        if cell:
+            sheet.write_string(at, column, cell[:_CELL_MAX], style)
+        else:
+            sheet.write_blank(at, column, None, style)  # what is typed there is text too
+
+
+def _free_path(folder: Path) -> Path:
+    """The path of the workbook: the first that is free, or that has what was written there last."""
+    try:
+        written = (folder / _WRITTEN).read_text("ascii")
+    except OSError:
+        written = ""
+    names = (RESULT_FILE, *(f"result-{number}.xlsx" for number in range(2, 1000)))
+    paths = [folder / name for name in names]
+    return next(path for path in paths if not path.exists() or file_sha256(path) == written)

@@ -1,0 +1,130 @@
+"""`result.xlsx` is opened, corrected and saved by a spreadsheet program, and imported as it is: no code changes."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.worksheet import Worksheet
+
+from pipelines.import_file import result as writing
+from pipelines.import_file.mappings import keep_mapping
+from pipelines.mapping import MappedColumn, Mapping
+from sources.files import ReadOptions
+from tests.pipelines.import_file.desk import Desk
+
+HEADER = "Código;Nombre;Apellidos;Correo;Contraseña"
+CORRECT = "to correct"
+
+
+def cells(sheet: Worksheet) -> list[list[str]]:
+    return [["" if cell.value is None else cell.value for cell in row] for row in sheet.iter_rows()]
+
+
+def correct(file: Path, column: str, texts: dict[str, str]) -> None:
+    """Types texts into a column of the sheet of corrections, by the code in the first one, and saves the workbook."""
+    book = openpyxl.load_workbook(file)
+    sheet = book[CORRECT]
+    at = cells(sheet)[0].index(column)
+    for row in sheet.iter_rows(min_row=2):
+        for cell in row:
+            assert (cell.data_type, cell.number_format) in (("s", "@"), ("n", "@")), "what is typed there is text"
+            assert cell.data_type == "s" or cell.value is None, "no number, no formula"
+        row[at].value = texts.get(row[0].value, row[at].value)
+    book.save(file)
+
+
+def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: Desk) -> None:
+    keep_mapping(
+        Mapping("customers", {name: MappedColumn(name, field) for name, field in zip(
+            HEADER.split(";"), ("erpCode", "firstName", "lastName", "email", None), strict=True
+        )}, generate_passwords="file")
+    )  # fmt: skip
+    rows = [
+        "00001;Ana;Ruiz;ana@example.test;", "00002;=1+1;Gil;;", "00003;+34 600;Peña;;", "1E5;'Eva;_x0041_;;",
+        "00005;Luz;Mar;luz@example.test;",
+    ]  # fmt: skip
+    first = desk.run(desk.write("\n".join([HEADER, *rows, ""])))
+    assert (first.exit_code, first.file) == (5, first.plan.folder / "result.xlsx")
+    assert first.file is not None
+    book = openpyxl.load_workbook(first.file)
+    assert book.sheetnames == [CORRECT, "all lines"]
+    lines = cells(book["all lines"])
+    assert lines[0][5:] == ["line", "status", "reason", "platform's words"]
+    assert [(row[0], row[5], row[6]) for row in lines[1:]] == [
+        ("00001", "2", "confirmed"), ("00002", "3", "rejected"), ("00003", "4", "rejected"),
+        ("1E5", "5", "rejected"), ("00005", "6", "confirmed"),
+    ]  # fmt: skip
+    correct(first.file, "Correo", {code: f"nuevo{n}@example.test" for n, code in enumerate(("00002", "00003", "1E5"))})
+    correct(first.file, "Código", {"00003": "00033"})
+    second = desk.run(first.file)
+    assert second.exit_code == 0
+    created = {
+        body["erpCode"]: (body["firstName"], body["lastName"]) for body in desk.at.platform.state.customer_inputs
+    }
+    assert created == {
+        "00001": ("Ana", "Ruiz"), "00005": ("Luz", "Mar"), "00002": ("=1+1", "Gil"), "00033": ("+34 600", "Peña"),
+        "1E5": ("'Eva", "_x0041_"),
+    }  # fmt: skip
+
+
+def test_what_the_platform_rejected_is_to_correct_with_its_words(desk: Desk) -> None:
+    desk.at.platform.set_faults({"echoed_key": 1.0})
+    first = desk.run(desk.write("productId;variantId;sku\n1;1001;00038\n", "articulos.csv"), "variants")
+    assert (first.exit_code, first.push.states) == (5, {"rejected": 1})
+    assert first.file is not None
+    (_, row) = cells(openpyxl.load_workbook(first.file)[CORRECT])
+    (_, line) = cells(openpyxl.load_workbook(first.file)["all lines"])
+    assert row[:4] == ["1", "1001", "00038", "2"]
+    assert line[3:5] == ["2", "rejected"]
+    assert row[-1] == "; ".join(filter(None, line[5:]))
+    desk.at.platform.set_faults({})
+    correct(first.file, "sku", {"1": "00039"})
+    assert desk.run(first.file, "variants").exit_code == 0
+    assert desk.at.platform.state.variants[1, 1001].fields["sku"] == "00039"
+
+
+def test_a_password_is_in_no_workbook_and_a_changed_one_is_kept(desk: Desk) -> None:
+    text = "Código;Nombre;Correo;Contraseña\n00001;Ana;ana@example.test;hunter2-secret\n00002;Eva;;hunter3-secret\n"
+    first = desk.run(desk.write(text), passwords=None)
+    assert first.file is not None
+    with zipfile.ZipFile(first.file) as archive:
+        content = b"".join(map(archive.read, archive.namelist()))
+    assert b"hunter" not in content
+    assert b"the password must be filled in again" in content
+    assert first.file.stat().st_mode & 0o077 == 0
+    assert [path.name for path in first.plan.folder.glob(".result-*")] == []
+    assert writing.write_result(first.plan) == first.file  # its own is replaced
+    correct(first.file, "Nombre", {"00002": "Eva María"})
+    edited = first.file.read_bytes()
+    assert writing.write_result(first.plan) == first.plan.folder / "result-2.xlsx"
+    assert first.file.read_bytes() == edited
+
+
+def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do_not_count(desk: Desk) -> None:
+    text = "Listado;;\nproductId;variantId;sku\n1;1001;00038\n1;1002;00039;x;y\n1;;00040\n"
+    mapping = Mapping(
+        "variants", {name: MappedColumn(name, name) for name in ("productId", "variantId", "sku")},
+        ReadOptions(header_row=2, delimiter=";", encoding="cp1252"),
+    )  # fmt: skip
+    keep_mapping(mapping)
+    first = desk.run(desk.write(text, "articulos.csv"), "variants")
+    assert first.file is not None
+    rows = cells(openpyxl.load_workbook(first.file)[CORRECT])
+    assert [row[:4] for row in rows[1:]] == [["", "", "", "4"], ["1", "", "00040", "5"]]
+    book = openpyxl.load_workbook(first.file)
+    book[CORRECT]["B3"] = "1003"
+    book[CORRECT].delete_rows(2)
+    book.save(first.file)
+    second = desk.run(first.file, "variants")
+    assert (second.exit_code, second.push.states) == (0, {"confirmed": 1})
+    assert desk.at.platform.state.variants[1, 1003].fields["sku"] == "00040"
+
+
+def test_of_a_large_file_only_lines_that_need_attention_have_a_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "LINES_MAX", 2)
+    first = desk.run(desk.write("productId;variantId;sku\n1;1001;a\n1;1002;b\n1;;c\n", "articulos.csv"), "variants")
+    assert first.file is not None
+    assert [row[3] for row in cells(openpyxl.load_workbook(first.file)["all lines"])] == ["line", "4"]
