@@ -16,7 +16,7 @@ from typing import Final
 from sources.errors import UsageError
 from sources.files.file_kinds import is_workbook, unreadable
 from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
-from sources.files.open_text import open_text
+from sources.files.reader import open_text
 from sources.files.workbook import open_workbook
 
 __all__ = ["CellRules", "DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "Unclear", "open_table"]

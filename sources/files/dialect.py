@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from sources.errors import UsageError
+from sources.files.encoding import MAX_LINE
 from sources.files.model import ReadOptions
-from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")

@@ -1,7 +1,7 @@
-"""A table in a text file whose format is known: its rows are streamed.
+"""Opens a text file as a table and streams its rows; encoding, dialect and layout are detected from a bounded sample.
 
-In: a `Text`, its dialect and layout. Out: rows, or Arrow tables. Blocks that Arrow reads exactly
-(`sources.files.arrow_blocks`) are parsed by it, the others row by row. Both give the same cells.
+In: a path and `ReadOptions`. Out: a `TextTable`: rows, or Arrow tables. Blocks that Arrow reads exactly are parsed by
+it, at many times the speed; the others row by row. Both give the same cells (test_arrow_blocks.py).
 """
 
 from __future__ import annotations
@@ -10,27 +10,55 @@ import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from pyarrow import csv as arrow_csv
 
-from sources.files.arrow_blocks import ArrowBlocks
-from sources.files.dialect import Dialect, is_blank, lines_of, reader
+from sources.files.dialect import (
+    DELIMITERS,
+    SEP,
+    Detection,
+    Dialect,
+    best_dialect,
+    check_options,
+    is_blank,
+    lines_of,
+    reader,
+    width_of,
+)
+from sources.files.encoding import CONTROLS, MAX_LINE, MIB, Text, read_text
+from sources.files.layout import check_single_column, detect_layout, text_footnotes
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
     DetectedFormat,
     OnReject,
+    ReadOptions,
     RejectedRow,
     Row,
     SourceTable,
     UnreadableRest,
     handle_reject,
 )
-from sources.files.quotes import begins_with_quote, has_stray_quotes, swallows
-from sources.files.row_shape import DATA_CHAR, MAY_BE_TOTAL, RULE_STARTS, RowShape, is_between_tables
-from sources.files.text import MAX_LINE, MIB, Text
+from sources.files.row_shape import (
+    BYTE_ORDER_MARK,
+    DATA_CHAR,
+    MAY_BE_TOTAL,
+    RULE_STARTS,
+    RowShape,
+    begins_with_quote,
+    has_stray_quotes,
+    is_between_tables,
+    swallows,
+    unusual_rows,
+)
 
+SAMPLE: Final = 256 * 1024
+MIN_SCORE: Final = 0.2
+"""Of a dialect that shows that a `sep=` line is wrong."""
 _SWALLOWS: Final = (
     "a quoted cell runs to line {} and contains what look like rows of the table; fix the quotes, or if they are "
     "right, confirm them with --quote double"
@@ -48,6 +76,84 @@ _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote
 
 
 _Part: TypeAlias = pa.Table | list[Row | RejectedRow]
+MAX_NAMES: Final = 200
+"""Of more columns a block has few rows, and what Arrow costs for each column takes longer than the rows."""
+
+
+def open_text(path: Path, options: ReadOptions) -> TextTable:
+    """Opens a text file.
+
+    Raises:
+        UsageError: the file is not text, or contains no table.
+    """
+    text = read_text(path, options.encoding)
+    sample, cut_off = _sample(text)
+    (dialect, _, records), hints = choose_dialect(sample, options, cut_off=cut_off)
+    if hints:
+        records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
+    layout = detect_layout(records, options, skipped=(1,) if hints else (), delimited=True)
+    if options.delimiter is None and len(layout.columns) == 1:
+        check_single_column(sample)
+    raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
+    cut, from_end = text_footnotes(text.tail, dialect, raw)
+    if text.lines - max(from_end, default=0) + 1 < layout.data_line:
+        cut, from_end = 0, []
+    detected = DetectedFormat(
+        kind="text",
+        columns=layout.columns,
+        header_lines=layout.header_lines,
+        preamble=layout.preamble,
+        footnotes=tuple(text.lines - back + 1 for back in from_end),
+        renamed=layout.renamed,
+        dropped_columns=layout.dropped,
+        lines=text.lines,
+        encoding=text.encoding,
+        is_encoding_assumed=text.is_assumed,
+        has_bom=text.has_bom,
+        delimiter=dialect.delimiter,
+        quote=dialect.quote,
+        escape=dialect.escape,
+        is_padded=dialect.is_padded,
+        line_ends=text.line_ends,
+    )
+    body = TextBody(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
+    return TextTable(body, layout.row_shape(options, fill=options.short_rows == "fill"), detected)
+
+
+def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:
+    """The most probable dialect of a sample, and the number of `sep=` lines at its start, which have no record.
+
+    Raises:
+        UsageError: there are two possible readings, or the delimiter, quote or escape in the options is invalid.
+    """
+    check_options(options)
+    first = next(lines_of(sample), "")
+    hint = SEP.fullmatch(first)
+    body = sample[len(first) :] if hint else sample
+    best = best_dialect(
+        body, DELIMITERS if options.delimiter is None else [options.delimiter], options, cut_off=cut_off
+    )
+    if hint and options.delimiter is None:
+        hinted = best_dialect(body, [hint[1]], options, cut_off=cut_off)
+        best = best if best.score > max(MIN_SCORE, 2 * hinted.score) else hinted
+    return best, int(hint is not None)
+
+
+def _sample(text: Text) -> tuple[str, bool]:
+    """Whole lines from the beginning, and whether more lines follow."""
+    parts: list[str] = []
+    size = 0
+    blocks = text.blocks()
+    for block in blocks:
+        parts.append(block)
+        size += len(block)
+        if size >= SAMPLE:
+            break
+    sample = "".join(parts)
+    if size > 2 * SAMPLE:
+        end = sample.rfind("\n", 0, SAMPLE) + 1
+        sample = sample[:end] if end else sample
+    return sample, len(sample) < text.chars
 
 
 class TextBody(NamedTuple):
@@ -305,3 +411,91 @@ def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
     arrays = [pa.array(column, pa.string()) for column in cells]
     lines = pa.array([row.line for row in rows], pa.int64())
     return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])
+
+
+class ArrowBlocks:
+    """Parses the blocks of a file.
+
+    Args:
+        dialect: of the file.
+        shape: of its rows.
+        quote_given: whether the quote was given, so that no other one is looked for.
+        has_controls: whether a block may have control characters.
+    """
+
+    def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool, has_controls: bool = False) -> None:
+        self._shape, self._has_controls = shape, has_controls
+        self._delimiter = dialect.delimiter
+        self._quote = dialect.quote.encode()
+        slow_marks = {"\0", BYTE_ORDER_MARK, dialect.escape, "" if quote_given else '"'}
+        self._slow_marks = [mark.encode() for mark in slow_marks if mark]
+        self._is_single = len(shape.columns) + shape.surplus == 1
+        if self._quote in self._slow_marks and not self._is_single:
+            self._slow_marks.remove(self._quote)
+        is_plain = len(dialect.delimiter) == 1 and dialect.delimiter.isascii() and dialect.delimiter != " "
+        self._names = [*shape.columns, *(f"\0{at}" for at in range(shape.surplus))]  # a name that no file has
+        is_narrow = len(self._names) <= MAX_NAMES
+        self._is_readable = is_plain and is_narrow and not dialect.is_padded and dialect.quote.isascii()
+        self._parse = arrow_csv.ParseOptions(
+            delimiter=dialect.delimiter if is_plain else ",",
+            quote_char=dialect.quote if dialect.quote.isascii() and dialect.quote else False,
+            ignore_empty_lines=not self._is_single,
+        )
+        self._convert = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(self._names, pa.string()),
+            strings_can_be_null=False,
+            quoted_strings_can_be_null=False,
+        )
+
+    def read(self, block: str, line: int, count: int) -> pa.Table | None:
+        """A block as text columns and `_line`; None if it takes the exact reader.
+
+        Args:
+            block: whole lines.
+            line: the number of the first one.
+            count: the number of lines.
+        """
+        if not self._is_readable:
+            return None
+        if self._has_controls and CONTROLS.search(block):
+            return None
+        data = block.encode()
+        if any(mark in data for mark in self._slow_marks):
+            return None
+        if self._quote and self._quote in data and (self._is_single or not self._has_regular_quotes(data)):
+            return None
+        if self._is_single and (data[:1] in b"\r\n" or any(end in data for end in (b"\n\n", b"\r\r", b"\n\r"))):
+            return None
+        options = arrow_csv.ReadOptions(column_names=self._names, use_threads=False, block_size=len(data) + 64)
+        try:
+            table = arrow_csv.read_csv(pa.BufferReader(data), options, self._parse, self._convert)
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != count:
+            return None
+        unusual = np.flatnonzero(unusual_rows(table.columns, self._shape))
+        if unusual.size:
+            for cells in zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True):
+                if not any(cells) or isinstance(self._shape.fit(line, line, list(cells), marks=False), RejectedRow):
+                    return None
+        table = table.select(list(self._shape.columns))
+        return table.append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))
+
+    def _has_regular_quotes(self, data: bytes) -> bool:
+        """Whether quotes only enclose whole cells of one line, and are doubled within.
+
+        Then every other quote, from the first on, opens a cell or is the second of a doubled pair; the rest close a
+        cell or are the first of a pair.
+        """
+        codes = np.frombuffer(data, np.uint8)
+        places = np.flatnonzero(codes == self._quote[0])
+        if len(places) % 2:
+            return False
+        opens, closes = places[::2], places[1::2]
+        edges = np.zeros(256, np.bool_)
+        edges[list(b"\r\n" + self._delimiter.encode() + self._quote)] = True
+        before, after = opens[opens > 0] - 1, closes[closes + 1 < len(codes)] + 1
+        if not (edges[codes[before]].all() and edges[codes[after]].all()):
+            return False
+        ends = np.flatnonzero((codes == 10) | (codes == 13))
+        return bool((np.searchsorted(ends, opens) == np.searchsorted(ends, closes)).all())

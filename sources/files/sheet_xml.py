@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from sources.errors import UsageError
 from sources.files.model import MAX_COLUMNS
-from sources.files.number_formats import BUILTIN, NumberFormat, number_format
+from sources.files.sheet_cells import BUILTIN, NumberFormat, number_format
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_PART_BYTES: Final = 16 << 20

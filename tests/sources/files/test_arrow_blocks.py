@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files import text as texts
-from sources.files.arrow_blocks import ArrowBlocks
+from sources.files import encoding as texts
 from sources.files.dialect import Dialect
+from sources.files.reader import ArrowBlocks
 from sources.files.row_shape import RowShape
 
 PIECES = st.sampled_from(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, mixed_encoding, open_table
-from sources.files.mixed_encoding import find_mixture
+from sources.files import ReadOptions, encoding, open_table
+from sources.files.encoding import find_mixture
 
 HEAD = b"code;name\n"
 
@@ -83,7 +83,7 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
     lines = ["ñ;ñ;ñ;ñ;ñ;ñ;ñ", "«CAFÉ»;NESCAFÉ®", "é\u00a0»"]
     fine = b"".join(line.encode("cp1252") + end for line in lines)
     for size in range(1, 12):
-        monkeypatch.setattr(mixed_encoding, "CHUNK_BYTES", size)
+        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
         path.write_bytes(fine)
         assert find_mixture(path, 0) is None
         path.write_bytes(fine + "x€".encode())
@@ -96,7 +96,7 @@ def test_sequences_of_utf8_are_those_that_python_decodes() -> None:
         for rest in product(some, repeat=3):
             text = bytes((lead, *rest))
             good = next((size for size in (2, 3, 4) if is_utf8(text[:size])), None)
-            found = mixed_encoding.UTF8_SEQUENCE.match(text)
+            found = encoding.UTF8_SEQUENCE.match(text)
             assert (found and found.end()) == good, text
 
 

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from sources.errors import UsageError
 from sources.files import sheet_xml
-from sources.files.number_formats import NumberFormat, number_format
-from sources.files.sheet_cells import Cell, CellKind, column_of
+from sources.files.sheet_cells import Cell, CellKind, NumberFormat, column_of, number_format
 from sources.files.sheet_xml import WorkbookXml
 from tests.sources.files.test_workbook import workbook
 

@@ -9,7 +9,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files import text as texts
+from sources.files import encoding as texts
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
