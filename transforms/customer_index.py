@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import pandas as pd
 
-from transforms.frames import BOOLEAN, TEXT, Column, constant, is_repeated, look_up, typed
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Column, constant, is_repeated, look_up, typed
 from transforms.keys import canonical_id, clean_text
 from transforms.order_names import CODE_NAME, ID_NAME
 
@@ -28,19 +28,21 @@ AGREEMENT_MIN: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class CustomerMatch:
-    """The customers that a column refers to.
+    """The customers that the values of a column refer to.
 
     Attributes:
+        counts: how many rows have each value.
         named: the values; null for `0`, which platforms write for a guest, unless a customer has that id.
         customer_id: of each value; null where it refers to none, or to several.
         is_ambiguous: boolean; the value is an ERP code that several customers have.
-        ids: how many values are ids of customers.
-        codes: how many are ERP codes.
+        ids: how many rows have ids of customers.
+        codes: how many have ERP codes.
         is_by_code: whether the column is read as ERP codes rather than as ids.
         is_unproven: it is neither: its name is that of a code, but its values are ids rather than codes.
         is_contradicted: only the other reading fits its values.
     """
 
+    counts: Column[Any]
     named: Column[Any]
     customer_id: Column[Any]
     is_ambiguous: Column[Any]
@@ -51,16 +53,21 @@ class CustomerMatch:
     is_contradicted: bool
 
     @property
+    def named_count(self) -> int:
+        """How many rows name a customer."""
+        return _number(self.named.notna(), self.counts)
+
+    @property
     def notation(self) -> CustomerNotation | None:
         """How the column is read; None where only the other reading fits, or this one less than half of its values."""
-        if self.is_contradicted or 2 * (self.codes if self.is_by_code else self.ids) < max(self.named.notna().sum(), 1):
+        if self.is_contradicted or 2 * (self.codes if self.is_by_code else self.ids) < max(self.named_count, 1):
             return None
         return "codes" if self.is_by_code else "ids"
 
     @property
     def evidence(self) -> str:
         """What the reading rests on, in counts; no value."""
-        return f"{self.ids} of {len(self.named)} are ids of customers, {self.codes} are ERP codes"
+        return f"{self.ids} of {self.counts.sum()} are ids of customers, {self.codes} are ERP codes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +97,26 @@ class CustomerIndex:
         shared = codes.loc[is_shared, "code"].drop_duplicates()
         return cls(customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared)
 
-    def match(self, values: Column[Any], name: str, notation: CustomerNotation | None = None) -> CustomerMatch:
+    def match(
+        self,
+        values: Column[Any],
+        name: str,
+        notation: CustomerNotation | None = None,
+        counts: Column[Any] | None = None,
+    ) -> CustomerMatch:
         """Reads a column as ids or as ERP codes, whichever more of its values are.
 
         Codes such as `12` are ids of others by chance, and ids are codes. If `name` is that of one kind, half as many
         of it are enough. Where that leaves two readings that give orders to different customers, the column is
         unproven: nearly all values are of the other kind and not of this one, or of both and `name` is that of neither.
-        `notation` is how it is read whatever its values are.
+        `notation` is how it is read whatever its values are, and `counts` how many rows have each value; None: one.
         """
+        counts = constant(1, values.index, BIGINT) if counts is None else counts
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
         is_shared = values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
-        ids, codes = int(by_id.notna().sum()), int(by_code.notna().sum() + is_shared.sum())
+        ids, codes = _number(by_id.notna(), counts), _number(by_code.notna() | is_shared, counts)
         is_by_code = codes > ids
         prefers_code = CODE_NAME.search(name) is not None
         has_preference = prefers_code or ID_NAME.search(name) is not None
@@ -113,17 +127,24 @@ class CustomerIndex:
         customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
         hits, others = (codes, ids) if is_by_code else (ids, codes)
         named = values.where(customer_id.notna() | (ids_of != _GUEST))
-        hits_min = MATCHED_SHARE_MIN * named.notna().sum()
+        hits_min = MATCHED_SHARE_MIN * _number(named.notna(), counts)
         is_open = hits < hits_min if has_preference or notation is not None else is_by_code
         is_contradicted = is_open and 0 < hits_min <= others
-        is_unproven = is_contradicted and notation is None and not same_customers(customer_id, other_id)
+        is_unproven = is_contradicted and notation is None and not same_customers(customer_id, other_id, counts)
         if is_unproven:
             customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
         is_ambiguous = is_shared & is_by_code
-        return CustomerMatch(named, customer_id, is_ambiguous, ids, codes, is_by_code, is_unproven, is_contradicted)
+        return CustomerMatch(
+            counts, named, customer_id, is_ambiguous, ids, codes, is_by_code, is_unproven, is_contradicted
+        )
 
 
-def same_customers(left: Column[Any], right: Column[Any]) -> bool:
+def same_customers(left: Column[Any], right: Column[Any], counts: Column[Any]) -> bool:
     """Whether two columns of customers' ids refer to the same ones, where both refer to one."""
     is_both = left.notna() & right.notna()
-    return bool((left == right).fillna(False).sum() >= AGREEMENT_MIN * is_both.sum())
+    return _number(left == right, counts) >= AGREEMENT_MIN * _number(is_both, counts)
+
+
+def _number(where: Column[Any], counts: Column[Any]) -> int:
+    """How many rows are of the values for which this holds."""
+    return int(counts[where.fillna(False)].sum())

@@ -96,6 +96,11 @@ class DateColumn:
         """Whether no form is proven, so that no text was read."""
         return self.form in UNREAD_FORMS
 
+    @property
+    def zone_count(self) -> int:
+        """The number of times of day of an unknown zone."""
+        return int((self.zone_unknown & ~self.day_only).sum())
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnForm:
@@ -277,13 +282,20 @@ def date_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Co
 
     The names of the rules begin with `rule`; `field` is the platform's name of the column.
     """
-    if dates.is_unreadable:
+    single = [] if dates.is_unreadable else [unread_findings(entity, rule, field, dates, ids)]
+    return [*single, *form_findings(entity, rule, field, dates, dates.zone_count)]
+
+
+def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:
+    """The texts that are not read although the form of their column is known."""
+    return rule_findings(entity, f"{rule}_unreadable", ids, dates.unread | dates.endless, field)
+
+
+def form_findings(
+    entity: str, rule: str, field: str, dates: ColumnForm | DateColumn, zone_count: int
+) -> list[pd.DataFrame]:
+    """The finding that no form is proven, or that times of day have no offset and no time zone is set."""
+    if dates.form in UNREAD_FORMS:
         return [table_finding(entity, f"{rule}_form", f"{field}: {dates.form}: {dates.evidence}")]
-    findings = [rule_findings(entity, f"{rule}_unreadable", ids, dates.unread | dates.endless, field)]
-    return findings + zone_findings(entity, rule, field, dates)
-
-
-def zone_findings(entity: str, rule: str, field: str, dates: DateColumn) -> list[pd.DataFrame]:
-    """The finding that times of day have no offset and no time zone is set; none where it is not so."""
-    count = int((dates.zone_unknown & ~dates.day_only).sum())
-    return [table_finding(entity, f"{rule}_zone", f"{field}: {count} times without an offset")] if count else []
+    detail = f"{field}: {zone_count} times without an offset"
+    return [table_finding(entity, f"{rule}_zone", detail)] if zone_count else []

@@ -6,6 +6,7 @@ name, address, code or document number: everybody may see the table.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +33,20 @@ FINDINGS: Final = {"entity": TEXT, "entity_id": TEXT, "rule": TEXT, "severity": 
 """`entity_id` is null where the finding is about a table as a whole, or about a row without an id."""
 
 _BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
+
+
+class Part(NamedTuple):
+    """What is made of a part of a table.
+
+    Attributes:
+        table: the rows.
+        findings: about single rows (the columns of `FINDINGS`).
+        counts: for findings about the table as a whole; those of all parts add up.
+    """
+
+    table: pd.DataFrame
+    findings: pd.DataFrame
+    counts: Counter[str]
 
 
 def rule_findings(

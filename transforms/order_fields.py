@@ -8,10 +8,10 @@ table without an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -85,6 +85,7 @@ class FieldProposal:
 
     fields: OrderFields
     evidence: Mapping[str, str]
+    facts: Mapping[str, ColumnFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,29 +95,114 @@ class FieldChoice(FieldProposal):
     findings: pd.DataFrame
 
 
+class OrderColumns(Protocol):
+    """The columns of the raw orders that are listed, which are read as they are needed."""
+
+    @property
+    def kinds(self) -> Mapping[str, pa.DataType]:
+        """The type of each column."""
+
+    @property
+    def rows(self) -> int:
+        """The number of orders."""
+
+    def parts(self, names: Sequence[str]) -> Iterable[pd.DataFrame]:
+        """These columns of all orders, in parts."""
+
+    def distinct(self, names: Sequence[str]) -> pd.DataFrame:
+        """The distinct values of these columns together, and `row_count`: how many orders have them."""
+
+
+class AmountEvidence:
+    """What the values of a column of amounts prove about its notation. They are added part by part.
+
+    Attributes:
+        certain: how many values are decimal numbers in any notation.
+        either: how many are texts such as `1.234`, which may be thousands or decimals.
+    """
+
+    def __init__(self) -> None:
+        self._notation = NotationEvidence()
+        self.certain = self.either = 0
+
+    def add(self, values: Column[Any]) -> None:
+        """Examines values of any type."""
+        if array(values).type != TEXT:
+            self.certain += int(money(values, self).count())
+            return
+        texts = texts_of(values)
+        self._notation.add(array(texts))
+        is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
+        self.either += int(is_either.sum())
+        self.certain += int((texts.str.fullmatch(_DECIMAL).fillna(False) & ~is_either).sum())
+
+    @property
+    def is_point(self) -> bool:
+        """Whether a decimal point is proven, and no decimal comma."""
+        return self._notation.proof == "point"
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether there are texts such as `1.234`, and none proves a decimal point."""
+        return bool(self.either) and self._notation.proof in ("ambiguous", "comma")
+
+
+class ColumnFacts:
+    """What the values of a column are. They are added part by part.
+
+    Attributes:
+        given: how many are not blank.
+        currencies: how many are codes of three letters.
+        amounts: those that are amounts.
+        words: the distinct texts.
+    """
+
+    def __init__(self, fields: Collection[str]) -> None:
+        """Of a column that may hold these fields."""
+        self._fields = fields
+        self.given = self.currencies = 0
+        self.amounts = AmountEvidence()
+        self.words: set[str] = set()
+
+    def add(self, values: Column[Any]) -> None:
+        """Examines values of any type."""
+        texts = texts_of(values)
+        self.given += int(texts.count())
+        if "total" in self._fields:
+            self.amounts.add(values)
+        if "order_status" in self._fields:
+            self.words.update(texts.dropna().unique())
+        if "currency" in self._fields:
+            self.currencies += int(texts.str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
+
+
 def choose_fields(
-    orders: pd.DataFrame,
-    customers: pd.DataFrame,
+    orders: OrderColumns,
+    customers: CustomerIndex,
     configured: OrderFields | None = None,
     pinned: OrderFields | None = None,
 ) -> FieldChoice:
     """Decides which columns hold the fields of an order (interface, GET /orders: not shown).
 
     Args:
-        orders: the raw orders that are listed.
-        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
+        orders: the columns of the raw orders.
+        customers: the reconciled customers.
         configured: columns that the settings name.
         pinned: columns that the last run used.
 
     Both also give the notation of the customers; a pinned one holds for its own column only.
     """
     configured, pinned = configured or OrderFields(), pinned or OrderFields()
-    proposal = propose_fields(orders, customers, configured.customer_notation)
+    used = [
+        (name, field) for one in (configured, pinned) for field, name in one.columns().items() if name in orders.kinds
+    ]
+    proposal = propose_fields(orders, customers, configured.customer_notation, used)
+    facts, rows = proposal.facts, orders.rows
     chosen: dict[str, str | None] = {}
     findings = []
     for name in ORDER_FIELDS:
         setting, before, now = (getattr(one, name) for one in (configured, pinned, proposal.fields))
-        keeps = before is not None and before in orders
+        keeps = before is not None and before in orders.kinds
         chosen[name] = setting or (before if keeps else now)
         advice = f"set reconcile.order_{name.removeprefix('order_')}"
         if setting is None and before is not None and now != before:
@@ -125,16 +211,16 @@ def choose_fields(
             elif now is not None:
                 change = f"{before} is kept, {now} fits better now"
             else:
-                given = int(texts_of(orders[before]).count())
-                is_rare = name in _EXAMINED and given < FILLED_SHARE_MIN * len(orders)
-                change = f"{before} is kept, but {given} of {len(orders)} orders have a value" if is_rare else ""
+                given = facts[before].given
+                is_rare = name in _EXAMINED and given < FILLED_SHARE_MIN * rows
+                change = f"{before} is kept, but {given} of {rows} orders have a value" if is_rare else ""
             if change:
                 findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
-        if chosen[name] is None and name in _EXPECTED and len(orders):
+        if chosen[name] is None and name in _EXPECTED and rows:
             detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
             findings.append(table_finding("orders", "field_not_found", detail))
     status = chosen["order_status"]
-    if len(orders) and (status is None or not texts_of(orders[status]).str.contains(r"\p{L}", regex=True).any()):
+    if rows and (status is None or not any(any(map(str.isalpha, word)) for word in facts[status].words)):
         reason = "values without a letter" if status is not None else "no column is proven"
         candidates = _candidates("order_status", orders, proposal.evidence)
         detail = f"order_status: {reason}; {candidates}; set reconcile.order_status"
@@ -143,17 +229,20 @@ def choose_fields(
     if not is_set and chosen["customer_id"] == pinned.customer_id:
         notation = pinned.customer_notation
     chosen_fields = OrderFields(**chosen, customer_notation=notation, is_notation_set=is_set)
-    return FieldChoice(chosen_fields, proposal.evidence, combine_findings(findings))
+    return FieldChoice(chosen_fields, proposal.evidence, facts, combine_findings(findings))
 
 
-def _candidates(wanted: str, orders: pd.DataFrame, evidence: Mapping[str, str]) -> str:
-    names = [name for name in map(str, orders) if RELATED_NAMES[wanted].search(name) and not name.startswith("_")]
+def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:
+    names = [name for name in orders.kinds if RELATED_NAMES[wanted].search(name) and not name.startswith("_")]
     listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
 
 def propose_fields(
-    orders: pd.DataFrame, customers: pd.DataFrame, notation: CustomerNotation | None = None
+    orders: OrderColumns,
+    customers: CustomerIndex,
+    notation: CustomerNotation | None = None,
+    used: Iterable[tuple[str, str]] = (),
 ) -> FieldProposal:
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
@@ -164,66 +253,87 @@ def propose_fields(
     numbers are ids of customers by chance.
 
     Args:
-        orders: the raw orders.
-        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
+        orders: the columns of the raw orders.
+        customers: the reconciled customers.
         notation: how a column of customers is read; None: as its values prove.
+        used: other columns whose facts are needed, and their fields.
     """
-    orders = orders[[name for name in sorted(map(str, orders)) if name != "id" and not name.startswith("_")]]
-    orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]
+    names = [name for name in sorted(orders.kinds) if name != "id" and not name.startswith("_")]
+    names = [name for name in names if orders.kinds[name] in _KINDS]
+    wanted = {name: {field for field in _EXAMINED if name in ORDER_NAMES[field]} for name in names}
+    wanted = {name: fields for name, fields in wanted.items() if fields}
+    for name, field_name in used:
+        wanted.setdefault(name, set()).add(field_name)
+    facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
+    for part in orders.parts(list(facts)) if facts else ():
+        for name, of_column in facts.items():
+            of_column.add(part[name])
     evidence: dict[str, str] = {}
-    chosen: dict[str, Any] = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), notation, evidence)}
-    for wanted, (count_fitting, share_min) in _EXAMINED.items():
-        for name in (name for name in ORDER_NAMES[wanted] if name in orders):
-            count, evidence[name] = count_fitting(orders[name])
-            if count and count >= share_min * len(orders):
-                chosen.setdefault(wanted, name)
-    return FieldProposal(OrderFields(**chosen), evidence)
+    chosen: dict[str, Any] = {"customer_id": _propose_customer(orders, names, customers, notation, evidence)}
+    for field_name, (count_fitting, share_min) in _EXAMINED.items():
+        for name in (name for name in ORDER_NAMES[field_name] if name in names):
+            count, evidence[name] = count_fitting(facts[name], orders.rows)
+            if count and count >= share_min * orders.rows:
+                chosen.setdefault(field_name, name)
+    return FieldProposal(OrderFields(**chosen), evidence, facts)
 
 
 def _propose_customer(
-    orders: pd.DataFrame, index: CustomerIndex, notation: CustomerNotation | None, evidence: dict[str, str]
+    orders: OrderColumns,
+    names: Sequence[str],
+    index: CustomerIndex,
+    notation: CustomerNotation | None,
+    evidence: dict[str, str],
 ) -> str | None:
-    matches: dict[str, CustomerMatch] = {}
-    for name in (name for name in map(str, orders) if CUSTOMER_NAME.fullmatch(name)):
-        match = index.match(texts_of(orders[name]), name, notation)
-        evidence[name] = match.evidence
-        hits, count = match.codes if match.is_by_code else match.ids, int(match.named.notna().sum())
-        if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * len(orders):
-            matches[name] = match
-    by_code = [name for name, match in matches.items() if match.is_by_code]
+    proven: dict[str, CustomerMatch] = {}
+
+    def match(name: str, values: pd.DataFrame, notation: CustomerNotation | None) -> CustomerMatch:
+        return index.match(texts_of(values[name]), name, notation, values["row_count"])
+
+    for name in (name for name in names if CUSTOMER_NAME.fullmatch(name)):
+        found = match(name, orders.distinct([name]), notation)
+        evidence[name] = found.evidence
+        hits, count = found.codes if found.is_by_code else found.ids, found.named_count
+        if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * orders.rows:
+            proven[name] = found
+
+    def refer_to_same(*pair: str) -> bool:
+        values = orders.distinct(pair)
+        left, right = (match(name, values, proven[name].notation).customer_id for name in pair)
+        return same_customers(left, right, values["row_count"])
+
+    by_code = [name for name, found in proven.items() if found.is_by_code]
     # Codes are texts that somebody chose, ids are small numbers that many columns hold.
-    by_id = [name for name in sorted(matches, key=_PREFERRED_IDS.__contains__, reverse=True) if name not in by_code]
-    for names in ([*by_id, *by_code], by_code):
-        first = matches[names[0]].customer_id if names else None
-        if first is not None and all(same_customers(matches[name].customer_id, first) for name in names[1:]):
-            return names[0]
+    by_id = [name for name in sorted(proven, key=_PREFERRED_IDS.__contains__, reverse=True) if name not in by_code]
+    for group in ([*by_id, *by_code], by_code):
+        if group and all(refer_to_same(name, group[0]) for name in group[1:]):
+            return group[0]
     return None
 
 
-def _dates(values: Column[Any]) -> tuple[int, str]:
-    count = int(texts_of(values).count())
-    return count, f"{count} of {len(values)} have a value"
+def _dates(facts: ColumnFacts, rows: int) -> tuple[int, str]:
+    return facts.given, f"{facts.given} of {rows} have a value"
 
 
-def _totals(values: Column[Any]) -> tuple[int, str]:
-    amounts, is_ambiguous = money(values)
-    if is_ambiguous:
+def _totals(facts: ColumnFacts, rows: int) -> tuple[int, str]:
+    amounts = facts.amounts
+    if amounts.is_ambiguous:
         return 0, "texts such as 1.234, thousands or decimals"
-    return int(amounts.count()), f"{amounts.count()} of {len(values)} are decimal numbers"
+    count = amounts.certain + (amounts.either if amounts.is_point else 0)
+    return count, f"{count} of {rows} are decimal numbers"
 
 
-def _statuses(values: Column[Any]) -> tuple[int, str]:
-    texts = texts_of(values)
-    count, distinct = int(texts.count()), texts.nunique()
-    return count if distinct <= _STATUSES_MAX else 0, f"{count} of {len(values)} have one of {distinct} values"
+def _statuses(facts: ColumnFacts, rows: int) -> tuple[int, str]:
+    distinct = len(facts.words)
+    count = facts.given if distinct <= _STATUSES_MAX else 0
+    return count, f"{facts.given} of {rows} have one of {distinct} values"
 
 
-def _currencies(values: Column[Any]) -> tuple[int, str]:
-    count = int(texts_of(values).str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
-    return count, f"{count} of {len(values)} are codes of three letters"
+def _currencies(facts: ColumnFacts, rows: int) -> tuple[int, str]:
+    return facts.currencies, f"{facts.currencies} of {rows} are codes of three letters"
 
 
-_EXAMINED: Final[dict[str, tuple[Callable[[Column[Any]], tuple[int, str]], float]]] = {
+_EXAMINED: Final[dict[str, tuple[Callable[[ColumnFacts, int], tuple[int, str]], float]]] = {
     "ordered_at": (_dates, FILLED_SHARE_MIN),
     "total": (_totals, SHARE_MIN),
     "order_status": (_statuses, FILLED_SHARE_MIN),
@@ -245,32 +355,30 @@ def texts_of(values: Column[Any]) -> Column[Any]:
     return clean_text(column(plain.cast(TEXT), values.index))
 
 
-def money(values: Column[Any]) -> tuple[Column[Any], bool]:
+def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column[Any]:
     """Numbers and texts of numbers as MONEY, null where they are none.
 
     A double is taken as the shortest decimal that it is read from; beyond 9 decimals, which only its own arithmetic
-    makes (0.1 + 0.2), it is rounded. A text with more than 9 decimals is not.
-
-    Returns:
-        The amounts, where texts such as `1.234` are null unless others prove a decimal point and none a decimal comma;
-        and whether there are such texts and none proves a decimal point.
+    makes (0.1 + 0.2), it is rounded. A text with more than 9 decimals is not. Texts such as `1.234` are null unless the
+    column proves a decimal point; `evidence` is that of the column that these values are a part of, None: they are all
+    of it.
     """
     kind = array(values).type
     if kind == BOOLEAN:
-        return column(pa.nulls(len(values), MONEY), values.index), False
+        return column(pa.nulls(len(values), MONEY), values.index)
     if kind == MONEY:
         plain = array(values)
-        return column(pc.if_else(pc.less(pc.abs(plain), _AMOUNT_LIMIT), plain, None), values.index), False
+        return column(pc.if_else(pc.less(pc.abs(plain), _AMOUNT_LIMIT), plain, None), values.index)
     texts = texts_of(values)
-    is_decimal, is_ambiguous = texts.str.fullmatch(_DECIMAL).fillna(False), False
+    is_decimal = texts.str.fullmatch(_DECIMAL).fillna(False)
     if kind == TEXT:
-        notation = NotationEvidence()
-        notation.add(array(texts))
-        is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
-        is_decimal &= ~(is_either & (notation.proof != "point"))
-        is_ambiguous = notation.proof in ("ambiguous", "comma") and bool(is_either.any())
+        if evidence is None:
+            evidence = AmountEvidence()
+            evidence.add(values)
+        if not evidence.is_point:
+            is_decimal &= ~texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
     amounts = array(texts.where(is_decimal)).cast(MONEY)
     if kind == _DOUBLE:
         long = texts.where(texts.str.fullmatch(_LONG_DECIMAL).fillna(False))
         amounts = pc.coalesce(amounts, pc.round(array(long).cast(pa.decimal128(38, 17)), 9).cast(MONEY))
-    return column(amounts, values.index), is_ambiguous
+    return column(amounts, values.index)

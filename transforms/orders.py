@@ -1,11 +1,14 @@
 """Orders, whose fields are not shown: who ordered, when, for how much, in which currency, and how far the order is.
 
-In: the raw orders with whatever columns they have, the reconciled customers, and the columns that hold the fields (see
-`transforms.order_fields`). Out: one row per order, the findings, and how the dates were read.
+In: the columns of the raw orders that hold the fields (see `transforms.order_fields`), part by part, and the
+reconciled customers. Out: our columns of each order, and findings. What concerns the column as a whole (which customers
+its values are, the form of the dates, the notation of the totals) is decided before.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -13,8 +16,8 @@ from typing import Any, Final
 import pandas as pd
 
 from transforms.customer_index import CustomerIndex, CustomerNotation
-from transforms.dates import OFFSET_MAX, DateColumn, DateContext, date_findings, read_dates
-from transforms.findings import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
+from transforms.dates import OFFSET_MAX, ColumnForm, DateContext, form_findings, read_dates, unread_findings
+from transforms.findings import Part, combine_findings, date_text, rule_findings, table_finding
 from transforms.frames import (
     BOOLEAN,
     MONEY,
@@ -26,8 +29,7 @@ from transforms.frames import (
     joined_text,
     typed,
 )
-from transforms.keys import BOOKKEEPING, one_row_per_id
-from transforms.order_fields import OrderFields, money, texts_of
+from transforms.order_fields import AmountEvidence, OrderFields, money, texts_of
 from transforms.order_names import CANCELLED_WORDS
 
 ORDERS: Final = {
@@ -45,78 +47,138 @@ SHARE_FALL_MAX: Final = 0.1
 """A matched share may fall by so much between two runs: new guests, removed customers."""
 
 
+ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambiguous": BOOLEAN}
+
+
 @dataclass(frozen=True, slots=True)
-class OrdersResult:
-    """The orders, reconciled.
+class OrdersReading:
+    """How the raw orders are read, as all of them prove it.
 
     Attributes:
-        orders: the columns of `ORDERS`, then those of the raw orders by name and its bookkeeping, sorted by id; a raw
-            column with the name of one of ours begins with `raw_`.
-        findings: about them.
-        dates: how the dates were read.
-        matched_share: of the listed orders, those of a known customer; None without a column of customers or orders.
-        customer_notation: how the column of customers is read; None where nothing shows it.
-    """
-
-    orders: pd.DataFrame
-    findings: pd.DataFrame
-    dates: DateColumn
-    matched_share: float | None
-    customer_notation: CustomerNotation | None
-
-
-def orders(
-    raw: pd.DataFrame,
-    customers: pd.DataFrame,
-    fields: OrderFields,
-    context: DateContext,
-    coverage_gap: str = "",
-    last_matched_share: float | None = None,
-) -> OrdersResult:
-    """Reconciles the orders.
-
-    `customer_status` is `matched`, `unknown` (the customer is not in the table), `none` (the order has no customer),
-    and null where no column holds the customers. The column is read as ids or as ERP codes, see `CustomerIndex.match`;
-    `customer_id` is the id of the customer. Of an unknown one it is the value of a column of ids, else null.
-
-    Args:
-        raw: `id`, the bookkeeping columns, and any others.
-        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
-        fields: columns of `raw`.
+        fields: their columns.
+        dates: the form of the column of dates.
+        amounts: the notation of the column of totals.
         context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
-        coverage_gap: why others than `customers` may be listed; empty where they are proven to be all.
-        last_matched_share: `matched_share` of the last run.
-
-    Raises:
-        ValueError: a field names a column that does not exist.
+        coverage_gap: why other customers than the known ones may be listed; empty where these are proven to be all.
     """
-    for field, name in fields.columns().items():
-        if name not in raw:
-            raise ValueError(f"{field}: orders have no column {name!r}; they have {', '.join(sorted(map(str, raw)))}")
-    rows, findings = one_row_per_id(raw, "orders")
-    ours = pd.DataFrame({"order_id": rows["id"], "is_missing": rows["_missing_since"].notna()})
-    ours, notation, customer_findings = _with_customers(ours, rows, CustomerIndex.of(customers), fields, coverage_gap)
+
+    fields: OrderFields
+    dates: ColumnForm
+    amounts: AmountEvidence
+    context: DateContext
+    coverage_gap: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCustomers:
+    """The customers of the values of a column.
+
+    Attributes:
+        table: the columns of `ORDER_CUSTOMERS`, a row for each value.
+        notation: how the column is read; None where nothing shows it.
+        findings: about the column as a whole.
+    """
+
+    table: pd.DataFrame
+    notation: CustomerNotation | None
+    findings: pd.DataFrame
+
+
+def order_customers(
+    values: Column[Any], counts: Column[Any], index: CustomerIndex, fields: OrderFields
+) -> OrderCustomers:
+    """The customers that the distinct values of `fields.customer_id` refer to; `counts` are orders.
+
+    `customer_status` is `matched`, `unknown` (the customer is not in the table), `none` (the order has no customer).
+    The column is read as ids or as ERP codes, see `CustomerIndex.match`; `customer_id` is the id of the customer. Of an
+    unknown one it is the value of a column of ids, else null.
+    """
+    name = fields.customer_id or ""
+    match = index.match(texts_of(values), name, fields.customer_notation, counts)
+    named, known = match.named, match.customer_id
+    status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
+    findings = []
+    if match.is_unproven:
+        findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
+    elif match.is_contradicted and fields.customer_notation is not None and not fields.is_notation_set:
+        detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
+        findings.append(table_finding("orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"))
+    customer_id = known if match.is_by_code or match.is_unproven else known.fillna(named)
+    # Where the reading is unproven, it is not known of any customer that he is unknown.
+    is_ambiguous = match.is_ambiguous.where(constant(not match.is_unproven, values.index, BOOLEAN))
+    table = pd.DataFrame({"customer_id": customer_id, "customer_status": status, "is_ambiguous": is_ambiguous})
+    return OrderCustomers(table, fields.customer_notation or match.notation, combine_findings(findings))
+
+
+def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
+    """Reconciles any of the orders.
+
+    `rows` have `id`, `is_missing`, the values of the columns of `reading.fields` by field, and of the customer the
+    columns of `ORDER_CUSTOMERS` instead.
+
+    Returns:
+        The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
+    """
+    fields, context = reading.fields, reading.context
+    names = fields.columns()
     is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
-    dates = read_dates(_texts(rows, fields.ordered_at), context.order, "UTC" if is_utc else context.timezone)
-    amounts, is_ambiguous = money(rows[fields.total]) if fields.total else (constant(None, rows.index, MONEY), False)
-    ours = ours.assign(
+    timezone = "UTC" if is_utc else context.timezone
+    dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, reading.dates)
+    total = money(rows["total"], reading.amounts) if "total" in rows else constant(None, rows.index, MONEY)
+    ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
-        total=amounts,
-        order_status=_texts(rows, fields.order_status),
-        currency=_texts(rows, fields.currency).str.upper(),
+        total=total,
+        order_status=_texts(rows, "order_status"),
+        currency=_texts(rows, "currency").str.upper(),
     )
-    matched_share, share_findings = _matched_share(ours, fields.customer_id, last_matched_share)
-    findings += [
-        *customer_findings,
-        *share_findings,
-        *date_findings("orders", "ordered_at", fields.ordered_at or "", dates, ours["order_id"]),
-        _future_finding(ours, fields.ordered_at or "", context.as_of),
-        *_total_findings(ours, rows, fields.total, is_ambiguous),
-        *_sum_findings(ours),
-    ]
-    theirs = rows[sorted(str(name) for name in rows if name not in ("id", *BOOKKEEPING))]
-    table = with_raw_columns(typed(ours, ORDERS), theirs).assign(**typed(rows, BOOKKEEPING))
-    return OrdersResult(table, combine_findings(findings), dates, matched_share, notation)
+    counts: Counter[str] = Counter(zone_unknown=dates.zone_count)
+    findings = [*_customer_findings(ours, names.get("customer_id", ""), reading.coverage_gap, counts)]
+    if not dates.is_unreadable:
+        findings.append(unread_findings("orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]))
+    findings.append(_future_finding(ours, names.get("ordered_at", ""), context.as_of))
+    if "total" in names:
+        findings += _total_findings(ours, texts_of(rows["total"]).notna(), names["total"], reading.amounts, counts)
+    listed = ours[~ours["is_missing"]]
+    counts["listed"], counts["matched"] = len(listed), int((listed["customer_status"] == "matched").sum())
+    counted = listed[listed["total"].notna()]
+    counts["with total"] = len(counted)
+    counts["cancelled with total"] = int((is_cancelled(counted) & (counted["total"] != 0)).sum())
+    counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
+    return Part(typed(ours, ORDERS), combine_findings(findings), counts)
+
+
+def orders_findings(
+    counts: Counter[str], reading: OrdersReading, last_matched_share: float | None
+) -> tuple[float | None, pd.DataFrame]:
+    """What is wrong with the orders as a whole, from the counts of all parts.
+
+    Returns:
+        Of the listed orders the share of those of a known customer, None without a column of customers or orders;
+        findings, also where it is less than `last_matched_share`, that of the last run.
+    """
+    names, findings, share = reading.fields.columns(), [], None
+    if gap := counts["unlisted"]:
+        detail = f"{names['customer_id']} of {gap} orders: {reading.coverage_gap}"
+        findings.append(table_finding("orders", "customers_unproven", detail))
+    if "customer_id" in names and counts["listed"]:
+        name, share = names["customer_id"], counts["matched"] / counts["listed"]
+        if last_matched_share is not None and share < last_matched_share - SHARE_FALL_MAX:
+            listed = f"{share:.0%} of {counts['listed']} orders are of a known customer"
+            detail = f"{name}: {listed}, {last_matched_share:.0%} before"
+            findings.append(table_finding("orders", "matched_share_fell", detail))
+    findings += form_findings(
+        "orders", "ordered_at", names.get("ordered_at", ""), reading.dates, counts["zone_unknown"]
+    )
+    if reading.amounts.is_ambiguous:
+        detail = f"{names['total']}: {counts['unread totals']} texts such as 1.234"
+        findings.append(table_finding("orders", "total_notation", detail))
+    currencies = sum(name.startswith("currency ") for name in counts)
+    if currencies > 1:
+        findings.append(table_finding("orders", "currencies_mixed", f"{currencies} currencies"))
+    if cancelled := counts["cancelled with total"]:
+        detail = f"{cancelled} of {counts['with total']} orders with a total are cancelled"
+        findings.append(table_finding("orders", "cancelled_with_total", detail))
+    return share, combine_findings(findings)
 
 
 def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
@@ -124,44 +186,18 @@ def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
     return orders["order_status"].str.contains(CANCELLED_WORDS, case=False, regex=True).fillna(False)
 
 
-def _with_customers(
-    ours: pd.DataFrame, rows: pd.DataFrame, index: CustomerIndex, fields: OrderFields, coverage_gap: str
-) -> tuple[pd.DataFrame, CustomerNotation | None, list[pd.DataFrame]]:
-    """Adds the customer of each order and whether it is known. Also returns how the column is read, and findings."""
-    name = fields.customer_id
-    if name is None:
-        nothing = constant(None, rows.index)
-        return ours.assign(customer_id=nothing, customer_status=nothing), None, []
-    match = index.match(_texts(rows, name), name, fields.customer_notation)
-    named, known = match.named, match.customer_id
-    status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
-    is_unknown = (status == "unknown") & ~ours["is_missing"] & (not match.is_unproven)
-    absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~match.is_ambiguous, name)
-    is_none = (status == "none") & ~ours["is_missing"]
-    findings = [
-        summarize_unless_proven(absent, "customers_unproven", name, coverage_gap),
-        rule_findings("orders", "customer_ambiguous", ours["order_id"], is_unknown & match.is_ambiguous, name),
-        rule_findings("orders", "customer_missing", ours["order_id"], is_none, name),
+def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]) -> list[pd.DataFrame]:
+    """Orders of no or of an unknown customer; those that a gap may explain are counted."""
+    ids, status, is_listed = ours["order_id"], ours["customer_status"], ~ours["is_missing"]
+    is_unknown = (status == "unknown") & is_listed
+    is_absent = (is_unknown & ~ours["is_ambiguous"]).fillna(False)
+    if gap:
+        counts["unlisted"] = int(is_absent.sum())
+    return [
+        rule_findings("orders", "customer_unknown", ids, is_absent & (not gap), name),
+        rule_findings("orders", "customer_ambiguous", ids, is_unknown & ours["is_ambiguous"], name),
+        rule_findings("orders", "customer_missing", ids, (status == "none") & is_listed, name),
     ]
-    if match.is_unproven:
-        findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
-    elif match.is_contradicted and fields.customer_notation is not None and not fields.is_notation_set:
-        detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
-        findings.append(table_finding("orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"))
-    customer_id = known if match.is_by_code or match.is_unproven else known.fillna(named)
-    notation = fields.customer_notation or match.notation
-    return ours.assign(customer_id=customer_id, customer_status=status), notation, findings
-
-
-def _matched_share(ours: pd.DataFrame, name: str | None, last: float | None) -> tuple[float | None, list[pd.DataFrame]]:
-    listed = ours[~ours["is_missing"]]
-    if name is None or listed.empty:
-        return None, []
-    share = float((listed["customer_status"] == "matched").sum()) / len(listed)
-    if last is None or share >= last - SHARE_FALL_MAX:
-        return share, []
-    detail = f"{name}: {share:.0%} of {len(listed)} orders are of a known customer, {last:.0%} before"
-    return share, [table_finding("orders", "matched_share_fell", detail)]
 
 
 def _future_finding(ours: pd.DataFrame, name: str, as_of: datetime) -> pd.DataFrame:
@@ -170,44 +206,29 @@ def _future_finding(ours: pd.DataFrame, name: str, as_of: datetime) -> pd.DataFr
     return rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)
 
 
-def _total_findings(ours: pd.DataFrame, rows: pd.DataFrame, name: str | None, is_ambiguous: bool) -> list[pd.DataFrame]:
-    if name is None:
+def _total_findings(
+    ours: pd.DataFrame, is_given: Column[Any], name: str, amounts: AmountEvidence, counts: Counter[str]
+) -> list[pd.DataFrame]:
+    is_unread = is_given & ours["total"].isna()
+    if amounts.is_ambiguous:
+        counts["unread totals"] = int(is_unread.sum())
         return []
-    is_unread = _texts(rows, name).notna() & ours["total"].isna()
-    if is_ambiguous:
-        detail = f"{name}: {int(is_unread.sum())} texts such as 1.234"
-        return [table_finding("orders", "total_notation", detail)]
     return [
         rule_findings("orders", "total_unreadable", ours["order_id"], is_unread, name),
         rule_findings("orders", "total_negative", ours["order_id"], (ours["total"] < 0) & ~ours["is_missing"], name),
     ]
 
 
-def _sum_findings(ours: pd.DataFrame) -> list[pd.DataFrame]:
-    """What makes a plain sum of `total` wrong: several currencies, cancelled orders."""
-    counted = ours[~ours["is_missing"] & ours["total"].notna()]
-    currencies = counted["currency"].nunique()
-    cancelled = int((is_cancelled(counted) & (counted["total"] != 0)).sum())
-    findings = []
-    if currencies > 1:
-        findings.append(table_finding("orders", "currencies_mixed", f"{currencies} currencies"))
-    if cancelled:
-        detail = f"{cancelled} of {len(counted)} orders with a total are cancelled"
-        findings.append(table_finding("orders", "cancelled_with_total", detail))
-    return findings
+def _texts(rows: pd.DataFrame, name: str) -> Column[Any]:
+    return texts_of(rows[name]) if name in rows else constant(None, rows.index)
 
 
-def _texts(rows: pd.DataFrame, name: str | None) -> Column[Any]:
-    return texts_of(rows[name]) if name is not None else constant(None, rows.index)
-
-
-def with_raw_columns(ours: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
-    """Our columns, then the raw ones; those with the name of another get a free one."""
-    columns = {str(name): values for name, values in ours.items()}
-    theirs = list(map(str, raw))
+def raw_column_names(ours: Iterable[str], theirs: Sequence[str]) -> dict[str, str]:
+    """The names of the raw columns in a table that has our columns too, by their own; some begin with `raw_`."""
+    names: dict[str, str] = {}
     for name in theirs:
-        columns[_free_name(name, {*columns, *(other for other in theirs if other != name)})] = raw[name]
-    return pd.DataFrame(columns)
+        names[name] = _free_name(name, {*ours, *names.values(), *(other for other in theirs if other != name)})
+    return names
 
 
 def _free_name(name: str, taken: set[str]) -> str:

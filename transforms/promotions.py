@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.dates import OFFSET_MAX, DateColumn, DateContext, day_ends, read_dates, zone_findings
-from transforms.findings import combine_findings, count_text, date_text, rule_findings, table_finding
+from transforms.dates import OFFSET_MAX, DateColumn, DateContext, day_ends, form_findings, read_dates
+from transforms.findings import combine_findings, count_text, date_text, rule_findings
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_true, joined_text, typed
 from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
 
@@ -116,14 +116,14 @@ def _date_findings(
     rows: pd.DataFrame, dates: DateColumn, starts: pd.DataFrame, ends: pd.DataFrame
 ) -> list[pd.DataFrame]:
     """What is wrong with the dates of all promotions; an expiration of 9999-12-31 is right, such a start is not."""
+    of_column = form_findings("promotions", "dates", "startDate, expirationDate", dates, dates.zone_count)
     if dates.is_unreadable:
-        detail = f"startDate, expirationDate: {dates.form}: {dates.evidence}"
-        return [table_finding("promotions", "dates_form", detail)]
+        return of_column
     ids, is_start_unread = rows["promotion_id"], starts["unread"] | starts["endless"]
     return [
         rule_findings("promotions", "dates_unreadable", ids, is_start_unread, "startDate"),
         rule_findings("promotions", "dates_unreadable", ids, ends["unread"], "expirationDate"),
-        *zone_findings("promotions", "dates", "startDate, expirationDate", dates),
+        *of_column,
     ]
 
 
