@@ -7,6 +7,7 @@ has. Out: Markdown with each table's columns, their types, meanings and sources;
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import duckdb
@@ -41,7 +42,7 @@ _Column = tuple[str, str]
 
 def tables() -> dict[tuple[str, str], list[_Column]]:
     """Columns with their types by schema and table, as an empty warehouse has them."""
-    with duckdb.connect() as build:
+    with TemporaryDirectory() as folder, duckdb.connect(f"{folder}/build.duckdb") as build:
         Reconciling(settings=ReconcileSettings()).build_tables(build, "", datetime.now(UTC))
         columns: dict[tuple[str, str], list[_Column]] = {}
         for schema, table, column, kind in build.execute(

@@ -85,7 +85,7 @@ class FieldProposal:
 
     fields: OrderFields
     evidence: Mapping[str, str]
-    facts: Mapping[str, ColumnFacts]
+    facts: Mapping[str, ColumnFacts] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

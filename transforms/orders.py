@@ -40,6 +40,7 @@ ORDERS: Final = {
     "total": MONEY,
     "order_status": TEXT,
     "currency": TEXT,
+    "is_cancelled": BOOLEAN,
     "is_missing": BOOLEAN,
 }
 """The columns that every reconciled order has; those of the raw orders follow."""
@@ -125,10 +126,13 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     timezone = "UTC" if is_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, reading.dates)
     total = money(rows["total"], reading.amounts) if "total" in rows else constant(None, rows.index, MONEY)
+    status = _texts(rows, "order_status")
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
-        order_status=_texts(rows, "order_status"),
+        order_status=status,
+        # What a status means is not shown: its words decide.
+        is_cancelled=status.str.contains(CANCELLED_WORDS, case=False, regex=True).fillna(False),
         currency=_texts(rows, "currency").str.upper(),
     )
     counts: Counter[str] = Counter(zone_unknown=dates.zone_count)
@@ -142,7 +146,7 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     counts["listed"], counts["matched"] = len(listed), int((listed["customer_status"] == "matched").sum())
     counted = listed[listed["total"].notna()]
     counts["with total"] = len(counted)
-    counts["cancelled with total"] = int((is_cancelled(counted) & (counted["total"] != 0)).sum())
+    counts["cancelled with total"] = int((counted["is_cancelled"] & (counted["total"] != 0)).sum())
     counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
 
@@ -179,11 +183,6 @@ def orders_findings(
         detail = f"{cancelled} of {counts['with total']} orders with a total are cancelled"
         findings.append(table_finding("orders", "cancelled_with_total", detail))
     return share, combine_findings(findings)
-
-
-def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
-    """Whether each order is cancelled, by the words of its status: what a status means is not shown."""
-    return orders["order_status"].str.contains(CANCELLED_WORDS, case=False, regex=True).fillna(False)
 
 
 def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]) -> list[pd.DataFrame]:

@@ -15,22 +15,23 @@ import duckdb
 import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.customers_on_cluster import customers_on_cluster
 from pipelines.reconcile.odd_values import odd_values
+from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
+from pipelines.reconcile.orders import RawOrders, reconcile_orders
+from pipelines.reconcile.parts import Findings, Parts
 from pipelines.warehouse import coverage, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
 from sources.settings import ReconcileSettings
 from sources.words import number
-from transforms.customer_index import ORDERING_CUSTOMERS
+from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from transforms.customers import customers
-from transforms.dates import DateColumn, DateContext
-from transforms.findings import FINDINGS, combine_findings, table_finding
+from transforms.dates import DateContext
+from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, constant, frame, from_arrow
 from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
-from transforms.order_totals import ORDER_LINES, customer_orders, lines_tables, order_lines
-from transforms.orders import ORDERS, orders
+from transforms.order_lines import ORDER_LINES, lines_tables
 from transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from transforms.promotions import promotions
 
@@ -48,6 +49,8 @@ class StepInputs:
         dates: the instant of the run, and how dates are read.
         cluster: that makes the customers; None: this process.
         accepted: changes that a person has accepted.
+        findings: what the steps find.
+        parts: reads and writes long tables.
         reads: the last published read of each list.
     """
 
@@ -57,10 +60,14 @@ class StepInputs:
     dates: DateContext
     cluster: Cluster | None
     accepted: Accepted
+    findings: Findings = field(init=False)
+    parts: Parts = field(init=False)
     reads: Mapping[str, ops.LastRead] = field(init=False)
 
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
+        self.findings = Findings(self.build, self.accepted)
+        self.parts = Parts(self.build, self.findings)
 
     def raw(self, table: str) -> pd.DataFrame:
         """A raw table. It is read when it is needed and not kept: lists may have millions of rows."""
@@ -87,16 +94,14 @@ class Entity:
 
     Attributes:
         table: its rows; None: the build has them already.
-        findings: about them.
-        dates: how its dates were read; None where it has none.
+        form: of its dates; None where it has none.
         raw_rows: of the table that it is made from; None: the raw table of its name.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
     """
 
-    table: pd.DataFrame | None
-    findings: pd.DataFrame
-    dates: DateColumn | None = None
+    table: pd.DataFrame | None = None
+    form: str | None = None
     raw_rows: int | None = None
     order_fields: Mapping[str, str | None] = field(default_factory=dict)
     proposed: Mapping[str, str] = field(default_factory=dict)
@@ -104,30 +109,33 @@ class Entity:
 
 def _customers(inputs: StepInputs) -> Entity:
     options = (inputs.raw("price_lists"), inputs.dates, inputs.coverage_gap("price_lists", "customers"))
-    if inputs.cluster is None:
-        return Entity(*customers(inputs.raw("customers"), inputs.raw(DOCUMENTS), *options))
-    return Entity(None, *customers_on_cluster(inputs.build, *options, inputs.cluster))
+    table, findings, dates = customers(inputs.raw("customers"), inputs.raw(DOCUMENTS), *options)
+    inputs.findings.add(findings)
+    return Entity(table, dates.form)
 
 
 def _promotions(inputs: StepInputs) -> Entity:
-    return Entity(*promotions(inputs.raw("promotions"), inputs.dates))
+    table, findings, dates = promotions(inputs.raw("promotions"), inputs.dates)
+    inputs.findings.add(findings)
+    return Entity(table, dates.form)
 
 
 def _price_lists(inputs: StepInputs) -> Entity:
     gap = inputs.coverage_gap("price_lists")
     known = inputs.reconciled("customers", CUSTOMER_PRICE_LISTS)
     table, findings = price_lists(inputs.raw("price_lists"), known, gap)
+    inputs.findings.add(findings)
     if "customers" not in inputs.reads:
         table["customer_count"] = constant(None, table.index, BIGINT)
-    return Entity(table, findings)
+    return Entity(table)
 
 
 def _orders(inputs: StepInputs) -> Entity:
-    raw, settings = inputs.raw("orders"), inputs.settings
-    known = inputs.reconciled("customers", ORDERING_CUSTOMERS)
+    raw, settings = RawOrders.of(inputs.parts), inputs.settings
+    index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
     configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
     for name, column in configured.columns().items():
-        if column not in raw:
+        if column not in raw.kinds:
             raise UsageError(
                 f"reconcile.order_{name.removeprefix('order_')} is {column!r}, which is not a column of raw.orders",
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
@@ -138,9 +146,10 @@ def _orders(inputs: StepInputs) -> Entity:
     notation = last.notation if "customer_id" in kept else None
     pinned = OrderFields(*map(kept.get, ORDER_FIELDS), customer_notation=notation)
     share = None if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at) else last.matched_share
-    choice = choose_fields(raw[raw["_missing_since"].isna()], known, configured, pinned)
+    choice = choose_fields(raw, index, configured, pinned)
+    inputs.findings.add(choice.findings)
     gap = inputs.coverage_gap("customers", "orders")
-    result = orders(raw, known, choice.fields, inputs.dates, gap, share)
+    result = reconcile_orders(raw, index, choice.fields, inputs.dates, gap, share)
     used = choice.fields.columns()
     # The next run compares with what was accepted, not with this one: an alarm does not fall silent by itself.
     shares = [one for one in (share, result.matched_share) if one is not None]
@@ -151,10 +160,8 @@ def _orders(inputs: StepInputs) -> Entity:
     ops.record_order_fields(inputs.build, inputs.run_id, pinned_now)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
     proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
-    findings = combine_findings([choice.findings, result.findings, *odd_values(inputs.build, "orders")])
-    return Entity(
-        result.orders, findings, result.dates, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed
-    )
+    inputs.findings.add(combine_findings(odd_values(inputs.build, "orders")))
+    return Entity(form=result.form, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
 
 
 def _is_changed(inputs: StepInputs, name: str, last: ops.LastOrderFields) -> bool:
@@ -176,23 +183,22 @@ def _order_lines(inputs: StepInputs) -> Entity:
     best = max(listed, key=lambda name: listed[name], default=None)
     table = setting or (pinned if pinned in listed and (listed[pinned] or best is None or not listed[best]) else best)
     if table is None:
-        return Entity(frame(ORDER_LINES), frame(FINDINGS), raw_rows=0)
+        return Entity(frame(ORDER_LINES), raw_rows=0)
     ops.record_order_field(inputs.build, inputs.run_id, (_LINES, setting or pinned or table), inputs.accepted.at)
-    lines = inputs.raw(table)
-    made, findings = order_lines(lines, inputs.reconciled("orders", ORDERS))
     others = [f"{name} has {number(rows, 'row')}" for name, rows in listed.items() if rows and name != table]
     if setting is None and (others or pinned not in (None, table)):
         before = [f"{pinned} was used before"] if pinned not in (None, table) else []
         detail = f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
-        findings = combine_findings([findings, table_finding("orders", "field_changed", detail)])
-    return Entity(made, findings, raw_rows=len(lines))
+        inputs.findings.add(table_finding("orders", "field_changed", detail))
+    return Entity(raw_rows=reconcile_lines(inputs.parts, table))
 
 
 def _customer_orders(inputs: StepInputs) -> Entity:
-    orders, known = inputs.reconciled("orders", ORDERS), inputs.reconciled("customers", ["customer_id"])
-    is_known = "orders" in inputs.reads and (orders.empty or orders["customer_status"].isin(["matched", "none"]).any())
-    table = customer_orders(orders, known, inputs.dates.as_of, is_known=bool(is_known))
-    return Entity(table, frame(FINDINGS), raw_rows=len(known))
+    orders = inputs.row_count("reconciled.orders")
+    of_known = inputs.row_count("reconciled.orders WHERE customer_status IN ('matched', 'none')")
+    is_known = "orders" in inputs.reads and (not orders or of_known > 0)
+    reconcile_customer_orders(inputs.build, inputs.dates.as_of, is_known=is_known)
+    return Entity(raw_rows=inputs.row_count("reconciled.customers"))
 
 
 _LINES: Final = "lines"

@@ -1,24 +1,32 @@
 """Tables of any length, worked on in parts of bounded size.
 
-In: the tables of a build, and pure functions of a part (frame in, `Part` out). Out: temporary tables with a row for each
-row of the source, in its order, which DuckDB then joins to the source by position: columns that no rule reads never
-enter a frame. Findings go to a table of their own. Parts are mapped over by `map`, or by a cluster.
+In: the tables of a build, and pure functions of a part (frame in, `Part` out). Out: Parquet files next to the build,
+with a row for each row of the source, in its order, which DuckDB then joins to the source by position: columns that no
+rule reads never enter a frame. Findings go to a file of their own. Parts are mapped over by `map`, or by a cluster.
+
+Files, and not temporary tables: where a transaction has inserted over 122,880 rows into a table of its own, DuckDB 2.0
+drops all of them at the next small insert (seen with two threads; tests/pipelines/reconcile/test_parts.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipelines.warehouse.accepted import Accepted
+from pipelines.warehouse.sql import sql_text
 from transforms.findings import FINDINGS, Part, combine_findings
-from transforms.frames import column, frame, from_arrow
+from transforms.frames import BOOLEAN, Schema, column, from_arrow, to_arrow
 from transforms.keys import one_row_per_id
 
 PART_ROWS: Final = 200_000
@@ -29,34 +37,65 @@ _ROW: Final = "~row"
 """The number of a row: sorted after all other columns, by whose values one of several rows with an id is chosen."""
 
 
-@dataclass(slots=True)
 class Findings:
-    """The table of findings while it is made (`exceptions`, a temporary table with the columns of the published one).
+    """The findings of a run, in a file until all are known.
 
     Attributes:
-        accepted: the findings that a person has accepted.
         count: of all findings.
         errors: of those of severity `error`.
     """
 
-    build: duckdb.DuckDBPyConnection
-    accepted: Accepted
-    count: int = 0
-    errors: int = 0
-
-    def __post_init__(self) -> None:
-        self._store(frame(FINDINGS), more=False)
+    def __init__(self, build: duckdb.DuckDBPyConnection, accepted: Accepted) -> None:
+        """`accepted` are the findings that a person has accepted."""
+        self._build, self._accepted = build, accepted
+        self._file = RowFile(folder_of(build), {**FINDINGS, "is_accepted": BOOLEAN})
+        self.count = self.errors = 0
 
     def add(self, findings: pd.DataFrame) -> None:
         """Adds the columns of `FINDINGS`."""
         if len(findings):
             self.count += len(findings)
             self.errors += int((findings["severity"] == "error").sum())
-            self._store(findings, more=True)
+            marks = pa.array(self._accepted.is_accepted(findings), BOOLEAN)
+            self._file.add(findings.assign(is_accepted=column(marks, findings.index)))
 
-    def _store(self, findings: pd.DataFrame, *, more: bool) -> None:
-        marks = pa.array(self.accepted.is_accepted(findings), pa.bool_())
-        _store(self.build, "exceptions", findings.assign(is_accepted=column(marks, findings.index)), more=more)
+    def write(self) -> tuple[int, int]:
+        """Makes `reconciled.exceptions`. Returns the number of all findings, and of those that are accepted."""
+        self._file.close()
+        self._build.execute(
+            f"CREATE OR REPLACE TABLE reconciled.exceptions AS FROM {self._file.sql} "
+            "ORDER BY entity, rule, entity_id, detail"
+        )
+        sql = "SELECT count(*), count(*) FILTER (is_accepted) FROM reconciled.exceptions"
+        ((count, accepted),) = self._build.execute(sql).fetchall()
+        return count, accepted
+
+
+class RowFile:
+    """A Parquet file of rows that are added part by part. `sql` is how DuckDB reads it, in that order."""
+
+    def __init__(self, folder: Path, schema: Schema) -> None:
+        self._schema = schema
+        path = folder / f"{uuid4().hex}.parquet"  # DuckDB keeps what it knows of a file by its name
+        self._writer = pq.ParquetWriter(path, pa.schema(list(schema.items())), compression="lz4")
+        self.sql = f"read_parquet({sql_text(path)})"
+
+    def add(self, rows: pd.DataFrame) -> None:
+        """Adds the columns of the schema."""
+        self._writer.write_table(to_arrow(rows, self._schema), max(len(rows), 1))
+
+    def close(self) -> None:
+        """Completes the file."""
+        self._writer.close()
+
+
+def folder_of(build: duckdb.DuckDBPyConnection) -> Path:
+    """The folder of the file of a build, which ends with the run."""
+    ((file,),) = build.execute(_FILE).fetchall()
+    return Path(file).parent
+
+
+_FILE: Final = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +118,23 @@ class Parts:
         Its row numbers have no gaps.
         """
         table = f"raw.{entity}"
-        first, end, count = self._rows(table)
-        suspects = from_arrow(self.build.execute(_SUSPECTS.format(table=table)).to_arrow_table())
-        if suspects.empty and end - first == count:
-            return table
+        suspects = from_arrow(self.build.sql(_SUSPECTS.format(table=table)).to_arrow_table())
+        if suspects.empty:
+            return self.without_gaps(entity)
         kept, findings = one_row_per_id(suspects.rename(columns={"row": _ROW}), entity)
         self.findings.add(combine_findings(findings))
-        _store(self.build, "left_out", suspects[["row"]][~suspects["row"].isin(kept[_ROW])], more=False)
-        self.build.execute(
-            f"CREATE OR REPLACE TEMP TABLE {entity}_kept AS FROM {table} WHERE rowid NOT IN (FROM temp.left_out)"
-        )
-        return f"temp.{entity}_kept"
+        left_out = suspects.loc[~suspects["row"].isin(kept[_ROW]), ["row"]]
+        with self.given("left_out", left_out):
+            return self._copy(entity, "WHERE rowid NOT IN (FROM left_out)")
+
+    def without_gaps(self, name: str) -> str:
+        """A raw table whose row numbers have no gaps, or a copy that has none."""
+        first, end, count = self._rows(f"raw.{name}")
+        return f"raw.{name}" if end - first == count else self._copy(name)
+
+    def _copy(self, name: str, where: str = "") -> str:
+        self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_kept AS FROM raw.{name} {where}")
+        return f"temp.{name}_kept"
 
     def read(self, columns: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """The columns (SQL) of tables without gaps, side by side and in their order, in at least one part.
@@ -104,16 +149,31 @@ class Parts:
                 f"WHERE rowid >= {first + done} AND rowid < {first + done + PART_ROWS})"
                 for table, (first, *_) in bounds.items()
             )
-            yield from_arrow(self.build.execute(f"FROM {' POSITIONAL JOIN '.join(sides)}").to_arrow_table())
+            yield from_arrow(self.build.sql(f"FROM {' POSITIONAL JOIN '.join(sides)}").to_arrow_table())
 
-    def fill(self, name: str, task: Callable[[pd.DataFrame], Part], frames: Iterable[pd.DataFrame]) -> Counter[str]:
-        """Makes a temporary table of what a task makes of frames, and keeps its findings. Returns its counts."""
+    @contextmanager
+    def given(self, name: str, rows: pd.DataFrame) -> Iterator[None]:
+        """A frame as a view of the build."""
+        self.build.register(name, pa.Table.from_pandas(rows, preserve_index=False))
+        yield
+        self.build.unregister(name)
+
+    def fill(
+        self, schema: Schema, task: Callable[[pd.DataFrame], Part], frames: Iterable[pd.DataFrame]
+    ) -> tuple[str, Counter[str]]:
+        """Writes what a task makes of frames as one file, and keeps its findings.
+
+        Returns:
+            How DuckDB reads the file; the counts of all parts.
+        """
         counts: Counter[str] = Counter()
-        for number, part in enumerate(self.map_tasks(task, frames)):
-            _store(self.build, name, part.table, more=number > 0)
+        file = RowFile(folder_of(self.build), schema)
+        for part in self.map_tasks(task, frames):
+            file.add(part.table)
             self.findings.add(part.findings)
             counts.update(part.counts)
-        return counts
+        file.close()
+        return file.sql, counts
 
     def _rows(self, table: str) -> tuple[int, int, int]:
         """The number of the first row, the one after the last, and how many there are."""
@@ -125,11 +185,3 @@ class Parts:
 _SUSPECTS: Final = """
     SELECT rowid AS row, * FROM {table} WHERE id IS NULL OR id < '!' OR id > '~'
     OR hash(id) IN (SELECT hash(id) FROM {table} GROUP BY ALL HAVING count(*) > 1)"""
-
-
-def _store(build: duckdb.DuckDBPyConnection, name: str, rows: pd.DataFrame, *, more: bool) -> None:
-    """Makes a temporary table of these rows, or adds them to it."""
-    build.register("rows_of_part", pa.Table.from_pandas(rows, preserve_index=False))
-    into = f"INSERT INTO temp.{name}" if more else f"CREATE OR REPLACE TEMP TABLE {name} AS"
-    build.execute(f"{into} FROM rows_of_part")
-    build.unregister("rows_of_part")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 import duckdb
-import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.entities import STEPS, Entity, StepInputs
@@ -35,6 +34,7 @@ from sources.contract import LISTS
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
 from transforms.dates import DateContext
+from transforms.findings import combine_findings
 from transforms.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
@@ -169,33 +169,29 @@ class Reconciling:
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
         inputs = StepInputs(build, run_id, self._settings, dates, self._cluster, accepted)
-        findings, observed = [], []
+        findings, observed = inputs.findings, []
         for name, step in STEPS.items():
             steps.info("reconciling %s", name)
+            found_before = findings.count, findings.errors
             entity = step(inputs)
-            _record_entity(inputs, result, name, entity)
-            findings.append(entity.findings)
+            _record_entity(inputs, result, name, entity, found_before)
             result.order_fields |= entity.order_fields
             result.proposed |= entity.proposed
-            if entity.dates is not None:
-                observed.append(("date_format", f"{name}: {entity.dates.form}"))
+            if entity.form is not None:
+                observed.append(("date_format", f"{name}: {entity.form}"))
             del entity  # its rows are in the build: they need not be held while the next step works
         for history in HISTORIES:
             result.rows[history.name], current = record_history(build, history)
             totals = {"versions": result.rows[history.name], "current": current}
             ops.record_totals(build, run_id, history.table, totals)
         result.match, match_findings = match_customers(inputs, self._customers)
-        findings.append(match_findings)
+        findings.add(match_findings)
         result.variants = compare_variants(build, run_id, self._variants)
         for name in LISTS:
             for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
-                findings += check(build, inputs.reads, name)
-            findings += lost_values(build, name, accepted)
-        exceptions = pd.concat(findings, ignore_index=True)
-        exceptions["is_accepted"] = accepted.is_accepted(exceptions)
-        replace(build, "exceptions", exceptions)
-        result.rows["exceptions"] = len(exceptions)
-        result.accepted = int(exceptions["is_accepted"].sum())
+                findings.add(combine_findings(check(build, inputs.reads, name)))
+            findings.add(combine_findings(list(lost_values(build, name, accepted))))
+        result.rows["exceptions"], result.accepted = findings.write()
         result.findings = build.execute(_FINDINGS).fetchall()
         observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
         statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
@@ -212,18 +208,20 @@ _FINDINGS: Final = """
     ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, count(*) DESC, entity, rule"""
 
 
-def _record_entity(inputs: StepInputs, result: ReconcileResult, name: str, entity: Entity) -> None:
-    """Writes the table of an entity and its totals.
+def _record_entity(
+    inputs: StepInputs, result: ReconcileResult, name: str, entity: Entity, found_before: tuple[int, int]
+) -> None:
+    """Writes the table of an entity and its totals; `found_before` are the findings, and the errors, of earlier ones.
 
     Raises:
         BridgeError: a raw row is neither in the table nor in a finding of severity `error` (design, promise 2).
     """
     if entity.table is not None:
         replace(inputs.build, name, entity.table)
-    rows, errors = inputs.row_count(f"reconciled.{name}"), int((entity.findings["severity"] == "error").sum())
+    rows, errors = inputs.row_count(f"reconciled.{name}"), inputs.findings.errors - found_before[1]
     raw_rows = inputs.row_count(f"raw.{name}") if entity.raw_rows is None else entity.raw_rows
     if not raw_rows - errors <= rows <= raw_rows:
         raise BridgeError(f"{name}: {raw_rows} raw rows, {rows} reconciled, {errors} errors: the totals do not balance")
     result.rows[name] = rows
-    totals = {"raw": raw_rows, "reconciled": rows, "findings": len(entity.findings)}
+    totals = {"raw": raw_rows, "reconciled": rows, "findings": inputs.findings.count - found_before[0]}
     ops.record_totals(inputs.build, result.run_id, f"reconciled.{name}", totals)

@@ -21,7 +21,6 @@ from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.contract import LISTS
 from sources.errors import UsageError
-from transforms.order_names import CANCELLED_WORDS
 
 Rows = list[dict[str, Any]]
 
@@ -49,7 +48,6 @@ _TOTAL: Final = f"""CASE WHEN {_CURRENCY} IS NOT NULL OR (
     SELECT count(DISTINCT coalesce(currency::VARCHAR, '')) FROM reconciled.orders WHERE {_CURRENCY} IS NULL
 ) < 2 THEN total END"""
 """Totals of several currencies that are not shown would be added up as one."""
-_CANCELLED: Final = f"coalesce(regexp_matches(order_status, '{CANCELLED_WORDS}', 'i'), false)"
 
 
 @dataclass(slots=True)
@@ -125,7 +123,7 @@ def _run_queries(rows: Callable[..., Rows], columns: Mapping[str, Set[str]], dat
         "currency": _CURRENCY if has_currency else "NULL::VARCHAR",
         "total": _TOTAL if has_currency else "total",
         "status": "order_status" if has_status else "NULL::VARCHAR",
-        "cancelled": _CANCELLED if has_status else "false",
+        "cancelled": "is_cancelled" if "is_cancelled" in columns["reconciled.orders"] else "false",
         "published": "published" if "published" in columns["ops.coverage"] else "false",
     }
     values = {"as_of": data.as_of, "days": SOON_DAYS, "run": data.run["run_id"]}

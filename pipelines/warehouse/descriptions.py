@@ -84,7 +84,7 @@ def _is_undocumented_field(schema: str, table: str, column: str) -> bool:
         return column not in own and not column.endswith("_position")
     if schema != "reconciled" or table not in ("orders", "order_lines"):
         return False
-    from transforms.order_totals import ORDER_LINES
+    from transforms.order_lines import ORDER_LINES
     from transforms.orders import ORDERS
 
     return column not in (ORDERS if table == "orders" else ORDER_LINES)

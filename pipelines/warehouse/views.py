@@ -16,12 +16,8 @@ import duckdb
 from pipelines.warehouse.ops import RECONCILED_READS
 from pipelines.warehouse.sql import table_names
 from sources.contract import LISTS
-from transforms.order_names import CANCELLED_WORDS
 
 SCHEMA: Final = "bi"
-_CANCELLED: Final = " OR ".join(
-    f"lower(coalesce(o.order_status, '')) LIKE '%{word}%'" for word in CANCELLED_WORDS.split("|")
-)
 _IS_RECONCILED: Final = f"""c.published AND c.read_number <= coalesce(
     (SELECT max(t.value) FROM ops.control_totals t WHERE t.entity = '{RECONCILED_READS}'), c.read_number)"""
 """Whether the reconciled tables were made from a read or a later one: a pull alone leaves them as they are."""
@@ -33,11 +29,11 @@ VIEWS: Final = {
             o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days
         FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
         WHERE NOT c.is_missing""",
-    "orders": f"""
+    "orders": """
         SELECT o.order_id, o.ordered_at, CAST(o.ordered_at AT TIME ZONE 'UTC' AS DATE) AS ordered_date, o.customer_id,
             c.full_name AS customer_name, o.customer_status, c.price_list_name, o.order_status,
-            ({_CANCELLED}) AS is_cancelled, o.currency, o.total,
-            CASE WHEN {_CANCELLED} THEN 0 ELSE o.total END AS revenue
+            o.is_cancelled, o.currency, o.total,
+            CASE WHEN o.is_cancelled THEN 0 ELSE o.total END AS revenue
         FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
         WHERE NOT o.is_missing""",
     "order_lines": """

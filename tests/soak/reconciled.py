@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pyarrow as pa
 
+from tests.pipelines.reconcile.in_parts import customer_orders, orders
 from tests.soak.outcome import Outcome
 from tests.soak.raw_records import AS_OF, RawRecords, Row
 from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
@@ -25,8 +26,6 @@ from transforms.documents import RAW_DOCUMENTS
 from transforms.frames import TEXT, frame
 from transforms.keys import BOOKKEEPING
 from transforms.order_fields import OrderFields
-from transforms.order_totals import customer_orders
-from transforms.orders import orders
 from transforms.price_lists import RAW_PRICE_LISTS, price_lists
 from transforms.promotions import RAW_PROMOTIONS, promotions
 

@@ -29,7 +29,7 @@ from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import WalkSeed, walk_seed
-from transforms import customers, documents, keys, order_totals, price_lists, promotions
+from transforms import customers, documents, keys, orders, price_lists, promotions
 from transforms.keys import clean_text
 
 SEEDS = 60
@@ -142,7 +142,7 @@ BROKEN_TRANSFORMS: dict[str, Callable[[], Any]] = {
     "ids are compared as they are written": lambda: mock.patch.object(customers, "canonical_id", clean_text),
     "times without an offset are exact": lambda: mock.patch.object(promotions, "OFFSET_MAX", timedelta()),
     "a last day is over when it begins": lambda: mock.patch.object(promotions, "day_ends", lambda starts, zone: starts),
-    "cancelled orders count": lambda: mock.patch.object(order_totals, "is_cancelled", lambda rows: rows["is_missing"]),
+    "cancelled orders count": lambda: mock.patch.object(orders, "CANCELLED_WORDS", "nothing"),
     "the row seen first is kept": lambda: mock.patch.object(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
     "a chain ends after one source": lambda: mock.patch.object(price_lists, "_ends", _one_step),
     "documents have any order": lambda: mock.patch.object(documents, "sort_documents", _by_owner),

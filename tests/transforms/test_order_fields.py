@@ -8,9 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.pipelines.reconcile.in_parts import choose_fields, propose_fields
 from transforms.customer_index import ORDERING_CUSTOMERS
 from transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
-from transforms.order_fields import OrderFields, choose_fields, propose_fields
+from transforms.order_fields import OrderFields
 
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
 CUSTOMERS = frame(

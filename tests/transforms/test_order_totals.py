@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
+from pipelines.reconcile.order_totals import CUSTOMER_ORDERS
+from tests.pipelines.reconcile.in_parts import Orders, customer_orders, order_lines, orders
 from transforms.customer_index import ORDERING_CUSTOMERS
 from transforms.dates import DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields
-from transforms.order_totals import CUSTOMER_ORDERS, ORDER_LINES, customer_orders, lines_tables, order_lines
-from transforms.orders import OrdersResult, orders
+from transforms.order_lines import ORDER_LINES, lines_tables
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -27,7 +28,7 @@ FIELDS = OrderFields("who", "at", "sum", "state", "money")
 CUSTOMERS = frame(ORDERING_CUSTOMERS, [{"customer_id": str(n), "is_missing": False} for n in range(1, 5)])
 
 
-def reconciled(*rows: tuple[Any, ...], last_matched_share: float | None = None) -> OrdersResult:
+def reconciled(*rows: tuple[Any, ...], last_matched_share: float | None = None) -> Orders:
     names = ("who", "at", "sum", "state", "money")
     made = [{"id": f"o{n}", **dict(zip(names, row, strict=False))} for n, row in enumerate(rows)]
     raw = frame(COLUMNS, [{**one, "sum": Decimal(one["sum"]) if one.get("sum") else None} for one in made])

@@ -42,7 +42,7 @@ DOCUMENTED = (
 
 def _reconcile(inputs: StepInputs) -> Entity:
     raw = inputs.raw(NAME)[["id", "_missing_since"]]
-    return Entity(raw.rename(columns={"id": "invoice_id"}), frame(findings.FINDINGS))
+    return Entity(raw.rename(columns={"id": "invoice_id"}))
 
 
 def _generator(config: SandboxConfig) -> sandbox.records.Generate:

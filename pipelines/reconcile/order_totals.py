@@ -1,0 +1,135 @@
+"""What customers ordered: the lines of the orders, and orders and revenue by customer.
+
+In: a build with the reconciled orders and customers, and the raw child table that holds the lines. Out:
+`reconciled.order_lines` and `reconciled.customer_orders`. Amounts of different currencies are never added up, and
+cancelled orders do not count.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import duckdb
+
+from pipelines.reconcile.parts import Parts
+from pipelines.warehouse.merge import columns_of
+from pipelines.warehouse.sql import sql_name
+from transforms.dates import OFFSET_MAX
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
+from transforms.order_fields import AmountEvidence
+from transforms.order_lines import AMOUNTS, LINE_FIELDS, ORDER_LINES, line_columns, lines_findings, lines_part
+from transforms.orders import raw_column_names
+
+CUSTOMER_ORDERS: Final = {
+    "customer_id": TEXT,
+    "order_count": BIGINT,
+    "cancelled_count": BIGINT,
+    "currency": TEXT,
+    "revenue": MONEY,
+    "revenue_by_currency": TEXT,
+    "first_ordered_at": TIMESTAMP,
+    "last_ordered_at": TIMESTAMP,
+    "is_active_30_days": BOOLEAN,
+    "is_active_90_days": BOOLEAN,
+    "is_active_365_days": BOOLEAN,
+}
+"""`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
+of the sum by currency (`""` where an order names none). Days count back from the instant of the run; whether a customer
+is active is null where only an order without a date may decide it."""
+
+_ACTIVE_DAYS: Final = (30, 90, 365)
+_OF_ORDER: Final = ("customer_id", "ordered_at", "currency", "is_cancelled")
+
+
+def reconcile_lines(tables: Parts, name: str) -> int:
+    """Makes `reconciled.order_lines` of a raw table, with the fields of the reconciled orders. Returns its raw rows."""
+    build, table = tables.build, tables.without_gaps(name)
+    kinds = columns_of(build, table)
+    filled = line_columns(_filled(build, table, list(kinds)))
+    read = ", ".join(f"{sql_name(column)} AS {field}" for field, column in filled.items()) or "NULL AS nothing"
+    amounts: dict[str, AmountEvidence] = {field: AmountEvidence() for field in AMOUNTS if field in filled}
+    for part in tables.read({table: read}):
+        for field, evidence in amounts.items():
+            evidence.add(part[field])
+    task = partial(lines_part, amounts=amounts)
+    made, counts = tables.fill(LINE_FIELDS, task, tables.read({table: read}))
+    passed_on = [column for column in kinds if column not in ("order_id", "position")]
+    values = {"order_id": "l.order_id", "line_number": "l.position::BIGINT"} | {one: f"o.{one}" for one in _OF_ORDER}
+    columns = [f"{values.get(column, f'f.{column}')} AS {column}" for column in ORDER_LINES]
+    raw = [
+        f"l.{sql_name(column)} AS {sql_name(new)}" for column, new in raw_column_names(ORDER_LINES, passed_on).items()
+    ]
+    # The lines are many and wide: they must not be the side that a join holds in memory.
+    build.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
+    build.execute(
+        f"CREATE OR REPLACE TABLE reconciled.order_lines AS SELECT {', '.join([*columns, *raw])} "
+        f"FROM {table} l POSITIONAL JOIN {made} f JOIN reconciled.orders o ON o.order_id = l.order_id"
+    )
+    build.execute("RESET disabled_optimizers")
+    orphans = from_arrow(
+        build.sql(f"SELECT order_id, {read} FROM {table} ANTI JOIN reconciled.orders USING (order_id)").to_arrow_table()
+    )
+    counts.subtract(task(orphans).counts)
+    tables.findings.add(lines_findings(counts, orphans["order_id"]))
+    ((rows,),) = build.execute(f"SELECT count(*) FROM {table}").fetchall()
+    return int(rows)
+
+
+def _filled(build: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> list[str]:
+    """The columns with a value of a listed order; of any order where none is listed."""
+    counts = ", ".join(f"count({sql_name(column)})" for column in columns)
+    sql = f"SELECT count(*), {counts} FROM {table}"
+    (rows,) = build.execute(f"{sql} WHERE _missing_since IS NULL").fetchall()
+    if not rows[0]:
+        (rows,) = build.execute(sql).fetchall()
+    return [column for column, count in zip(columns, rows[1:], strict=True) if count]
+
+
+_TOTALS: Final = """
+    CREATE OR REPLACE TABLE reconciled.customer_orders AS
+    WITH known AS (
+        FROM reconciled.orders WHERE customer_status = 'matched' AND NOT is_missing
+    ), sums AS (
+        SELECT customer_id, currency, count(*) FILTER (NOT is_cancelled) AS orders,
+            count(*) FILTER (is_cancelled) AS cancelled, sum(total) FILTER (NOT is_cancelled) AS amount,
+            min(ordered_at) FILTER (NOT is_cancelled) AS first_at, max(ordered_at) FILTER (NOT is_cancelled) AS last_at,
+            max(ordered_at) FILTER (NOT is_cancelled AND ordered_at <= $until) AS last_past_at,
+            count(ordered_at) FILTER (NOT is_cancelled) AS dated
+        FROM known GROUP BY customer_id, currency
+    ), totals AS (
+        SELECT customer_id, sum(orders) AS orders, sum(cancelled) AS cancelled, min(first_at) AS first_at,
+            max(last_at) AS last_at, max(last_past_at) AS last_past_at, sum(dated) = sum(orders) AS is_dated,
+            count(amount) AS currencies, max(currency) FILTER (amount IS NOT NULL) AS currency, max(amount) AS amount,
+            '{' || string_agg(
+                to_json(coalesce(currency, ''))::VARCHAR || ': "' || rtrim(rtrim(amount::VARCHAR, '0'), '.') || '"',
+                ', ' ORDER BY currency NULLS LAST
+            ) FILTER (amount IS NOT NULL) || '}' AS amounts
+        FROM sums GROUP BY customer_id
+    )
+    SELECT c.customer_id, coalesce(orders, 0)::BIGINT AS order_count, coalesce(cancelled, 0)::BIGINT AS cancelled_count,
+        CASE WHEN currencies = 1 THEN currency END AS currency, CASE WHEN currencies = 1 THEN amount END AS revenue,
+        amounts AS revenue_by_currency, first_at AS first_ordered_at, last_at AS last_ordered_at,
+        {is_active}
+    FROM reconciled.customers c LEFT JOIN totals USING (customer_id)"""
+_IS_ACTIVE: Final = """
+    CASE WHEN last_past_at >= $since_{days} THEN true WHEN coalesce(is_dated, true) THEN false END
+    AS is_active_{days}_days"""
+
+
+def reconcile_customer_orders(build: duckdb.DuckDBPyConnection, as_of: datetime, *, is_known: bool) -> None:
+    """Makes `reconciled.customer_orders`. Orders that are cancelled or no longer listed do not count.
+
+    Args:
+        build: with the reconciled orders and customers.
+        as_of: the instant, with its offset, that activity is relative to. Later orders are planned ones: they make
+            nobody active.
+        is_known: the orders were read, and their customers are known; if not, all but `customer_id` is null.
+    """
+    active = ", ".join(_IS_ACTIVE.format(days=days) for days in _ACTIVE_DAYS)
+    instants = {"until": as_of + OFFSET_MAX} | {f"since_{days}": as_of - timedelta(days) for days in _ACTIVE_DAYS}
+    build.execute(_TOTALS.replace("{is_active}", active), instants)
+    if not is_known:
+        nothing = ", ".join(f"{name} = NULL" for name in CUSTOMER_ORDERS if name != "customer_id")
+        build.execute(f"UPDATE reconciled.customer_orders SET {nothing}")

@@ -1,0 +1,142 @@
+"""Orders, lines and customers made of frames by way of a build, in parts of three rows."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from pipelines.reconcile import parts
+from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
+from pipelines.reconcile.orders import RawOrders, reconcile_orders
+from pipelines.reconcile.parts import Findings, Parts
+from pipelines.warehouse.accepted import Accepted
+from transforms.customer_index import CustomerIndex, CustomerNotation
+from transforms.dates import DateContext
+from transforms.findings import FINDINGS, combine_findings
+from transforms.frames import column, constant, frame, from_arrow, typed
+from transforms.keys import BOOKKEEPING
+from transforms.order_fields import FieldChoice, FieldProposal, OrderFields
+from transforms.order_fields import choose_fields as choose
+from transforms.order_fields import propose_fields as propose
+
+PART_ROWS = 3
+
+
+@cache
+def _build() -> duckdb.DuckDBPyConnection:
+    folder = tempfile.mkdtemp(prefix="orderbridge-parts-")
+    build = duckdb.connect(str(Path(folder) / "build.duckdb"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    build.execute("SET TimeZone = 'UTC'; CREATE SCHEMA raw; CREATE SCHEMA reconciled")
+    return build
+
+
+@contextmanager
+def build_of(part_rows: int = PART_ROWS, **tables: pd.DataFrame) -> Iterator[Parts]:
+    """A build with these tables, by schema and name (`raw__orders`)."""
+    build = _build()
+    for name, rows in tables.items():
+        build.register("rows_of_test", pa.Table.from_pandas(rows, preserve_index=False))
+        build.execute(f"CREATE OR REPLACE TABLE {name.replace('__', '.', 1)} AS FROM rows_of_test")
+        build.unregister("rows_of_test")
+    with mock.patch.object(parts, "PART_ROWS", part_rows):
+        yield Parts(build, Findings(build, Accepted([], datetime.now(UTC))))
+
+
+def rows_of(tables: Parts, table: str, order: str) -> pd.DataFrame:
+    """The rows of a table of the build."""
+    return typed_as_is(from_arrow(tables.build.sql(f"FROM {table} ORDER BY {order}").to_arrow_table()))
+
+
+def typed_as_is(rows: pd.DataFrame) -> pd.DataFrame:
+    """The frame in one chunk a column."""
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    return typed(rows, dict(zip(table.schema.names, table.schema.types, strict=True)))
+
+
+def found_in(tables: Parts) -> pd.DataFrame:
+    """The findings so far, in the order of `combine_findings`."""
+    tables.findings.write()
+    found = rows_of(tables, "reconciled.exceptions", "ALL").drop(columns="is_accepted")
+    return combine_findings([typed(found, FINDINGS)]) if len(found) else frame(FINDINGS)
+
+
+class Orders(NamedTuple):
+    orders: pd.DataFrame
+    findings: pd.DataFrame
+    form: str
+    matched_share: float | None
+    customer_notation: CustomerNotation | None
+
+
+def orders(
+    raw: pd.DataFrame,
+    customers: pd.DataFrame,
+    fields: OrderFields,
+    context: DateContext,
+    coverage_gap: str = "",
+    last_matched_share: float | None = None,
+    part_rows: int = PART_ROWS,
+) -> Orders:
+    """The orders, by id."""
+    with build_of(part_rows, raw__orders=raw) as tables:
+        index = CustomerIndex.of(customers)
+        result = reconcile_orders(RawOrders.of(tables), index, fields, context, coverage_gap, last_matched_share)
+        made = rows_of(tables, "reconciled.orders", "order_id")
+        return Orders(made, found_in(tables), result.form, result.matched_share, result.customer_notation)
+
+
+def choose_fields(
+    rows: pd.DataFrame,
+    customers: pd.DataFrame,
+    configured: OrderFields | None = None,
+    pinned: OrderFields | None = None,
+) -> FieldChoice:
+    """The choice for raw orders, with or without bookkeeping."""
+    with build_of(raw__orders=_with_bookkeeping(rows)) as tables:
+        return choose(RawOrders.of(tables), CustomerIndex.of(customers), configured, pinned)
+
+
+def propose_fields(
+    rows: pd.DataFrame, customers: pd.DataFrame, notation: CustomerNotation | None = None
+) -> FieldProposal:
+    """The proposal for raw orders, with or without bookkeeping."""
+    with build_of(raw__orders=_with_bookkeeping(rows)) as tables:
+        return propose(RawOrders.of(tables), CustomerIndex.of(customers), notation)
+
+
+def _with_bookkeeping(rows: pd.DataFrame) -> pd.DataFrame:
+    missing = {name: constant(None, rows.index, kind) for name, kind in BOOKKEEPING.items() if name not in rows}
+    return rows.assign(**missing)
+
+
+def customer_orders(
+    made: pd.DataFrame, customers: pd.DataFrame, as_of: datetime, *, is_known: bool = True
+) -> pd.DataFrame:
+    """What customers ordered, by id."""
+    with build_of(reconciled__orders=made, reconciled__customers=customers[["customer_id"]]) as tables:
+        reconcile_customer_orders(tables.build, as_of, is_known=is_known)
+        return rows_of(tables, "reconciled.customer_orders", "customer_id")
+
+
+def order_lines(lines: pd.DataFrame, made: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The lines by order and number, and findings; lines are missing where their order is."""
+    gone = made.loc[made["is_missing"], "order_id"]
+    missing = [datetime(2026, 1, 1, tzinfo=UTC) if order in set(gone) else None for order in lines["order_id"]]
+    lines = lines.assign(_missing_since=column(pa.array(missing, pa.timestamp("us", "UTC")), lines.index))
+    with build_of(raw__orders__lines=lines, reconciled__orders=made) as tables:
+        reconcile_lines(tables, "orders__lines")
+        result = rows_of(tables, "reconciled.order_lines", "order_id, line_number")
+        return result.drop(columns="_missing_since"), found_in(tables)
