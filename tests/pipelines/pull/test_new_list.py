@@ -28,7 +28,6 @@ from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge, bridge
 from tests.soak import platforms
 from transforms import findings
-from transforms.frames import frame
 from transforms.rules import read_rules
 
 NAME = "invoices"
