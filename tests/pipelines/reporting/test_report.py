@@ -210,7 +210,7 @@ def test_what_is_not_known_is_not_shown_as_none_or_as_one_sum(warehouse: Path) -
     change(
         warehouse,
         """DELETE FROM ops.coverage WHERE resource = 'promotions';
-        UPDATE reconciled.orders SET total = 10, order_status = 'paid', currency = CASE order_id
+        UPDATE reconciled.orders SET total = 10, order_status = 'paid', is_cancelled = false, currency = CASE order_id
             WHEN (SELECT min(order_id) FROM reconciled.orders) THEN '€' ELSE
             CASE WHEN number % 2 = 0 THEN 'Euros' ELSE 'US dollars' END END;
         UPDATE reconciled.customer_orders SET is_active_30_days = NULL, is_active_365_days = NULL""",
@@ -360,8 +360,8 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
         DELETE FROM reconciled.orders
         WHERE order_id NOT IN (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 5);
         UPDATE reconciled.orders SET total = 10.25, currency = 'EUR', ordered_at = {run} - INTERVAL 2 DAY,
-            order_status = 'DELIVERED';
-        UPDATE reconciled.orders SET order_status = 'Cancelled'
+            order_status = 'DELIVERED', is_cancelled = false;
+        UPDATE reconciled.orders SET order_status = 'Cancelled', is_cancelled = true
         WHERE order_id = (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 1 OFFSET 1);
         UPDATE reconciled.orders SET ordered_at = {run} - INTERVAL 2 YEAR, total = 0.5
         WHERE order_id = (SELECT min(order_id) FROM reconciled.orders);
