@@ -24,11 +24,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.warehouse.merge import MergeCounts
-from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.sql import table_names
 from sources.contract import ORDER
 from sources.extract.result import ListResult
-from sources.extract.tail import CursorPosition, TailMismatch, is_usable_cursor
+from sources.extract.tail import CursorPosition, TailMismatch
 from sources.settings import PublicV1Settings
 from transforms.order_names import ORDER_NAMES
 
@@ -66,29 +66,20 @@ class CursorOwner:
         return next(names, "").replace("_", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class TailStart:
-    """Where a tail can start.
+class _SavedCursor(NamedTuple):
+    """A row of `ops.order_cursor`. `is_newest_last`: whether new orders are listed last; None where nothing showed."""
 
-    Attributes:
-        position: None where the orders have to be read whole.
-        reason: why they have to be.
-        owner: of the position.
-    """
+    position: CursorPosition
+    owner: CursorOwner
+    is_newest_last: bool | None
 
-    position: CursorPosition | None = None
-    reason: str = ""
-    owner: CursorOwner | None = None
 
-    def of_organization(self, organization: str | None) -> TailStart:
-        """The same start, if its cursor is known to be of this organization; otherwise none."""
-        if self.owner is None or self.owner.organization == organization is not None:
-            return self
-        if organization is None:
-            return TailStart(reason="the organization of the key is not known now")
-        if self.owner.organization is None:
-            return TailStart(reason="the organization of the saved cursor is not known")
-        return TailStart(reason="the saved cursor is of another organization")
+def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
+    if "order_cursor" not in table_names(warehouse, "ops"):
+        return None
+    sql = f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0"
+    row = warehouse.execute(sql).fetchone()
+    return None if row is None else _SavedCursor(CursorPosition(*row[:4]), CursorOwner(*row[4:8]), row[8])
 
 
 class OrderTail:
@@ -100,18 +91,47 @@ class OrderTail:
     """
 
     def __init__(self, settings: PublicV1Settings, *, is_wanted: bool) -> None:
-        self._settings = settings
-        self._start = TailStart(reason="nothing was pulled before") if is_wanted else None
+        self._settings, self._is_wanted = settings, is_wanted
+        self._saved: _SavedCursor | None = None
+        self._reason = "nothing was pulled before"
 
     def find_start(self, warehouse: duckdb.DuckDBPyConnection, now: datetime) -> None:
         """Finds where the orders of a published warehouse can be continued."""
-        if self._start is not None:
-            self._start = read_tail_start(warehouse, self._settings, now)
+        if self._is_wanted:
+            self._saved = _saved(warehouse)
+            self._reason = self._objection(last_reads(warehouse).get(ORDER.name), now)
 
     @property
     def has_start(self) -> bool:
         """Whether the orders are likely to be continued; the organization is compared later."""
-        return self._start is not None and self._start.position is not None
+        return self._is_wanted and not self._reason
+
+    def objection(self, organization: str | None) -> str:
+        """Why the orders have to be read whole with a key of this organization; empty where they can be continued."""
+        saved = self._saved.owner.organization if self._saved is not None else None
+        if self._reason or saved == organization is not None:
+            return self._reason
+        if organization is None:
+            return "the organization of the key is not known now"
+        if saved is None:
+            return "the organization of the saved cursor is not known"
+        return "the saved cursor is of another organization"
+
+    def _objection(self, whole: LastRead | None, now: datetime) -> str:
+        """The same, whatever the organization."""
+        settings = self._settings
+        if whole is None or self._saved is None:
+            return "no whole read of the orders has left a cursor"
+        cursor, owner, is_newest_last = self._saved
+        if not timedelta() <= now - whole.ended_at < timedelta(days=settings.whole_read_days):
+            return f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
+        if difference := owner.difference(CursorOwner.of(settings, owner.organization)):
+            return f"the saved cursor is of another {difference}"
+        if cursor.limit != settings.page_limit:
+            return "the saved cursor is of another page limit"
+        if is_newest_last is None:
+            return "nothing shows where new orders are listed"
+        return "" if is_newest_last else "new orders are not listed last"
 
     def read(
         self, read: Callable[[CursorPosition | None], ListResult], organization: Callable[[], str | None]
@@ -122,13 +142,12 @@ class OrderTail:
             read: reads from a position, or whole.
             organization: of the key; None where it is not known.
         """
-        if self._start is None:
+        if not self._is_wanted:
             return read(None)
-        start = self._start.of_organization(organization())
-        reason, observed = start.reason, ""
-        if start.position is not None:
+        reason, observed = self.objection(organization()), ""
+        if self._saved is not None and not reason:
             try:
-                return read(start.position)
+                return read(self._saved.position)
             except TailMismatch as mismatch:
                 reason, observed = str(mismatch), mismatch.observed
         result = read(None)
@@ -165,46 +184,6 @@ class OrderTail:
         if walked.position is not None:
             values = [run_id, *astuple(walked.position), *astuple(owner), is_newest_last]
             build.execute(f"INSERT INTO ops.order_cursor VALUES ({', '.join('?' * len(values))})", values)
-
-
-def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Settings, now: datetime) -> TailStart:
-    """Where the orders in a published warehouse can be continued; the organization is compared later."""
-    whole = last_reads(warehouse).get(ORDER.name)
-    saved = _saved(warehouse)
-    if whole is None or saved is None:
-        return TailStart(reason="no whole read of the orders has left a cursor")
-    cursor, owner, is_newest_last = saved
-    if not timedelta() <= now - whole.ended_at < timedelta(days=settings.whole_read_days):
-        reason = f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
-    elif difference := owner.difference(CursorOwner.of(settings, owner.organization)):
-        reason = f"the saved cursor is of another {difference}"
-    elif cursor.limit != settings.page_limit:
-        reason = "the saved cursor is of another page limit"
-    elif not is_newest_last:
-        reason = (
-            "new orders are not listed last" if is_newest_last is False else "nothing shows where new orders are listed"
-        )
-    elif not is_usable_cursor(cursor.cursor):
-        reason = "the saved cursor cannot be sent"
-    else:
-        return TailStart(cursor, owner=owner)
-    return TailStart(reason=reason)
-
-
-class _SavedCursor(NamedTuple):
-    """A row of `ops.order_cursor`. `is_newest_last`: whether new orders are listed last; None where nothing showed."""
-
-    position: CursorPosition
-    owner: CursorOwner
-    is_newest_last: bool | None
-
-
-def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
-    if "order_cursor" not in table_names(warehouse, "ops"):
-        return None
-    sql = f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0"
-    row = warehouse.execute(sql).fetchone()
-    return None if row is None else _SavedCursor(CursorPosition(*row[:4]), CursorOwner(*row[4:8]), row[8])
 
 
 def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts) -> bool | None:

@@ -13,7 +13,7 @@ from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import Targets, read_targets
-from pipelines.pull.walking import KnownList, ListWalks
+from pipelines.pull.walking import KnownList, ListWalks, known_list
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.field_kinds import declared_kinds
@@ -91,7 +91,7 @@ def _read_published(
         continued = [name for name, tail in tails.items() if tail.has_start]
         compare_with_last_read(warehouse, path, [name for name in names if name not in continued])
         folder, refresh = run.build.run_folder, options.refresh
-        return {name: KnownList.of(warehouse, name, folder, is_refreshed=name in refresh) for name in names}
+        return {name: known_list(warehouse, name, folder, is_refreshed=name in refresh) for name in names}
 
 
 def _unreachable(result: PullResult) -> list[str]:

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, TypedDict
 
 import duckdb
 import pyarrow as pa
@@ -51,33 +51,34 @@ END_WAIT_S: Final = 2.0
 log = logging.getLogger("orderbridge.pull")
 
 
-class KnownList(NamedTuple):
+class KnownList(TypedDict, total=False):
     """What earlier reads of a list left for the next one, see `WalkOptions`."""
 
-    names: FieldNames | None = None
-    kinds: KeptKinds | None = None
-    ids: IdHashes | None = None
-    gap: int = 0
+    names: FieldNames
+    kinds: KeptKinds
+    known_ids: IdHashes
+    known_gap: int
 
-    @classmethod
-    def of(cls, warehouse: duckdb.DuckDBPyConnection, name: str, folder: Path, *, is_refreshed: bool = False) -> Self:
-        """That of a published warehouse; hashes of ids are written into the folder.
 
-        Fields are known of an undocumented record, ids of a list that is read by a cursor or whose `total` is wrong.
-        Of a list that is refreshed, only names, declared kinds and ids are.
-        """
-        names, kinds, ids = None, None, None
-        gap = 0 if is_refreshed else int(last_observed(warehouse, f"{name}_total_gap") or 0)
-        if not RECORDS[name].fields:
-            names = field_names(warehouse, name)
-            kinds = kept_kinds(warehouse, name, is_refreshed=is_refreshed)
-        if LISTS[name].paging == "cursor" or gap:
-            ids = IdHashes(folder / f"{name}.ids")
-            if name in table_names(warehouse, "raw"):
-                listed = warehouse.sql(f"SELECT id FROM raw.{name} WHERE _missing_since IS NULL")
-                for batch in listed.to_arrow_reader():
-                    ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
-        return cls(names, kinds, ids, gap)
+def known_list(
+    warehouse: duckdb.DuckDBPyConnection, name: str, folder: Path, *, is_refreshed: bool = False
+) -> KnownList:
+    """What a published warehouse has of a list; hashes of ids are written into the folder.
+
+    Fields are known of an undocumented record, ids of a list that is read by a cursor or whose `total` is wrong. Of a
+    list that is refreshed, only names, declared kinds and ids are.
+    """
+    known = KnownList(known_gap=0 if is_refreshed else int(last_observed(warehouse, f"{name}_total_gap") or 0))
+    if not RECORDS[name].fields:
+        known["names"] = field_names(warehouse, name)
+        known["kinds"] = kept_kinds(warehouse, name, is_refreshed=is_refreshed)
+    if LISTS[name].paging == "cursor" or known["known_gap"]:
+        ids = known["known_ids"] = IdHashes(folder / f"{name}.ids")
+        if name in table_names(warehouse, "raw"):
+            listed = warehouse.sql(f"SELECT id FROM raw.{name} WHERE _missing_since IS NULL")
+            for batch in listed.to_arrow_reader():
+                ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
+    return known
 
 
 class ListWalks:
@@ -170,15 +171,7 @@ class ListWalks:
         }
         key = str(getattr(settings, setting)) if (setting := RECORDS[name].key_setting) else ""
         known = self._known.get(name, KnownList())
-        options = WalkOptions(
-            settings.page_limit,
-            self._sweeps,
-            key=key,
-            names=known.names,
-            kinds=known.kinds,
-            known_ids=known.ids,
-            known_gap=known.gap,
-        )
+        options = WalkOptions(settings.page_limit, self._sweeps, key=key, **known)
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)

@@ -125,10 +125,8 @@ def read_customers(
     quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
     quarantined_keys = {key for row in quarantined for key in row.keys if key in keys}
     unidentified = sum(not row.is_certain for row in quarantined)
-    # Sweeps that agree, rows in quarantine included, are not merged; those rows alone prevent the verdict `complete`.
-    is_whole = len(result.used_sweeps) < len(result.sweeps)
     numeric |= {name for row in quarantined for name in row.numeric}
-    return CustomerListing(is_whole, result.verdict, records, quarantined_keys, unidentified, numeric)
+    return CustomerListing(result.is_agreed, result.verdict, records, quarantined_keys, unidentified, numeric)
 
 
 def _numeric(files: Sequence[TableFile]) -> Iterator[str]:

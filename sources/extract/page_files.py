@@ -27,7 +27,6 @@ from sources.errors import BridgeError, ContractBroken
 from sources.extract.id_hashes import IdHashes, Rows, hash_ids
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import ID_CONFLICT, RepeatedIds
-from sources.extract.result import SweepCounts
 from sources.extract.row_stream import RowStream
 from sources.extract.spool import Spool
 from sources.extract.table_files import TableFile, TableFiles
@@ -70,8 +69,9 @@ class PageFiles:
 
     Attributes:
         ids: hashes of the ids of all rows.
-        is_same: all rows were those of the earlier sweep, byte for byte: that one's files are to be used.
-        finished: the result of `finish`.
+        quarantined: the rows that no table can hold.
+        repeated: the rows of ids that occur more than once.
+        observations: what the interface does not show: (what, value) → count.
     """
 
     def __init__(
@@ -88,14 +88,13 @@ class PageFiles:
         self.spool = spool
         self.quarantined: list[QuarantinedRow] = []
         self.repeated = RepeatedIds()
-        self.is_same, self.finished = False, SweepCounts(0, 0, Counter())
         # Places of quarantined rows and of repeated ids are those of their own sweep.
         self._earlier = earlier if earlier and not earlier.quarantined and not earlier.repeated.counts else None
         self._stream: RowStream | None = None
         if is_compared:
             self._stream = RowStream(self._earlier._stream if self._earlier else None)
         self._record, self._folder, self._paginator = record, folder, paginator
-        self._observations: Counter[tuple[str, str]] = Counter()
+        self.observations: Counter[tuple[str, str]] = Counter()
         self._inferred = inferred
         self._batches: list[_Batch] = []
         self._filling = _Batch()
@@ -151,7 +150,7 @@ class PageFiles:
         numbers = [number for number, _ in batch.pages]
         decoded = self._decode(list(map(Page, numbers, bodies)) if bodies else self._pages_of(batch))
         self.quarantined += decoded.quarantined
-        self._observations.update(decoded.observations)
+        self.observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
         self.ids.append(hash_ids(keys))
         if self._files.version != self._version:
@@ -185,13 +184,19 @@ class PageFiles:
         bare[self._record.name] = own.cast(own.schema.set(key, own.schema.field(key).with_nullable(False)))
         return bare
 
-    def finish(self) -> SweepCounts:
-        """Waits for the decoder. Raises what the decoder raised, BridgeError where it lost or added a row."""
+    def finish(self) -> PageFiles:
+        """Waits for the decoder.
+
+        Returns:
+            These files; those of the earlier sweep where all rows were the same, byte for byte.
+
+        Raises:
+            BridgeError: the decoder lost or added a row. Further, what the decoder raised.
+        """
         if self._filling.pages or not self._batches:
             self._submit()
         if self._earlier is not None and self._stream is not None and self._stream.is_complete:
-            self.is_same = True
-            return self._earlier.finished
+            return self._earlier
         self._decode_waiting()
         for pending in self._pending:
             pending.result()
@@ -201,8 +206,7 @@ class PageFiles:
         self._written = self._files.close()
         self._starts = np.cumsum([0, *(batch.rows for batch in self._batches)])
         self.ids.drop(self._find_repeated(self.ids.shared()))
-        self.finished = SweepCounts(len(self.ids), len(self.quarantined), self._observations)
-        return self.finished
+        return self
 
     def abandon(self) -> None:
         """Stops decoding after the batch that is being decoded. The files stay."""

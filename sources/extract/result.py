@@ -31,15 +31,6 @@ def no_progress(resource: str, pages: int, rows: int, total: int | None, sweep: 
 
 
 @dataclass(frozen=True, slots=True)
-class SweepCounts:
-    """Distinct ids and quarantined rows of a sweep, and what the interface does not show: (what, value) → count."""
-
-    distinct: int
-    quarantined: int
-    observations: Counter[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
 class WalkOptions:
     """How a list is walked.
 
@@ -110,7 +101,9 @@ class ListResult:
         verdict: `complete` (proven), `unproven` (rows may be missing), `incomplete` (the walk failed: `error`) or
             `tail` (only what follows the end of an earlier walk was read: nothing is known of the other rows).
         sweeps: every sweep, in order.
-        used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
+        is_agreed: the last sweep has all rows, quarantined ones included: it agrees with the one before, or by a cursor
+            lists each id once and all that are known.
+        used_sweeps: numbers of the sweeps whose rows are published: the last one if it has all rows, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
         holders: the table whose rows hold the items of a child table, by child table.
         kinds: of an undocumented record: the path of each place, its kind, and how many values decided it.
@@ -126,6 +119,7 @@ class ListResult:
     resource: str
     verdict: Verdict = "incomplete"
     sweeps: list[Sweep] = field(default_factory=list)
+    is_agreed: bool = False
     used_sweeps: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)

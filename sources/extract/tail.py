@@ -85,15 +85,10 @@ class CursorTrail:
         limit = int(request.params.get("limit", 0))
         pages = [self._last[-1]] if page.count >= limit else [*self._last]
         cursor = pages[0][0].params.get(_CURSOR)
-        if not is_usable_cursor(cursor):
+        if not isinstance(cursor, str) or not cursor.isprintable() or not 0 < len(cursor) <= CURSOR_LENGTH_MAX:
             return None
         ids = [one for _, page in pages for one in row_ids(page.rows, self._key)]
-        return CursorPosition(str(cursor), limit, len(ids), _digest(ids))
-
-
-def is_usable_cursor(cursor: object) -> bool:
-    """Whether a cursor can be saved and sent again."""
-    return isinstance(cursor, str) and 0 < len(cursor) <= CURSOR_LENGTH_MAX and cursor.isprintable()
+        return CursorPosition(cursor, limit, len(ids), _digest(ids))
 
 
 def _digest(ids: list[bytes]) -> str:

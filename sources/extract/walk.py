@@ -183,7 +183,6 @@ class _ListWalk:
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
         first_page: int | None = None
-        is_agreed = False
         sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
         for number in range(1, sweeps_max + 1):
             limit = next_limit(sweeps, self._options.page_limit)
@@ -196,7 +195,7 @@ class _ListWalk:
             )
             sweeps.append(Sweep(number, limit))
             try:
-                self._sweep(sweeps[-1], paginator, files[-1], progress)
+                files[-1] = self._sweep(sweeps[-1], paginator, files[-1], progress)
             except HttpRejected as error:
                 if number == 1 or paginator.size is not None:
                     raise
@@ -204,8 +203,6 @@ class _ListWalk:
                 del sweeps[-1], files[-1]
                 self._result.evidence.append(f"limit {limit} was rejected with status {error.status}: no further sweep")
                 break
-            if files[-1].is_same:
-                files[-1] = files[-2]
             if isinstance(paginator, LegacyPages):
                 self._check_total(sweeps[-1], paginator.gap, files[-1])
                 if paginator.is_page_0_unknown:
@@ -215,12 +212,13 @@ class _ListWalk:
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
                     sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")
                 break  # further sweeps cannot prove more
-            if is_agreed := self._is_agreed(files):
+            self._result.is_agreed = self._is_agreed(files)
+            if self._result.is_agreed:
                 break
-        self._conclude(files, is_agreed=is_agreed)
+        self._conclude(files)
 
-    def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> None:
-        """Reads the list once, from its first page to its end."""
+    def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> PageFiles:
+        """Reads the list once, from its first page to its end; returns the files that have its rows."""
         name, earlier = self._record.name, self._result.sweeps[:-1]
         expected = earlier[-1].rows if earlier else None
         try:
@@ -233,7 +231,7 @@ class _ListWalk:
                         self._result.observations[f"{name}_data", page.body.form] += 1
                 total = expected if paginator.total is None else paginator.total
                 progress(name, sweep.pages, sweep.rows, total, sweep.number)
-            counts = files.finish()
+            finished = files.finish()
         except BaseException:
             files.abandon()
             raise
@@ -241,15 +239,16 @@ class _ListWalk:
             self._result.position = paginator.position
         sweep.size, sweep.total, sweep.ended_by = paginator.size or 0, paginator.total, paginator.ended_by
         sweep.resumed_pages = files.spool.replayed
-        sweep.distinct, sweep.quarantined = counts.distinct, counts.quarantined
+        sweep.distinct, sweep.quarantined = len(finished.ids), len(finished.quarantined)
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
         sweep.issues = paginator.issues()
-        if equal := files.repeated.equal_rows:
+        if equal := finished.repeated.equal_rows:
             sweep.issues.append(f"{equal} rows were read twice")
-        self._result.observations.update(counts.observations)
+        self._result.observations.update(finished.observations)
         if isinstance(paginator, LegacyPages):
             sweep.assumed_end = paginator.assumed_end
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
+        return finished
 
     def _check_total(self, sweep: Sweep, gap: int, files: PageFiles) -> None:
         """Notes an issue where `total` differs from the rows read, but not by as many as in earlier walks.
@@ -287,9 +286,9 @@ class _ListWalk:
             return not any(last.ids.count_absent(earlier.ids) for earlier in files[:-1])
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
-    def _conclude(self, files: list[PageFiles], *, is_agreed: bool) -> None:
+    def _conclude(self, files: list[PageFiles]) -> None:
         """The verdict, and the files of the rows that it is about."""
-        result, sweeps = self._result, self._result.sweeps
+        result, sweeps, is_agreed = self._result, self._result.sweeps, self._result.is_agreed
         judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
         is_proven = is_agreed and not any(sweep.issues or sweep.quarantined for sweep in judged)
         result.verdict = "complete" if is_proven else "unproven"

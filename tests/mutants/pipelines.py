@@ -56,22 +56,22 @@ MUTANTS: Final = (
     Mutant(
         "the-cursor-of-another-host-is-used",
         "pipelines/pull/order_tail.py",
-        "elif difference := owner.difference(CursorOwner.of(settings, owner.organization)):",
-        "elif difference := owner.difference(CursorOwner.of(settings, owner.organization)) * 0:",
+        "if difference := owner.difference(CursorOwner.of(settings, owner.organization)):",
+        "if difference := owner.difference(CursorOwner.of(settings, owner.organization)) * 0:",
         "tests/pipelines/pull/test_order_tail.py -k belongs",
     ),
     Mutant(
         "the-cursor-of-another-organization-is-used",
         "pipelines/pull/order_tail.py",
-        "if self.owner is None or self.owner.organization == organization is not None:",
+        "if self._reason or saved == organization is not None:",
         "if True:",
         "tests/pipelines/pull/test_order_tail.py -k belongs",
     ),
     Mutant(
         "a-cursor-is-used-though-both-organizations-are-unknown",
         "pipelines/pull/order_tail.py",
-        "self.owner.organization == organization is not None:",
-        "self.owner.organization == organization:",
+        "saved == organization is not None:",
+        "saved == organization:",
         "tests/pipelines/pull/test_order_tail.py -k unknown",
     ),
     Mutant(
@@ -119,8 +119,8 @@ MUTANTS: Final = (
     Mutant(
         "a-tail-does-not-ask-where-new-orders-are-listed",
         "pipelines/pull/order_tail.py",
-        "    elif not is_newest_last:\n",
-        "    elif is_newest_last == 0.5:\n",
+        'return "" if is_newest_last else "new orders are not listed last"',
+        'return ""',
         "tests/pipelines/pull/test_order_tail.py -k list",
     ),
     Mutant(

@@ -17,8 +17,8 @@ MUTANTS: Final = (
     Mutant(
         "the-orders-known-before-are-not-asked-for",
         "pipelines/pull/walking.py",
-        "known_ids=known.ids",
-        "known_ids=None",
+        "key=key, **known)",
+        "key=key, **{**known, 'known_ids': None})",
         "tests/pipelines/pull/test_pull.py -k keeps_its_date",
     ),
     Mutant(
@@ -38,7 +38,7 @@ MUTANTS: Final = (
     Mutant(
         "only-orders-are-known-to-their-next-walk",
         "pipelines/pull/walking.py",
-        'if LISTS[name].paging == "cursor" or gap:',
+        'if LISTS[name].paging == "cursor" or known["known_gap"]:',
         'if name == "orders":',
         "tests/pipelines/pull/test_new_list.py -k skips",
     ),
@@ -52,8 +52,8 @@ MUTANTS: Final = (
     Mutant(
         "kinds-of-earlier-walks-are-forgotten",
         "pipelines/pull/walking.py",
-        "kinds=known.kinds",
-        "kinds=None",
+        "key=key, **known)",
+        "key=key, **{**known, 'kinds': None})",
         "tests/pipelines/pull/test_pull.py -k keeps_its_type",
     ),
     Mutant(
@@ -363,7 +363,7 @@ MUTANTS: Final = (
     Mutant(
         "a-row-that-is-read-twice-leaves-a-sweep-clean",
         "sources/extract/walk.py",
-        "if equal := files.repeated.equal_rows:",
+        "if equal := finished.repeated.equal_rows:",
         "if equal := 0:",
         "tests/sources/extract/test_repeated_ids.py",
     ),

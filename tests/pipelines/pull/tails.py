@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from pipelines.pull.order_tail import OrderTail, TailStart, read_tail_start
+from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.targets import Targets
 from pipelines.pull.walking import ListWalks, _Organization
 from pipelines.warehouse import merge, ops
@@ -69,9 +69,11 @@ class TailBench:
         """Other settings from now on."""
         self.settings = replace(self.settings, **changed)
 
-    def start(self) -> TailStart:
-        """Where a tail would start now."""
-        return read_tail_start(self.warehouse, self.settings, self.now).of_organization(self.organization)
+    def objection(self) -> str:
+        """Why a tail would not start now."""
+        orders = OrderTail(self.settings, is_wanted=True)
+        orders.find_start(self.warehouse, self.now)
+        return orders.objection(self.organization)
 
     def pull(self, *, tail: bool = True, after: timedelta = HOUR) -> ListResult:
         """A pull that ends so long after the last one. Publishes the orders unless their walk failed."""

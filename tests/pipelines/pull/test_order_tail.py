@@ -92,12 +92,14 @@ def test_a_clock_that_went_back_reads_whole(bench: TailBench) -> None:
         (lambda b: b.configure(order_key="number"), "another order key"),
         (lambda b: setattr(b, "organization", "other"), "another organization"),
         (lambda b: setattr(b, "organization", None), "not known now"),
-        (lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET organization = NULL"), "saved cursor is not known"),
+        (
+            lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET organization = NULL"),
+            "saved cursor is not known",
+        ),
         (
             lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET environment = 'production'"),
             "another environment",
         ),
-        (lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET cursor = repeat('x', 2049)"), "cannot be sent"),
         (lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET is_newest_last = NULL"), "nothing shows where"),
         (lambda b: b.warehouse.execute("DELETE FROM ops.order_cursor"), "no whole read"),
         (lambda b: b.warehouse.execute("DROP TABLE ops.order_cursor"), "no whole read"),
@@ -109,9 +111,7 @@ def test_issue_16_2_a_cursor_belongs_to_host_environment_organization_and_page_l
 ) -> None:
     change(bench)
     requests = bench.state.requests
-    start = bench.start()
-    assert start.position is None
-    assert reason in start.reason
+    assert reason in bench.objection()
     assert bench.state.requests == requests
 
 

@@ -65,7 +65,7 @@ def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool:
     files = filled(
         tmp_path, spool, "customers", [[customer(2 * n), customer(2 * n + 1, documents=0)] for n in range(7)]
     )
-    assert files.finish().distinct == 14
+    assert len(files.finish().ids) == 14
     distinct, written = files.write([])
     assert distinct == 14
     assert [row["id"] for row in rows(written, "customers")] == [str(key) for key in range(14)]
@@ -79,7 +79,7 @@ def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool:
 def test_a_row_that_came_twice_is_there_as_it_came_last(tmp_path: Path, spool: Spool) -> None:
     pages = [[customer(1, "old"), customer(2)], [customer(3)], [customer(4)], [customer(1, "new", 2)], [customer(5)]]
     files = filled(tmp_path, spool, "customers", pages)
-    assert files.finish().distinct == 5
+    assert len(files.finish().ids) == 5
     written = files.write([])[1]
     assert [(row["id"], row["first_name"]) for row in rows(written, "customers")] == [
         ("2", "Zoë"),
@@ -101,7 +101,7 @@ def test_different_ids_with_one_hash_are_different_rows(
     monkeypatch.setattr("sources.extract.page_files.hash_ids", colliding)
     pages = [[customer(1, "old"), customer(2)], [customer(3)], [customer(4)], [customer(1, "new")], [customer(5)]]
     files = filled(tmp_path, spool, "customers", pages)
-    assert files.finish().distinct == 5
+    assert len(files.finish().ids) == 5
     distinct, written = files.write([])
     assert distinct == 5
     names = {row["id"]: row["first_name"] for row in rows(written, "customers")}
@@ -141,7 +141,7 @@ def test_a_child_table_that_comes_late_is_there(tmp_path: Path, spool: Spool) ->
 
 def test_an_empty_list_has_its_tables(tmp_path: Path, spool: Spool) -> None:
     files = filled(tmp_path, spool, "customers", [])
-    assert files.finish().distinct == 0
+    assert len(files.finish().ids) == 0
     distinct, written = files.write([])
     assert distinct == 0
     assert rows(written, "customers") == rows(written, "customers__documents") == []
