@@ -12,12 +12,14 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
+from time import monotonic
 
 from sources.contract import Operation
 from sources.errors import ContractBroken, HttpRejected, PlatformError, Unreachable
 from sources.extract.pages import PageBody, Paginator, Request
 from sources.extract.spool import Spool
 from sources.http.client import Client
+from sources.settings import http_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class FetchedPage:
 
 
 class PageFetcher:
-    """Fetches the pages of a list, one sweep at a time.
+    """Fetches the pages of a list, one sweep at a time, within `sources.http.list_timeout_s`.
 
     Args:
         operation: the list.
@@ -42,6 +44,8 @@ class PageFetcher:
     def __init__(self, operation: Operation, client: Client, window: int) -> None:
         self._operation, self._client, self._window = operation, client, window
         self._throttled = threading.Event()
+        self._timeout_s = http_settings().list_timeout_s
+        self._ends_at = monotonic() + self._timeout_s
 
     @property
     def was_throttled(self) -> bool:
@@ -67,6 +71,10 @@ class PageFetcher:
         try:
             request_more(resumed)
             while not paginator.ended_by:
+                if monotonic() > self._ends_at:
+                    hint = "It may have none. If it is as long as that, raise sources.http.list_timeout_s."
+                    words = f"the list did not end within {self._timeout_s / 3600:.3g} hours"
+                    raise ContractBroken(words, hint)
                 request, future = pending.popleft()
                 try:
                     body, raw = future.result()

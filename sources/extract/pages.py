@@ -21,10 +21,14 @@ from sources.errors import ContractBroken, PlatformError
 from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
+ROWS_MAX: Final = 200_000
+VALUES_MAX: Final = 20 * ROWS_MAX
+"""Of one page. A value in memory takes up to a hundred times the bytes that it has in a body."""
 
 ERROR_FIELDS: Final = ("error", "errors", "message")
 """Members of an error body: those of the interface's shapes, and what a failing back end writes."""
 _NOTHING: Final = (b"", b"null", b"false", b'""', b"[]", b"{}")
+_TOO_LARGE: Final = "A page of that size is not read: report it to the platform."
 _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
@@ -130,8 +134,10 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
 
     Raises:
         BrokenBody: not a complete JSON object, or an error in place of the rows.
-        ContractBroken: a member occurs twice.
+        ContractBroken: a member occurs twice, or there are too many values.
     """
+    if body.count(b",") > VALUES_MAX:  # before anything is made of them
+        raise ContractBroken(f"a page has more than {VALUES_MAX:,} values", _TOO_LARGE)
     names = (rows_field, *others)
     if (match := _first_member(rows_field).match(body)) and (end := body.rfind(b"]") + 1):
         # The usual form needs one pass: what is cut out is a single array, and what is left a small object.
@@ -202,7 +208,7 @@ def page_of_array(data: bytes, field: str, key: str, ids: list[bytes] | None = N
         ids: of the rows, if they have been read.
 
     Raises:
-        ContractBroken: the field is absent or not an array. BrokenBody: it is not JSON.
+        ContractBroken: the field is absent, not an array, or too long. BrokenBody: it is not JSON.
     """
     if not data.startswith(b"["):
         raise ContractBroken(f"`{field}` is {kind_of(data)}, not an array")
@@ -210,6 +216,8 @@ def page_of_array(data: bytes, field: str, key: str, ids: list[bytes] | None = N
         ids = ids or row_ids(data, key)
     except ValueError:
         raise BrokenBody(NOT_JSON) from None
+    if len(ids) > ROWS_MAX:
+        raise ContractBroken(f"a page has {len(ids):,} rows, more than {ROWS_MAX:,}", _TOO_LARGE)
     return PageBody(data, len(ids), frozenset(ids))
 
 

@@ -46,7 +46,7 @@ class Caps:
     """The largest body, as transferred and decoded."""
 
     wire_bytes: int = 64 * 2**20
-    plain_bytes: int = 256 * 2**20
+    plain_bytes: int = 64 * 2**20
 
 
 class KeyAuth:

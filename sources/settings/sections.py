@@ -138,6 +138,7 @@ class HttpSettings(Section, prefix="sources.http."):
 
     timeout_s: float = setting(checks.seconds, "seconds for one request as a whole", default=120.0)
     read_timeout_s: float = setting(checks.seconds, "seconds without data", default=30.0)
+    list_timeout_s: float = setting(checks.seconds, "seconds for reading a list to its end", default=86_400.0)
     ca_file: Path | None = setting(
         checks.file, "certificates to trust (PEM) instead of the system's store", "ca.pem", default=None
     )

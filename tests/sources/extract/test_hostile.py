@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
+from unittest import mock
 
 import pyarrow.parquet as pq
 import pytest
@@ -35,10 +36,11 @@ class Replies:
 
     reply: Callable[[Mapping[str, Any]], bytes]
     requests: list[Mapping[str, Any]] = field(default_factory=list)
+    most: int = 2_000
 
     def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, ReadResponse]:
         self.requests.append(dict(params))
-        assert len(self.requests) < 2_000, "an endless walk"
+        assert len(self.requests) < self.most, "an endless walk"
         body = self.reply(params)
         try:
             return check(body), ReadResponse(200, body, 0.0, 1, False)
@@ -64,6 +66,46 @@ def orders(*keys: int, more: bool, cursor: str | None) -> bytes:
 
 
 # --- 2: endless walks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("resource", ["customers", "orders"])
+def test_a_list_without_end_fails_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str
+) -> None:
+    monkeypatch.setenv("SOURCES__HTTP__LIST_TIMEOUT_S", "0.2")
+    keys = count(1)
+
+    def reply(_: Mapping[str, Any]) -> bytes:
+        key = next(keys)
+        return legacy(key) if resource == "customers" else orders(key, more=True, cursor=f"c{key}")
+
+    result = walked(Replies(reply, most=10**9), tmp_path, resource)
+    assert isinstance(result.error, ContractBroken)
+    assert "did not end within" in result.error.message
+    assert "sources.http.list_timeout_s" in result.error.hint
+    assert not list((tmp_path / "spool").glob("*.pages"))
+
+
+BOMBS = {
+    "rows without end": (b"{},", "more than 4,000,000 values"),
+    "numbers for rows": (b"1,", "more than 4,000,000 values"),
+    "too many rows": (b'{"id":1},', "a page has 200,001 rows"),
+}
+
+
+@pytest.mark.parametrize("resource", ["customers", "price_lists"])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_page_is_bounded_before_its_rows_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: str, resource: str
+) -> None:
+    row, words = BOMBS[bomb]
+    rows = row * (200_000 if "200,001" in words else 4_000_001) + row[:-1]
+    field = b'{"data":[' if resource == "customers" else b'{"priceLists":['
+    made = mock.Mock(side_effect=AssertionError("rows were made"))
+    monkeypatch.setattr("sources.extract.pages._decoded_members", made) if "values" in words else None
+    result = walked(Replies(lambda _: field + rows + b"]}"), tmp_path, resource)
+    assert isinstance(result.error, ContractBroken)
+    assert words in result.error.message
 
 
 @pytest.mark.parametrize("change", ["field", "order"])
