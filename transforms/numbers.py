@@ -39,19 +39,52 @@ DOT: Final = "·"
 numeric cells of a sheet. They prove nothing about the texts in the same column."""
 
 
+_SIGN: Final = (
+    r"(?:[A-Z]{0,2}\p{Sc}|S/\.?|Fr\.?|kr\.?|zł|Kč|EUR|USD|GBP|CHF|MXN|COP|PEN|CLP|ARS|UYU|BOB|BRL|CAD|AUD|PLN|CZK|SEK|NOK"
+    r"|DKK)"
+)
+_PRICED: Final = rf"^(?P<before>{_SIGN})\s*[+-]?[0-9]|[0-9]\s*(?P<after>{_SIGN})$"
+"""A number with a currency sign or code on one side of it."""
+
+
+def currencies(texts: pa.Array) -> pa.Array:
+    """The currency sign or code of each number that has one, "" of others, null of what is no number."""
+    is_plain = pc.match_substring_regex(texts, f"^[+-]?[0-9][0-9.,{DOT}' ]*$")
+    if pc.all(is_plain).as_py():
+        return pc.if_else(is_plain, "", pa.scalar(None, TEXT))
+    found = pc.extract_regex(texts, _PRICED)
+    signs = pc.binary_join_element_wise(pc.struct_field(found, "before"), pc.struct_field(found, "after"), "")
+    return pc.if_else(pc.fill_null(is_plain, False), "", signs)
+
+
+def without_currency(texts: pa.Array, sign: str) -> pa.Array:
+    """Numbers without this sign or code before or after them."""
+    return pc.replace_substring_regex(texts, rf"^{re.escape(sign)}\s*|\s*{re.escape(sign)}$", "")
+
+
 class NotationEvidence:
     """What the texts of a column prove about its notation. Texts are added batch by batch.
 
     Args:
-        whole: the column holds whole numbers: `2.5` is not one, so it proves nothing; `39,00` does.
+        whole: the column holds whole numbers: `2.5` is not one, so it proves nothing; `39,00` does. No amounts.
+
+    Attributes:
+        signs: the currency signs and codes of its numbers, "" for a number without one.
     """
 
     def __init__(self, *, whole: bool = False) -> None:
         self._patterns = _WHOLE if whole else _PATTERNS
         self._seen: set[str] = set()
+        self._finds_signs = not whole
+        self.signs: set[str] = set()
 
     def add(self, texts: pa.Array) -> None:
         """Examines texts; blank ones do not matter."""
+        if self._finds_signs:
+            signs = set(pc.unique(currencies(texts)).to_pylist()) - {None}
+            for sign in signs - {""}:
+                texts = without_currency(texts, sign)
+            self.signs |= signs
         is_marked = pc.fill_null(pc.match_substring_regex(texts, f"[.,{DOT}]"), False)
         texts = texts.filter(is_marked)
         for proof, pattern in self._patterns.items() if len(texts) else ():

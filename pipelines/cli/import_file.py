@@ -12,7 +12,7 @@ from collections.abc import Mapping as Pairs
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -124,7 +124,16 @@ def steps(reporter: Reporter) -> ImportSteps:
         on_plan=on_plan,
         on_step=reporter.event,
         ask_columns=ask_columns,
+        ask_totals=ask_totals,
     )
+
+
+def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"] | None:
+    """Asks on a terminal whether lines of totals are left out, now and in later files."""
+    if not sys.stdin.isatty():
+        return None
+    shown = ", ".join(map(str, lines[:_EXAMPLES])) + (" …" if len(lines) > _EXAMPLES else "")
+    return "skip" if click.confirm(f"Lines of totals ({shown}): leave them out?", default=True, err=True) else "keep"
 
 
 def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
@@ -47,16 +47,17 @@ class PreviewOptions:
     keep_broken: bool = False
 
 
-def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
+def preview(path: Path, read: ReadOptions, options: PreviewOptions, used: Collection[str] | None = None) -> ExitCode:
     """Prints the format and the first rows; with a target, writes the whole file as CSV.
 
     All rows are read in any case, so that a rejected row at the end is reported. `read` has what is not to be detected.
+    If given, only the cells of the columns in `used` reject a row.
 
     Raises:
         Unclear: the file can be read in several ways; each was shown.
         UsageError: the file cannot be read, or the target cannot be written.
     """
-    from sources.files import RejectedRow, Row, Unclear, open_table
+    from sources.files import CellRules, RejectedRow, Row, Unclear, open_table
     from sources.files.formulas import csv_lines
     from sources.files.model import LINE_COLUMN
 
@@ -68,7 +69,9 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
         raise
     if read.sheet is not None and table.format.kind == "text":
         raise UsageError(f"{path.name} is a text file, which has no sheets", "Leave out --sheet.")
-    shown = _Shown(options)
+    if used is not None:
+        table = table.with_cell_rules({name: CellRules() for name in table.columns if name in used})
+    shown = _Shown(options, skips_totals=read.totals == "skip")
     with _target(options, path, table) as target:
         if options.keep_broken or LINE_COLUMN in table.columns:
             for row, problem in _marked(table) if options.keep_broken else ((row, "") for row in table.rows()):
@@ -94,8 +97,8 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
 class _Shown:
     """The first rows and the rejected ones; a rejected row is reported at once."""
 
-    def __init__(self, options: PreviewOptions) -> None:
-        self._options = options
+    def __init__(self, options: PreviewOptions, *, skips_totals: bool = False) -> None:
+        self._options, self._skips_totals = options, skips_totals
         self.first: list[Row] = []
         self.rejected: list[RejectedRow] = []
         self.accepted_count = self.rejected_count = 0
@@ -104,6 +107,8 @@ class _Shown:
         self.first += islice(rows, self._options.rows - len(self.first))
 
     def reject(self, row: RejectedRow) -> None:
+        if row.code == "totals" and self._skips_totals:
+            return
         self.rejected_count += 1
         if len(self.rejected) < MAX_REPORTED:
             self.rejected.append(row)
@@ -268,9 +273,12 @@ class _WithoutPandas:
 @click.option("--header-rows", type=click.IntRange(1, 5), metavar="N", help="Number of lines that the header spans.")
 @click.option("--fill-short", is_flag=True, help="Accept rows with too few cells; fill them with empty ones.")
 @click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
+@path_option(
+    "--mapping", help="Read the file as this mapping does: cells of columns that it does not use reject no row."
+)
 @click.option("--keep-broken", is_flag=True, help="Show and write rejected lines too, marked; to look at, not to plan.")
 @json_option
-def command(file: Path, fill_short: bool, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(file: Path, fill_short: bool, mapping: Path | None, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
@@ -280,6 +288,13 @@ def command(file: Path, fill_short: bool, **options: Any) -> None:  # noqa: ANN4
     STOP.listen()
     shown = PreviewOptions(**{item.name: options.pop(item.name) for item in fields(PreviewOptions)})
     read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
+    used = None
+    if mapping is not None:
+        from pipelines.mapping import load
+
+        loaded = load(mapping)
+        given = {name: value for name, value in options.items() if value is not None}
+        read, used = replace(loaded.read_options, **given), loaded.used_columns
     with _WithoutPandas():
-        code = preview(file, read, shown)
+        code = preview(file, read, shown, used)
     exit_process(code)

@@ -19,7 +19,7 @@ from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from sources.disk import create_private, disk_errors
 from sources.errors import UsageError
-from sources.files import SourceTable
+from sources.files import CellRules, SourceTable
 from sources.kinds import KindName
 from sources.settings import warehouse_path
 
@@ -28,6 +28,8 @@ _SHARE: Final = 0.5
 """Share of a file's columns that a mapping must name to be taken for that of an earlier version of the file."""
 Answers = Mapping[str, str | None]
 """The field of each column that was asked for; None: ignored."""
+AskTotals = Callable[[Sequence[int]], Literal["skip", "keep"] | None]
+"""Asks a person whether lines of totals are skipped, or are rows; None leaves them rejected."""
 AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | None]
 """Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
 
@@ -56,7 +58,7 @@ def find_mapping(kind: KindName, file: Path) -> Path | None:
 
 
 def new_mapping(
-    kind: KindName, file: Path, passwords: Literal["mail", "file"] | None, ask: AskColumns
+    kind: KindName, file: Path, passwords: Literal["mail", "file"] | None, ask: AskColumns, ask_totals: AskTotals
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
 
@@ -66,13 +68,19 @@ def new_mapping(
     table = open_input_table(file, None, None)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
-    if not proposed.unknown:
-        return proposed
-    answers = ask(proposed, samples)
-    if answers is None:
-        return None
-    columns = proposed.columns | {name: MappedColumn(name, field) for name, field in answers.items()}
-    return replace(proposed, columns=columns, unknown=(), contested={})
+    if proposed.unknown:
+        answers = ask(proposed, samples)
+        if answers is None:
+            return None
+        columns = proposed.columns | {name: MappedColumn(name, field) for name, field in answers.items()}
+        proposed = replace(proposed, columns=columns, unknown=(), contested={})
+    used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
+    totals: list[int] = []
+    for _ in used.batches(on_reject=lambda row: totals.append(row.line) if row.code == "totals" else None):
+        pass
+    if totals and (answer := ask_totals(totals)) is not None:
+        proposed = replace(proposed, read_options=replace(proposed.read_options, totals=answer))
+    return proposed
 
 
 def keep_mapping(mapping: ColumnMapping) -> Path:

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from pipelines.import_file.examples import examples
-from pipelines.import_file.mappings import AskColumns, find_mapping, keep_mapping, new_mapping
+from pipelines.import_file.mappings import AskColumns, AskTotals, find_mapping, keep_mapping, new_mapping
 from pipelines.import_file.result import write_result
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
@@ -69,6 +69,7 @@ class ImportSteps:
         on_plan: called with a new plan.
         on_step: called with the name of a step and what it does.
         ask_columns: asks a person for the columns that match no field.
+        ask_totals: asks a person what lines of totals are.
     """
 
     pull: Callable[[PullOptions], PullResult]
@@ -77,6 +78,7 @@ class ImportSteps:
     on_plan: Callable[[PlanResult], object] = lambda made: None
     on_step: Callable[[str, str], object] = lambda step, text: None
     ask_columns: AskColumns = lambda proposed, samples: None
+    ask_totals: AskTotals = lambda lines: None
 
 
 @dataclass(slots=True)
@@ -155,7 +157,7 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
     if path is not None:
         steps.on_step("mapping", f"the columns are read as in {path}")
         return replace(options, mapping=path)
-    mapping = new_mapping(options.kind, options.file, options.passwords, steps.ask_columns)
+    mapping = new_mapping(options.kind, options.file, options.passwords, steps.ask_columns, steps.ask_totals)
     if mapping is None:
         return options
     path = keep_mapping(mapping)

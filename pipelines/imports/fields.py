@@ -142,6 +142,7 @@ def _reading(target: FieldPath, formats: Formats, *, trim: bool) -> tuple[Readin
     reading = Reading(
         target.value_kind,
         notation,
+        formats.currency or "",
         yes=formats.yes or YES,
         no=formats.no or NO,
         date=formats.date or "YYYY-MM-DD",

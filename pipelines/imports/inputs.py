@@ -110,9 +110,13 @@ class Inputs:
     def complete_mapping(self) -> Mapping:
         """The mapping with what the file proved and whole paths: other rows are then read in the same way."""
         columns = dict(self.mapping.columns)
-        for name, notation in self.notations.items():
-            formats = replace(columns[name].formats, decimal=notation.decimal, thousands=notation.thousands)
-            columns[name] = replace(columns[name], formats=formats)
+        for source in self._bindings.sources:
+            name, read = source.column, source.reading
+            if source.lookup == IN_FILE and source.is_number:
+                formats = replace(columns[name].formats, currency=read.currency or columns[name].formats.currency)
+                if (notation := self.notations.get(name)) is not None:
+                    formats = replace(formats, decimal=notation.decimal, thousands=notation.thousands)
+                columns[name] = replace(columns[name], formats=formats)
         lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in self.mapping.lookups)
         return replace(self.mapping, columns=columns, lookups=lookups)
 

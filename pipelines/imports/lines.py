@@ -155,6 +155,12 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, fr
     notes = []
     for index, shown in evidence.items():
         source = sources[index]
+        if shown.signs - {""} and not source.reading.currency:
+            one = shown.signs if len(shown.signs) == 1 else {""}
+            reading = replace(source.reading, currency=min(one), signs=tuple(sorted(shown.signs)))
+            source = sources[index] = replace(source, reading=reading)
+            if reading.currency:
+                notes.append(f"{source.column}: amounts in {reading.currency}")
         if shown.proof in ("comma", "point"):
             notation = COMMA if shown.proof == "comma" else POINT
             sources[index] = replace(source, reading=replace(source.reading, notation=notation))

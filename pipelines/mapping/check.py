@@ -94,8 +94,9 @@ def _column(column: MappedColumn, target: FieldPath) -> Iterator[str]:
         yield f"only {' and '.join(ADDED_FIELDS)} can be changes"
     if column.change and column.default:
         yield "the default of changes can only be 0: a change by 0 is not sent"
-    if (formats.decimal is not None or formats.thousands is not None) and kind not in ("number", "integer"):
-        yield f"{target.path} is not a number; remove decimal and thousands"
+    numeric = (formats.decimal, formats.thousands, formats.currency)
+    if any(one is not None for one in numeric) and kind not in ("number", "integer"):
+        yield f"{target.path} is not a number; remove decimal, thousands and currency"
     if (formats.yes is not None or formats.no is not None) and kind != "boolean":
         yield f"{target.path} is not true or false; remove yes and no"
     if formats.date is not None and kind != "date":

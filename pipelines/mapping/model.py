@@ -25,6 +25,7 @@ class Formats:
     Attributes:
         decimal: the decimal mark.
         thousands: the mark between groups of three digits; "" for none.
+        currency: the sign or code before or after the numbers.
         date: a form made of `YYYY`, `MM`, `DD` and separators.
         yes, no: words for true and false, case-insensitive.
         empty: texts that count as an empty cell, e.g. `NULL`.
@@ -32,6 +33,7 @@ class Formats:
 
     decimal: str | None = None
     thousands: str | None = None
+    currency: str | None = None
     date: str | None = None
     yes: tuple[str, ...] | None = None
     no: tuple[str, ...] | None = None
@@ -44,6 +46,7 @@ class Formats:
         return Formats(
             numbers.decimal,
             numbers.thousands,
+            self.currency if self.currency is not None else defaults.currency,
             self.date if self.date is not None else defaults.date,
             booleans.yes,
             booleans.no,

@@ -78,6 +78,7 @@ class _File(_Strict):
 class _Numbers(_Strict):
     decimal: _Mark | None = None
     thousands: _Thousands | None = None
+    currency: Annotated[StrictStr, Limits(min_length=1)] | None = None
 
 
 class _Dates(_Strict):
@@ -95,6 +96,7 @@ class _Column(_Strict):
     ignore: StrictBool = False
     decimal: _Mark | None = None
     thousands: _Thousands | None = None
+    currency: Annotated[StrictStr, Limits(min_length=1)] | None = None
     date: StrictStr | None = None
     yes: _Words | None = None
     no: _Words | None = None
@@ -281,6 +283,7 @@ def _mapping(document: _Mapping, path: Path) -> Mapping:
         formats=Formats(
             document.numbers.decimal,
             document.numbers.thousands,
+            document.numbers.currency,
             document.dates.format if document.dates else None,
             document.booleans.yes if document.booleans else None,
             document.booleans.no if document.booleans else None,
@@ -300,5 +303,5 @@ def _mapping(document: _Mapping, path: Path) -> Mapping:
 
 
 def _column(name: str, data: _Column) -> MappedColumn:
-    formats = Formats(data.decimal, data.thousands, data.date, data.yes, data.no, data.empty)
+    formats = Formats(data.decimal, data.thousands, data.currency, data.date, data.yes, data.no, data.empty)
     return MappedColumn(name, data.field, data.also, formats, data.blank, data.default, data.change, data.trim)

@@ -25,7 +25,9 @@ def to_toml(mapping: Mapping) -> str:
     totals = read_options.pop("totals", None)
     parts += _section("file", read_options)
     formats = mapping.formats
-    parts += _section("numbers", _given(decimal=formats.decimal, thousands=formats.thousands))
+    parts += _section(
+        "numbers", _given(decimal=formats.decimal, thousands=formats.thousands, currency=formats.currency)
+    )
     parts += _section("dates", _given(format=formats.date))
     parts += _section("booleans", _given(yes=formats.yes, no=formats.no))
     rows = {name: getattr(mapping, name) or None for name in ("fill_down", "fill_within", "skip_blank")}

@@ -16,7 +16,17 @@ import pyarrow.compute as pc
 
 from transforms.frames import BOOLEAN, TEXT, array, column
 from transforms.keys import clean_text, fold_case
-from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, rejected, whole_numbers
+from transforms.numbers import (
+    DOT,
+    Notation,
+    currencies,
+    doubles,
+    is_fraction,
+    plain_numbers,
+    rejected,
+    whole_numbers,
+    without_currency,
+)
 
 ValueKind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
 
@@ -27,6 +37,7 @@ WORDS: Final = {
     "not_a_number": "not a number in the notation of its column",
     "ambiguous_number": "1.234 may be a thousand or one: set decimal and thousands in the mapping",
     "mixed_numbers": "the column has numbers in two notations: set decimal and thousands in the mapping",
+    "currency": 'a number with a currency sign that the mapping does not name: currency = "€" under [numbers]',
     "not_whole": "not a whole number",
     "too_many_digits": "more digits than a number in JSON can hold",
     "not_yes_or_no": "not a word for yes or no: set the words under [booleans] in the mapping",
@@ -57,6 +68,8 @@ class Reading:
     Attributes:
         kind: of the values. A `secret` is not changed; an `id` is part of a request's path.
         notation: of numbers; None: the column does not prove one.
+        currency: the sign or code that its numbers may have, "" for none.
+        signs: of a column without one sign throughout, those of its numbers.
         unproven: without a notation, the code of a number that may be read in two ways.
         yes, no: words, in any case.
         date: DD, MM and YYYY in their order, with their separators.
@@ -66,6 +79,8 @@ class Reading:
 
     kind: ValueKind
     notation: Notation | None = None
+    currency: str = ""
+    signs: tuple[str, ...] = ()
     unproven: Literal["ambiguous_number", "mixed_numbers"] = "ambiguous_number"
     yes: tuple[str, ...] = YES
     no: tuple[str, ...] = NO
@@ -77,6 +92,9 @@ class Reading:
         """The meaning of a code for this column, without the value."""
         if code == "not_a_number" and self.notation is not None:
             return f"not a number in the notation of the column: 1{self.notation.thousands}234{self.notation.decimal}5"
+        if code == "currency" and self.signs:
+            shown = ", ".join(sign or "no sign" for sign in self.signs)
+            return f"the numbers of the column have different currency signs ({shown}): which one is meant?"
         if code == "not_a_date":
             return f"not a date in the form {self.date}, which the mapping sets"
         return WORDS[code]
@@ -101,6 +119,15 @@ class Reading:
         return (texts, pa.nulls(len(texts), TEXT)) if self.kind == "secret" else _whole(texts)
 
     def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+        if self.currency:
+            texts = without_currency(texts, self.currency)
+        values, codes = self._plain_numbers(texts)
+        if codes.null_count < len(codes):
+            has_sign = pc.and_(pc.is_valid(codes), pc.fill_null(pc.not_equal(currencies(texts), ""), False))
+            codes = pc.if_else(has_sign, "currency", codes)
+        return values, codes
+
+    def _plain_numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         if self.notation is not None and self.notation.thousands == " ":
             texts = pc.replace_substring_regex(texts, _SPACES, " ")
         if self.notation is None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipelines.import_file.run import ImportOptions, ImportResult, ImportSteps, import_file
 from pipelines.plan.model import Plan
@@ -31,6 +31,7 @@ class Desk:
         done: the steps in their order.
         stop_after: operations after which a push is stopped.
         columns: the answers of the person who is asked for columns; None: nobody can be asked.
+        totals, asked_totals: the answer for lines of totals, and the lines of each question.
         said: what was said about the steps.
     """
 
@@ -41,6 +42,8 @@ class Desk:
     stop_after: int | None = None
     columns: dict[str, str | None] | None = None
     said: list[str] = field(default_factory=list)
+    totals: Literal["skip", "keep"] | None = None
+    asked_totals: list[list[int]] = field(default_factory=list)
 
     def write(self, text: str = CUSTOMERS, name: str = "clientes.csv") -> Path:
         file = self.at.folder / name
@@ -57,6 +60,10 @@ class Desk:
         def agree(plan: Plan, examples: Sequence[str]) -> bool:
             self.asked.append(list(examples))
             return bool(self.answer)
+
+        def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"] | None:
+            self.asked_totals.append(list(lines))
+            return self.totals
 
         def do_pull(options: PullOptions) -> PullResult:
             self.done.append("pull")
@@ -79,4 +86,5 @@ class Desk:
             on_plan=lambda made: self.done.append("plan"),
             on_step=lambda step, text: self.said.append(f"{step}: {text}"),
             ask_columns=lambda proposed, samples: self.columns,
+            ask_totals=ask_totals,
         )

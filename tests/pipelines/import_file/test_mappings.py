@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Literal
 
 import click
+import openpyxl
 import pytest
 
 from pipelines.cli import import_file as command
+from pipelines.cli.preview import PreviewOptions, preview
 from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
 from pipelines.mapping import load, propose, sample
 from pipelines.plan.model import MAPPING_FILE
 from sources.errors import UsageError
+from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 
 HEADER = "Código;Nombre;Correo;Zona;Agente"
@@ -26,6 +30,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def no_totals(lines: object) -> None:
+    """Nobody is asked."""
+
+
 def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "clientes.csv") -> Path:
     file = folder / name
     file.write_text(f"{header}\n{rows}", "utf-8")
@@ -34,7 +42,11 @@ def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "cli
 
 def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
     mapping = new_mapping(
-        "customers", write(folder), "file", lambda proposed, _: {"Zona": "documents[0].fiscalName", "Agente": None}
+        "customers",
+        write(folder),
+        "file",
+        lambda proposed, _: {"Zona": "documents[0].fiscalName", "Agente": None},
+        no_totals,
     )
     assert mapping is not None
     path = keep_mapping(mapping)
@@ -61,7 +73,9 @@ def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
     ],
 )
 def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_found: bool) -> None:
-    mapping = new_mapping("customers", write(folder), None, lambda proposed, _: dict.fromkeys(proposed.unknown))
+    mapping = new_mapping(
+        "customers", write(folder), None, lambda proposed, _: dict.fromkeys(proposed.unknown), no_totals
+    )
     assert mapping is not None
     path = keep_mapping(mapping)
     rows = ";".join(["x"] * (header.count(";") + 1)) + "\n"
@@ -69,7 +83,7 @@ def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_fo
 
 
 def test_nothing_is_kept_where_nobody_can_be_asked(folder: Path) -> None:
-    assert new_mapping("customers", write(folder), None, lambda proposed, _: None) is None
+    assert new_mapping("customers", write(folder), None, lambda proposed, _: None, no_totals) is None
     assert find_mapping("variants", write(folder)) is None
 
 
@@ -117,3 +131,29 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     }
     shown = capsys.readouterr().err
     assert re.search(r"fiscalName is not a field of customers \(did you mean documents\[0\].fiscalName\?\)", shown)
+
+
+@pytest.mark.parametrize(("answer", "code"), [(None, 5), ("skip", 0)])
+def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothing(
+    desk: Desk, answer: Literal["skip"] | None, code: int
+) -> None:
+    book = openpyxl.Workbook()
+    for row in (
+        ["Listado de artículos"], [], ["productId", "variantId", "sku", "price", "Notas"],
+        [1, 1001, "00038", "1,50 €", "#N/A"], [1, 1002, "00039", "12,00 €", "x"],
+        ["Total", None, None, "13,50 €", None],
+    ):  # fmt: skip
+        book.active.append(row)
+    book.active["E4"].data_type = "e"
+    file = desk.at.folder / "articulos.xlsx"
+    book.save(file)
+    desk.columns, desk.totals = {"Notas": None}, answer
+    assert desk.run(file, "variants").exit_code == code
+    assert desk.asked_totals == [[6]]
+    assert {n: desk.at.platform.state.variants[1, n].fields["price"] for n in (1001, 1002)} == {1001: 1.5, 1002: 12}
+    desk.columns = desk.totals = None
+    second = desk.run(file, "variants")
+    assert (second.exit_code, desk.asked_totals) == (code, [[6]])
+    kept = desk.at.folder / "mappings/variants.toml"
+    assert preview(file, load(kept).read_options, PreviewOptions(), load(kept).used_columns) == code
+    assert preview(file, ReadOptions(), PreviewOptions()) == 5

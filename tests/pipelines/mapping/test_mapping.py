@@ -46,6 +46,7 @@ short_rows = "fill"
 [numbers]
 decimal = ","
 thousands = "."
+currency = "€"
 [dates]
 format = "DD/MM/YYYY"
 [booleans]
@@ -87,7 +88,7 @@ give = { variantId = "id" }
             "Notas": MappedColumn("Notas", None),
         },
         read_options=ReadOptions("cp1252", ";", header_row=3, short_rows="fill", totals="skip"),
-        formats=Formats(",", ".", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
+        formats=Formats(",", ".", "€", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
         constants={"jumpFactor": 2},
         group=("Producto",),
         lookups=(Lookup("ids.csv", tmp_path / "ids.csv", {"Código": "sku"}, {"variantId": "id"}),),
