@@ -8,6 +8,7 @@ each; so is one in an unknown encoding, with words of the file in the likely one
 from __future__ import annotations
 
 import codecs
+import mmap
 import re
 import sys
 import unicodedata
@@ -15,8 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
-
-import numpy as np
 
 from sources.errors import UsageError
 from sources.files.file_kinds import check_kind, unreadable
@@ -40,8 +39,6 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CONTROLS: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b")) + b"\x7f"
-_BEYOND: Final = 5
-"""The bytes of the longest sequence and its context."""
 _ASCII: Final = bytes(range(128))
 UTF8_SEQUENCE: Final = re.compile(  # a single set for the first byte makes the search five times as fast
     rb"[\xc2-\xf4](?:(?<=[\xc2-\xdf])[\x80-\xbf]"
@@ -62,6 +59,7 @@ CANDIDATES: Final = (
 SHOWN: Final = 6
 SAMPLE_BYTES: Final = 16 * 1024
 SAMPLE_CHARS: Final = 60
+_FREQUENT: Final = frozenset("áéíóúñüàèìòùâêîôûäöëïçãõåæøßœčěřšžýůňťďąćęłńśźżőűăâîșşțţđğıāēģīķļņūėįųõ")
 _WORD: Final = re.compile(r"(?<![^\s;,|\"'])[^\W\d_]+(?:[–—•×’][^\W\d_]+)*(?![^\s;,|\"'])|[€¤]")
 """A word, also two with a sign between them, or a sign by which two code pages differ."""
 
@@ -297,32 +295,16 @@ def find_mixture(path: Path, other: int) -> UsageError | None:
     Returns:
         An error for an implausible sequence, or for more plausible ones than other non-ASCII bytes.
     """
-    high = plausible = 0
-    first = None
-    buffer, begin, at = b"\n", -1, 1  # offset of the buffer; bytes done, one of them context
+    first, plausible = None, 0
     with path.open("rb") as file:
-        while True:
-            chunk = file.read(CHUNK_BYTES)
-            high += len(chunk.translate(None, _ASCII))
-            buffer += chunk
-            end = len(buffer) - _BEYOND if chunk else len(buffer)
-            codes = np.frombuffer(buffer, np.uint8)
-            may_match = ((codes[:-1] >= 0xC2) & (codes[1:] >> 6 == 0b10)).any()
-            for match in UTF8_SEQUENCE.finditer(buffer, at) if may_match else ():
-                if match.start() >= end:
-                    break
-                at = match.end()
-                if not _PLAUSIBLE.match(buffer, match.start()):
-                    return _mixed(path, begin + match.start(), other)
-                first = begin + match.start() if first is None else first
-                plausible += len(match[0])
-            if not chunk:
-                break
-            at = max(at, end)
-            buffer, begin, at = buffer[at - 1 :], begin + at - 1, 1
-    if first is not None and plausible > high - plausible:
-        return _mixed(path, first, other)
-    return None
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        for match in UTF8_SEQUENCE.finditer(data):
+            if not _PLAUSIBLE.match(data, match.start()):
+                return _mixed(path, match.start(), other)
+            first = match.start() if first is None else first
+            plausible += len(match[0])
+        high = sum(len(chunk.translate(None, _ASCII)) for chunk in iter(lambda: file.read(CHUNK_BYTES), b""))
+    return _mixed(path, first, other) if first is not None and plausible > high - plausible else None
 
 
 def _mixed(path: Path, utf8: int, other: int) -> UsageError:
@@ -393,9 +375,6 @@ def _cost(text: str) -> float:
         odd += 0.4 if script == "LATIN" and not before.isascii() and before.isalpha() else 0
         odd += 0.3 if script == "LATIN" and char.lower() not in _FREQUENT else 0
     return round(odd / total, 2) if total else 9.0
-
-
-_FREQUENT: Final = frozenset("áéíóúñüàèìòùâêîôûäöëïçãõåæøßœčěřšžýůňťďąćęłńśźżőűăâîșşțţđğıāēģīķļņūėįųõ")
 
 
 def _script(char: str) -> str:

@@ -113,11 +113,10 @@ def detect_layout(
             )
         count = options.header_rows or 1
     else:
-        at, count = _header(filled, rows)
+        at, count = _header(filled, rows), options.header_rows or 1
         if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
             found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
             return _typed(found, filled, records)
-        count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
     header, below = rows[at : at + count], rows[at + count :]
@@ -194,8 +193,8 @@ def _trimmed(rows: list[list[str]], width: int, share: float = 0.0) -> int:
     return width
 
 
-def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
-    """The index of the header and its number of rows."""
+def _header(filled: list[Record], rows: list[list[str]]) -> int:
+    """The index of the header."""
     raw = width_of(filled)
     width = _trimmed(rows, raw)
     for at, cells in enumerate(rows):
@@ -205,16 +204,13 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
         count = sum(map(bool, names))
         if (count < width or has_labels(names, width)) and _is_title(filled, at, width):
             continue
-        if width > 1 and (count < 2 or (count < width / 2 and not _has_gap(names))):
+        if width > 1 and (count < 2 or count < width / 2):
             continue
-        if (not all(names) or len(set(names)) < width) and _goes_on(rows[at:], width):
-            return at, 2
-        if width == 1 or count >= width / 2:
-            # the last line cannot be a header if the line above has names: it would have no rows
-            above = rows[at - 1] if at else []
-            has_names = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
-            is_row = at == len(rows) - 1 and not looks_like_names(names) and has_names
-            return (at - 1 if is_row else at), 1
+        # the last line cannot be a header if the line above has names: it would have no rows
+        above = rows[at - 1] if at else []
+        has_names = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
+        is_row = at == len(rows) - 1 and not looks_like_names(names) and has_names
+        return at - 1 if is_row else at
     raise Unclear(
         "no line looks like column names",
         "If a line has them, give its number: --header-row N.",
@@ -239,36 +235,19 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
         return False
     is_stated = len(cells) <= max(2, width // 2) and any(type_of(cell) in _VALUES for cell in cells)
     lines = [row for row in filled[at:] if row.line <= names.line]
-    if is_stated or any(above.last + 1 != below.line for above, below in pairwise(lines)):
+    if is_stated or 2 * len(cells) < width or any(above.last + 1 != below.line for above, below in pairwise(lines)):
         return True
-    if _has_gap((filled[at].cells or [])[:width]) or len(cells) < 2:
-        return False  # names of groups of columns
+    if len(cells) < 2:
+        return False
     raise Unclear(
         f"line {filled[at].line} has {number_of_cells(cells)} with text, line {names.line} a name for each column",
         "",
         {
             f"line {filled[at].line} has the names": {"header_row": filled[at].line},
             f"line {names.line} has them": {"header_row": names.line},
+            "both have": {"header_row": filled[at].line, "header_rows": len(lines)},
         },
     )
-
-
-def _has_gap(names: list[str]) -> bool:
-    """Whether there are empty cells between filled ones, as in names of column groups."""
-    filled = [at for at, name in enumerate(names) if name]
-    return bool(filled) and filled[-1] - filled[0] + 1 > len(filled)
-
-
-def _goes_on(rows: list[list[str]], width: int) -> bool:
-    """Whether the second row belongs to the header: both together name each column, and only later rows have digits."""
-    if len(rows) < 4 or len(rows[1]) < width or is_rule(rows[1]) or any(map(_DIGIT.search, rows[0] + rows[1])):
-        return False
-    names = _joined([cells[:width] for cells in rows[:2]])
-    after = [cells for cells in rows[2:] if len(cells) >= width]
-    numeric = any(
-        sum(bool(_DIGIT.search(cells[column])) for cells in after) > 0.8 * len(after) for column in range(width)
-    )
-    return all(names) and len(set(names)) == width and len(after) >= 2 and numeric
 
 
 def _joined(header: list[list[str]]) -> list[str]:

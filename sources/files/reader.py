@@ -51,7 +51,6 @@ from sources.files.row_shape import (
     RowShape,
     begins_with_quote,
     has_stray_quotes,
-    is_between_tables,
     swallows,
     unusual_rows,
 )
@@ -338,7 +337,7 @@ class TextTable(SourceTable):
                 feed.is_ended = True
             else:
                 row = fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
-                feed.is_ended = feed.is_ended and is_between_tables(row)
+                feed.is_ended = feed.is_ended and isinstance(row, RejectedRow)
                 yield row if isinstance(row, Row) else replace(row, raw=raw)
 
     def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:

@@ -236,11 +236,6 @@ class RowShape(NamedTuple):
         return len({cells[at] for at in texts}) == len(texts) and len(texts.intersection(data)) > (0 if is_dense else 1)
 
 
-def is_between_tables(row: Row | RejectedRow) -> bool:
-    """Whether a row after a blank line leaves it open whether another table follows: a title, or totals."""
-    return sum(map(bool, row.cells)) < 2 or (isinstance(row, RejectedRow) and row.code == "totals")
-
-
 def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
     """Marks the rows that `RowShape.fit` has to check; the others have cells in all columns of the table only.
 

@@ -41,7 +41,7 @@ from sources.files.model import (
     SourceTable,
     handle_reject,
 )
-from sources.files.row_shape import RowShape, is_between_tables, unusual_rows
+from sources.files.row_shape import RowShape, unusual_rows
 from sources.files.sheet_cells import CellKind, SheetColumn, column_of
 from sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 
@@ -257,7 +257,7 @@ class SheetTable(SourceTable):
             fitted = self._shape.fit(line, line, row, marks=False, is_ended=place == ended) if any(row) else None
             if isinstance(fitted, RejectedRow):
                 rejects.append(fitted)
-            if fitted is None or (place == ended and is_between_tables(fitted)):
+            if fitted is None or (place == ended and isinstance(fitted, RejectedRow)):
                 ended = place + 1
             unusual[place] = not isinstance(fitted, Row)
         return table.filter(pa.array(~unusual)), rejects

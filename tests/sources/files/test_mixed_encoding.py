@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, encoding, open_table
-from sources.files.encoding import find_mixture
 
 HEAD = b"code;name\n"
 
@@ -75,19 +73,6 @@ def test_utf8_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     path.write_bytes(HEAD + "1;José Muñoz\n2;ñ".encode()[:-1])
     with pytest.raises(UsageError, match=r"line 2 is UTF-8 .* line 3 is not"):
         open_table(path)
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes) -> None:
-    path = tmp_path / "in.csv"
-    lines = ["ñ;ñ;ñ;ñ;ñ;ñ;ñ", "«CAFÉ»;NESCAFÉ®", "é\u00a0»"]
-    fine = b"".join(line.encode("cp1252") + end for line in lines)
-    for size in range(1, 12):
-        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
-        path.write_bytes(fine)
-        assert find_mixture(path, 0) is None
-        path.write_bytes(fine + "x€".encode())
-        assert re.search("line 4 is UTF-8 .* line 1 is not", str(find_mixture(path, 0)))
 
 
 def test_sequences_of_utf8_are_those_that_python_decodes() -> None:

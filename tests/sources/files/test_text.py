@@ -286,9 +286,11 @@ def test_lines_within_a_last_quoted_cell_are_no_footnotes(tmp_path: Path) -> Non
     assert cells(table(tmp_path, 'a;b\n1;2\n3;"x\n\nTotal"\n'))[-1] == ("3", "x\n\nTotal")
 
 
-def test_a_header_over_two_rows_is_joined(tmp_path: Path) -> None:
+def test_a_header_over_two_rows_is_asked_about_and_joined(tmp_path: Path) -> None:
     data = "Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3
-    opened = table(tmp_path, data)
+    with pytest.raises(UsageError, match="If both have: --header-row 1 --header-rows 2"):
+        table(tmp_path, data)
+    opened = table(tmp_path, data, ReadOptions(header_row=1, header_rows=2))
     assert opened.columns == ("Artículo Código", "Artículo Nombre", "Precios Compra", "Precios Venta")
     assert (opened.format.header_lines, len(cells(opened))) == ((1, 2), 3)
     reported = table(tmp_path, "co;na\nde;me\n1;2\n", ReadOptions(header_row=1, header_rows=2))
