@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -223,6 +224,11 @@ def test_issue_15_3_containers_name_what_is_there() -> None:
     copies = [line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)]
     for name in chain.from_iterable(copies):
         assert (CHECKOUT / name).exists(), name
+    first, *allowed = [line for line in (CHECKOUT / ".dockerignore").read_text().split("\n") if line[:1] in ("*", "!")]
+    patterns = [line.removeprefix("!") for line in allowed if line.startswith("!")]
+    assert first == "*"
+    assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in chain.from_iterable(copies))
+    assert all(any(fnmatch(name, pattern) for name in chain.from_iterable(copies)) for pattern in patterns)
     compose = yaml.safe_load((EXAMPLES / "compose.yml").read_text("utf-8"))
     service = compose["services"]["orderbridge"]
     assert (EXAMPLES / service["build"]["context"]).resolve() == CHECKOUT

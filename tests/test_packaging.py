@@ -105,6 +105,20 @@ def test_no_tracked_file_names_a_registry() -> None:
             assert not REGISTRY.search(path.read_text("utf-8", errors="replace")), name
 
 
+def test_nothing_tells_to_install_from_an_index_where_the_name_is_not_registered() -> None:
+    """Whoever registers `orderbridge` there would run code on the machines of our users."""
+    git = shutil.which("git")
+    if git is None or not (CHECKOUT / ".git").exists():
+        pytest.skip("no checkout of git")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True, text=True).stdout
+    named = re.compile(r"(?:pipx?|uvx?|tool|add|install)\b[^\n|;]*[\s'\"]orderbridge(?:\[|['\"\s]*(?:$|[=<>~`]))", re.M)
+    for name in filter(None, listed.split("\0")):
+        path = CHECKOUT / name
+        if path.is_file() and name.endswith((".py", ".md", ".toml", ".yml", ".yaml", ".ipynb", ".j2", "Dockerfile")):
+            found = named.search(path.read_text("utf-8", errors="replace"))
+            assert found is None, f"{name}: {found}"
+
+
 REQUIREMENTS = sorted(path.name for path in CHECKOUT.glob("requirements*.txt"))
 
 

@@ -147,7 +147,7 @@ erp_options = _together(
         "--scheduler",
         metavar="ADDRESS",
         help="Scheduler of a Dask cluster that makes the customers and matches --erp-customers, such as "
-        "tcp://10.0.0.5:8786. Requires orderbridge[dask].",
+        "tcp://10.0.0.5:8786. Requires the extra `dask` of orderbridge.",
     ),
     lookup_option,
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_REPORTED: Final = 100
 READING_ROWS: Final = 3
+PASSWORD_NAME: Final = re.compile("pass|pwd|contrase|clave( de acceso)?$|senha|kennwort", re.I)
+"""In the name of a column whose cells are not shown; `--csv` writes them, to a private file."""
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV have all of them."""
 
@@ -124,7 +127,7 @@ class _Shown:
                     "format": asdict(detected),
                     "rows": self.accepted_count,
                     "rejected": self.rejected_count,
-                    "first": [{"line": row.line, "cells": row.cells} for row in self.first],
+                    "first": [{"line": row.line, "cells": row.cells} for row in _masked(detected.columns, self.first)],
                     "first_rejected": [{name: getattr(row, name) for name in names} for row in self.rejected],
                 }
             )
@@ -173,8 +176,20 @@ def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
 def _print_rows(columns: tuple[str, ...], rows: list[Row]) -> None:
     from pipelines.cli.console import print_table
 
-    lines = ([str(row.line), *map(_shortened, row.cells)] for row in rows)
+    lines = ([str(row.line), *map(_shortened, row.cells)] for row in _masked(columns, rows))
     print_table(("line", *map(_shortened, columns)), lines)
+
+
+def _masked(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows without passwords; of a broken line, whose cells may be in other columns, only the problem is left."""
+    secret = {at for at, name in enumerate(columns) if PASSWORD_NAME.search(name)}
+    for row in rows:
+        if secret:
+            hidden = secret if len(row.cells) == len(columns) else range(len(row.cells) - 1)
+            cells = ("***" if at in hidden and cell else cell for at, cell in enumerate(row.cells))
+            yield row._replace(cells=tuple(cells))
+        else:
+            yield row
 
 
 def _shortened(cell: str) -> str:

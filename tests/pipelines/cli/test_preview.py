@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.cli.preview import PreviewOptions, preview
+from pipelines.cli.preview import PASSWORD_NAME, PreviewOptions, preview
 from sources.errors import UsageError
 from sources.files import ReadOptions
 
@@ -103,6 +105,24 @@ def test_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
         shown(file, target=tmp_path / "link")
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "out.csv").is_file()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_passwords_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("erpCode;Contraseña;city\nE1;planted-1;Vigo\nE2;;Lugo\nE3;with;planted-2;Ourense\n")
+    assert shown(path, as_json=as_json, keep_broken=True, target=tmp_path / "out.csv") == 5
+    out = capsys.readouterr().out
+    assert "***" in out
+    assert all(text in out for text in ("E1", "Vigo", "E2", "Lugo"))
+    assert "planted" not in out
+    assert "planted-2" in (tmp_path / "out.csv").read_text("utf-8")
+
+
+def test_each_name_of_a_password_column_is_recognised() -> None:
+    known = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
+    for name in ("password", *known["customers"]["password"].split(", ")):
+        assert PASSWORD_NAME.search(name), name
 
 
 def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
