@@ -105,6 +105,7 @@ def record(result: PlanResult) -> dict[str, Any]:
 )
 @lookup_option
 @click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
+@click.option("--all", "send_all", is_flag=True, help="Send every field of variants, also what is as last confirmed.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option
 @json_option

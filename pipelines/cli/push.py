@@ -31,6 +31,12 @@ _LABELS: Final = {
 }
 
 
+_LEFT_OUT: Final = {
+    "unchanged": "left out: as last confirmed",
+    "exists_same": "left out: on the platform already, identical",
+}
+
+
 def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float | None = None) -> PushResult:
     """Pushes a plan, or resumes it, and shows how far it is: pages of customers, then operations with their rate."""
     from pipelines.push.model import PushDependencies, PushHooks
@@ -85,10 +91,12 @@ def lines_of(result: PushResult) -> list[str]:
         outcomes = Counter({outcome: count for (name, outcome), count in result.lines.items() if name == file})
         if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):
             lines.append(f"  {abandoned:>8}  {ABANDONED}")
+        left_out = {text: outcomes.pop(name) for name, text in _LEFT_OUT.items() if name in outcomes}
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
             lines.append(f"  {outcomes.total():>8}  {_LABELS[file]}{more}")
+        lines += [f"  {count:>8}  {text}" for text, count in left_out.items()]
     lines.append(f"result of each line: {folder / RESULTS_FOLDER}")
     if (folder / PASSWORDS_FILE).exists():
         lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")

@@ -17,8 +17,19 @@ from sources.words import number
 @click.command("settle", epilog="Example: orderbridge settle; orderbridge settle 1a2b3c4d5e6f --landed 17,20-24")
 @click.argument("plan", required=False)
 @answer_options
+@click.option(
+    "--accept-ledger",
+    is_flag=True,
+    help="Take this ledger for the newest, although the warehouse has a newer copy of it, which is replaced.",
+)
 @log_option
-def command(plan: str | None, settle: float, style: Style, **answers: Any) -> None:  # noqa: ANN401 # checked by click
+def command(
+    plan: str | None,
+    settle: float,
+    accept_ledger: bool,
+    style: Style,
+    **answers: Any,  # noqa: ANN401 # checked by click
+) -> None:
     """End doubts about what was sent; nothing is sent.
 
     Customers in doubt are looked up in the platform's list, also those of plans whose folder or input is gone. For what
@@ -26,6 +37,7 @@ def command(plan: str | None, settle: float, style: Style, **answers: Any) -> No
     command. What remains in doubt is printed, and the exit code is 6.
     """
     reporter = start(style)
+    from pipelines.ledger.push_log import publish_push_log
     from pipelines.push.model import PushHooks
     from pipelines.push.resolutions import Answers
     from pipelines.push.settle import settle as settle_doubts
@@ -50,4 +62,5 @@ def command(plan: str | None, settle: float, style: Style, **answers: Any) -> No
                 if doubt.plan_id == plan_id
             ]
         print_lines(*lines, f"{number(len(result.left), 'write')} in doubt")
+    publish_push_log(observed=sorted(result.observed), accept_older=accept_ledger)
     exit_process(result.exit_code)

@@ -22,10 +22,22 @@ from sources.settings import ledger_path, warehouse_path
 log = logging.getLogger("orderbridge.push_log")
 
 
-def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
+def missing_attempts(warehouse: duckdb.DuckDBPyConnection, ledger: Ledger) -> int:
+    """How many requests the copy in the warehouse has that the ledger lacks: it is an older one, or another."""
+    tables = warehouse.execute("SELECT 1 FROM duckdb_tables() WHERE (schema_name, table_name) = ('ops', 'push_log')")
+    if tables.fetchone() is None:
+        return 0
+    copied = warehouse.execute("SELECT plan_id, sum(attempts) FROM ops.push_log GROUP BY 1").fetchall()
+    sql = "SELECT plan_id, sum(attempts) FROM operations JOIN plans USING (plan) GROUP BY plan"
+    attempts = dict(ledger.connection.execute(sql).fetchall())
+    return sum(max(0, int(count) - attempts.get(plan_id, 0)) for plan_id, count in copied)
+
+
+def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = False) -> None:
     """Replaces `ops.push_log` with the ledger's operations and adds to `ops.observations`, with the plan's id as run.
 
-    If the ledger cannot be read, it logs a warning and leaves the tables unchanged.
+    If the ledger cannot be read, or is older than the copy and that was not accepted, it logs a warning and leaves the
+    tables unchanged.
     """
     path = ledger_path()
     if not path.exists():
@@ -34,6 +46,9 @@ def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
     sql = files("pipelines.ledger").joinpath("observed.sql").read_text("utf-8")
     try:
         with Ledger.open(path, readonly=True) as ledger:
+            if not accept_older and (missing := missing_attempts(build, ledger)):
+                log.warning("ops.push_log was not updated: %s is older, it lacks %d requests", path, missing)
+                return
             build.register("ledger_log", ledger.log())
             observed = ledger.connection.execute(sql).fetchall()
     except UsageError as error:
@@ -47,12 +62,15 @@ def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
             ops.record_observations(build, plan_id, datetime.fromtimestamp(seconds, UTC), [(what, value)])
 
 
-def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool:
+def publish_push_log(
+    plan_id: str = "", observed: Sequence[tuple[str, str]] = (), *, accept_older: bool = False
+) -> bool:
     """Publishes a warehouse with the updated log.
 
     Args:
         plan_id: of the plan that was pushed.
         observed: (what, value) observed by this push that the ledger does not record.
+        accept_older: take a ledger that is older than the copy for the newest.
 
     Returns:
         Whether it was published. A run in progress publishes it instead.
@@ -70,7 +88,7 @@ def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()
             try:
                 with warehouse_errors(path.parent), build.open() as connection:
                     connection.begin()  # otherwise each statement would be synced to disk
-                    update_push_log(connection)
+                    update_push_log(connection, accept_older=accept_older)
                     ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
                     connection.commit()
                     build.publish(connection)

@@ -66,7 +66,9 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
             if column != MappedColumn(name, None):
                 yield key, f"{name!r} is ignored; remove its other keys"
             continue
-        for path in (column.field, *column.also):
+        if column.send is not None and (column.change or not KINDS[mapping.kind].is_update):
+            yield key, f"{name!r}: only values of variants that replace others are sent always or when changed"
+        for path in column.paths:
             target = resolve(mapping.kind, path)
             if not isinstance(target, str):
                 for message in _column(column, target):

@@ -6,16 +6,18 @@ image per line of a group), `attributes.Color` (the attribute named Color).
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Pairs
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from sources.files import ReadOptions
-from sources.kinds import KINDS
+from sources.kinds import KINDS, Semantics
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]
 GeneratePasswords = Literal["mail", "file"]
+Send = Literal["always", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class MappedColumn:
             one), or reject the row.
         change: the numbers are changes, not new values (for fields with `increment` semantics).
         trim: whether surrounding spaces are removed. Passwords are never trimmed.
+        send: of an update: whether the value is sent with every plan, or when it differs from what was last confirmed;
+            None: always for a stock that is set, else when changed.
     """
 
     name: str
@@ -75,6 +79,12 @@ class MappedColumn:
     default: Scalar | None = None
     change: bool = False
     trim: bool = True
+    send: Send | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The field paths that it fills."""
+        return (self.field, *self.also) if self.field else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +154,17 @@ class Mapping:
             replace(self, generate_passwords=generate or self.generate_passwords)
             if KINDS[self.kind].has_login
             else self
+        )
+
+    def always_sent(self, semantics: Pairs[str, Semantics]) -> frozenset[str]:
+        """The fields of updates that are sent although they are as last confirmed: orders change a stock since."""
+        given = {path: None for lookup in self.lookups for path in lookup.give} | dict.fromkeys(self.constants)
+        paths = given | {path: column.send for column in self.columns.values() for path in column.paths}
+        names = {path.partition(".")[0].partition("[")[0]: send for path, send in paths.items()}
+        return frozenset(
+            name
+            for name, send in names.items()
+            if send == "always" or (send is None and name == "stock" and semantics.get(name) == "set")
         )
 
     def explain(self) -> list[str]:

@@ -105,6 +105,7 @@ class _Column(_Strict):
     default: _Scalar | None = None
     change: StrictBool = False
     trim: StrictBool = True
+    send: Literal["always", "changed"] | None = None
 
 
 class _Passwords(_Strict):
@@ -304,4 +305,6 @@ def _mapping(document: _Mapping, path: Path) -> Mapping:
 
 def _column(name: str, data: _Column) -> MappedColumn:
     formats = Formats(data.decimal, data.thousands, data.currency, data.date, data.yes, data.no, data.empty)
-    return MappedColumn(name, data.field, data.also, formats, data.blank, data.default, data.change, data.trim)
+    return MappedColumn(
+        name, data.field, data.also, formats, data.blank, data.default, data.change, data.trim, data.send
+    )

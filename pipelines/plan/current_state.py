@@ -23,12 +23,16 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
 from pipelines.plan.replaced import confirmed_fields
 from sources.errors import UsageError
-from sources.settings import LegacySettings
+from sources.files import Row, open_table
+from sources.files.formulas import neutralize
+from sources.settings import LegacySettings, find_root
 from transforms.frames import TEXT, array, from_arrow
-from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
+from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED_FIELDS: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
 log = logging.getLogger("orderbridge.plan")
+ACCEPTED_FILE: Final = "accepted.csv"
+_DIFFERENCE: Final = ("customer_id", "field", "file_value", "platform_value")
 _PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 
 
@@ -36,11 +40,14 @@ _PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 class CurrentCustomers:
     """The platform's customers that are not missing: `KNOWN`, `KNOWN_DOCUMENTS`, and how they were read.
 
+    `missing` are the keys of those that are.
+
     `price_lists` are the ids of the active price lists, text; empty unless their list is proven complete. Only numbers:
     a customer's `priceListId` is one, and cannot be compared with other ids.
     """
 
     rows: pd.DataFrame
+    missing: pd.DataFrame
     documents: pd.DataFrame
     read: ReadState
     price_lists: pa.Array
@@ -69,10 +76,11 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
                 f"the customers in {path.name} were read from {last_read.legacy_host}, but the settings name {host}",
                 f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
             )
-        customers, documents, price_lists = (
+        customers, missing, documents, price_lists = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
                 f"SELECT {_columns(KNOWN)} FROM raw.customers WHERE _missing_since IS NULL ORDER BY id",
+                f"SELECT {', '.join(CUSTOMER_KEYS.values())} FROM raw.customers WHERE _missing_since IS NOT NULL",
                 f"SELECT {_columns(KNOWN_DOCUMENTS)} FROM raw.customers__documents ORDER BY customer_id, position",
                 "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL AND regexp_full_match(id, '[0-9]+')",
             )
@@ -86,7 +94,27 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         rows=len(customers),
         refused=last_read.quarantined_rows,
     )
-    return CurrentCustomers(customers, documents, read, array(price_lists["id"]))
+    return CurrentCustomers(customers, missing, documents, read, array(price_lists["id"]))
+
+
+def accepted_differences() -> frozenset[tuple[str, ...]]:
+    """The differences of customers that a person has accepted: rows of `differences.csv`, copied to the project.
+
+    Returns:
+        customer_id, field, file_value, platform_value; the values may be empty for any.
+
+    Raises:
+        UsageError: the file cannot be read, or lacks a column.
+    """
+    path = find_root() / ACCEPTED_FILE
+    if not path.exists():
+        return frozenset()
+    table = open_table(path)
+    if missing := [name for name in ("customer_id", "field") if name not in table.columns]:
+        raise UsageError(f"{path} has no column {missing[0]}", "Copy the header and rows of a plan's differences.csv.")
+    at = [table.columns.index(name) if name in table.columns else None for name in _DIFFERENCE]
+    rows = [row.cells for row in table.rows() if isinstance(row, Row)]
+    return frozenset(tuple(neutralize(cells[n]) if n is not None else "" for n in at) for cells in rows)
 
 
 def known_organization(path: Path, settings: LegacySettings) -> str | None:
@@ -119,15 +147,37 @@ def confirmed_variants(ledger: Ledger, host: str) -> pd.DataFrame:
     return from_arrow(confirmed_fields(ledger, host))
 
 
-def new_plan_id(ledger: Ledger, content: bytes, length: int) -> str:
+def check_ledger(path: Path, ledger: Ledger) -> None:
+    """Checks that the ledger is not older than its copy in the warehouse. Raises UsageError."""
+    if not path.exists():
+        return
+    from pipelines.ledger.push_log import missing_attempts
+    from pipelines.warehouse.build import open_warehouse
+
+    try:
+        with open_warehouse(path) as warehouse:
+            missing = missing_attempts(warehouse, ledger)
+    except UsageError:
+        return  # reported by what needs the warehouse, or by `known_organization`
+    if missing:
+        raise UsageError(
+            f"the ledger is older than its copy in {path.name} (ops.push_log), which has {missing} more requests",
+            "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
+            "otherwise requests may be sent again. If it is lost: orderbridge settle --accept-ledger",
+        )
+
+
+def new_plan_id(ledger: Ledger, content: bytes, length: int, *, sends_again: bool = False) -> str:
     """The id of a plan, derived from its content; a new one if that plan was superseded by later ones, or all rejected.
 
+    With `sends_again` also if it has ended: values that are always sent are sent again with each plan.
     Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent, what a push
     withholds because a later plan was sent could not be planned again, and what the platform rejected once would never
     be sent again, although it may accept it by now.
     """
     plan_id = hashlib.sha256(content).hexdigest()[:length]
-    while ledger.is_superseded(plan_id) or ledger.connection.execute(_REJECTED, [plan_id]).fetchone():
+    is_over = _ENDED if sends_again else _REJECTED
+    while ledger.is_superseded(plan_id) or ledger.connection.execute(is_over, [plan_id]).fetchone():
         plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 
@@ -159,6 +209,9 @@ def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str])
     return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 
 
+_ENDED: Final = """
+    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ?
+    GROUP BY plan HAVING sum(o.state NOT IN ('confirmed', 'rejected', 'abandoned')) = 0"""
 _REJECTED: Final = """
     SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ?
     GROUP BY plan HAVING min(o.state) = 'rejected' AND max(o.state) = 'rejected'"""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,12 +26,19 @@ from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
 from pipelines.plan.spool import decode_texts
 from pipelines.plan.summary import MAX_JUMPS, PriceJump
+from sources.files.formulas import neutralize
 from transforms.erp.match_keys import loose_code
 from transforms.frames import BIGINT, TEXT, Column, array, column, from_arrow, is_repeated
 from transforms.keys import canonical_id
 from transforms.texts import tidied, without_blank
 from transforms.upserts.confirmed import changed_fields, price_jumps
-from transforms.upserts.decisions import CUSTOMER_FIELDS, INPUT_DOCUMENTS, decide_customers
+from transforms.upserts.decisions import (
+    CUSTOMER_FIELDS,
+    CUSTOMER_KEYS,
+    INPUT_DOCUMENTS,
+    decide_customers,
+    search_key,
+)
 from transforms.upserts.json_columns import bytes_of
 
 _DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
@@ -62,12 +71,14 @@ class Decider(ABC):
     Attributes:
         differences: fields that differ on the platform, of all tables so far: `DIFFERENCE_SCHEMA`.
         jumps, jump_count: the first price jumps, and the number of all.
+        accepted: number of differences that are not listed, because a person has accepted them.
     """
 
     def __init__(self) -> None:
         self.differences: list[pa.Table] = []
         self.jumps: list[PriceJump] = []
         self.jump_count = 0
+        self.accepted = 0
 
     @abstractmethod
     def decide(self, table: pa.Table) -> Decision:
@@ -79,11 +90,24 @@ class Decider(ABC):
 
 
 class CustomerDecider(Decider):
-    """Customers: compared with those read from the platform."""
+    """Customers: compared with those read from the platform.
 
-    def __init__(self, current: CurrentCustomers) -> None:
+    Args:
+        country: of phone numbers without a country code.
+        accepted: differences that a person has accepted: customer, field, value in the file and on the platform; both
+            empty for any.
+    """
+
+    def __init__(
+        self,
+        current: CurrentCustomers,
+        country: str | None = None,
+        accepted: Set[tuple[str, ...]] = frozenset(),
+    ) -> None:
         super().__init__()
-        self._current = current
+        self._current, self._country = current, country
+        self._accepted = accepted
+        self._missing: list[int] = []
         self._near_codes: list[int] = []
         self._unknown_lists: list[int] = []
         self._new_codes = [pa.schema([("code", TEXT), ("line", BIGINT)]).empty_table()]
@@ -97,8 +121,10 @@ class CustomerDecider(Decider):
         }
         inputs = from_arrow(pa.table({"input": rows, **fields}))
         documents = _documents(rows, table["documents"].combine_chunks())
-        decisions, differences = decide_customers(inputs, documents, self._current.rows, self._current.documents)
-        decision = array(decisions["decision"])
+        known, country = self._current, self._country
+        decisions, differences = decide_customers(inputs, documents, known.rows, known.documents, country)
+        differences, is_same = self._without_accepted(decisions, differences)
+        decision = pc.if_else(pa.array(is_same), "exists_same", array(decisions["decision"]))
         if len(differences):
             rows_with = array(differences["input"])
             lines = pa.array(first_of(table["lines"].combine_chunks())).take(rows_with)
@@ -106,6 +132,8 @@ class CustomerDecider(Decider):
             found = found.append_column("line", lines).append_column("outcome", decision.take(rows_with))
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
         is_new = pc.equal(decision, "create")
+        if len(self._current.missing):
+            self._find_missing(inputs, is_new, pa.array(first_of(table["lines"].combine_chunks())))
         codes = array(_loose(column(array(inputs["erpCode"]).filter(is_new))))
         is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
         lines = pa.array(first_of(table["lines"].combine_chunks().filter(is_new)))
@@ -121,6 +149,30 @@ class CustomerDecider(Decider):
         words = "no erpCode, email or loginCode, so that it could not be looked up"
         return Decision(outcome, table, pc.fill_null(array(decisions["customer_id"]), ""), evidence, "no_key", words)
 
+    def _without_accepted(
+        self, decisions: pd.DataFrame, differences: pd.DataFrame
+    ) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
+        """The differences that nobody has accepted, and which inputs differ in accepted ones alone."""
+        differs = decisions["decision"] == "exists_differs"
+        texts = differences[["customer_id", "field", "file_value", "platform_value"]].fillna("")
+        accepted = [
+            (*row[:2], *map(neutralize, row[2:])) in self._accepted or (*row[:2], "", "") in self._accepted
+            for row in (texts.itertuples(index=False, name=None) if self._accepted else ())
+        ]
+        is_accepted = np.array(accepted or [False] * len(differences), np.bool_)
+        is_accepted &= differences["input"].isin(decisions["input"][differs]).to_numpy(np.bool_)
+        self.accepted += int(is_accepted.sum())
+        left = differences[~is_accepted]
+        return left, (differs & ~decisions["input"].isin(left["input"])).to_numpy(np.bool_)
+
+    def _find_missing(self, inputs: pd.DataFrame, is_new: pa.Array, lines: pa.Array) -> None:
+        """Notes new customers that were on the platform before."""
+        is_known = np.zeros(len(inputs), np.bool_)
+        for name, platform_name in CUSTOMER_KEYS.items():
+            known = search_key(name, self._current.missing[platform_name]).dropna()
+            is_known |= search_key(name, inputs[name]).isin(known).to_numpy(np.bool_)
+        self._missing += lines.filter(pc.and_(is_new, pa.array(is_known))).to_pylist()
+
     def suspicious(self) -> list[Reason]:
         """New customers with a code that a spreadsheet or a typist may have changed, or with a wrong price list."""
         new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
@@ -129,6 +181,12 @@ class CustomerDecider(Decider):
         found = [
             ("erpCode", "nearly_known", f"erpCode differs from one on the platform {same}", self._near_codes),
             ("erpCode", "nearly_repeated", f"erpCode differs from that of another line {same}", repeated),
+            (
+                "",
+                "was_there",
+                "was on the platform before and is missing there: perhaps deleted on purpose",
+                self._missing,
+            ),
             ("priceListId", "not_listed", "priceListId is not an active price list", self._unknown_lists),
         ]
         return [
@@ -173,11 +231,17 @@ class VariantDecider(Decider):
     Args:
         confirmed: key, field, value.
         increments: fields whose values are increments: sent as they are, never compared.
+        always: fields that are sent although they are as last confirmed; None: all.
     """
 
-    def __init__(self, confirmed: pd.DataFrame, increments: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        confirmed: pd.DataFrame,
+        increments: frozenset[str] = frozenset(),
+        always: frozenset[str] | None = frozenset(),
+    ) -> None:
         super().__init__()
-        self.confirmed, self.increments = confirmed, increments
+        self.confirmed, self.increments, self.always = confirmed, increments, always
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -188,7 +252,7 @@ class VariantDecider(Decider):
             is_here = pc.is_in(array(self.confirmed["key"]), value_set=table["path"].combine_chunks())
             known = self.confirmed[is_here.to_numpy(zero_copy_only=False)]
             differs = changed_fields(inputs, known)
-            for name in absolute:
+            for name in absolute.keys() - (absolute.keys() if self.always is None else self.always):
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._find_jumps(inputs, known, table)
         outcome = pc.if_else(reduce(pc.or_, map(pc.is_valid, fields.values())), "send", "unchanged")

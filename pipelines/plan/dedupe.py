@@ -42,7 +42,7 @@ def partition(
     """
     counts = PlanCounts(lines=_spool(inputs, spool, outcomes))
     duplicates = _Duplicates(inputs, spool)
-    suspicious = SuspiciousValues(options.increments)
+    suspicious = SuspiciousValues(options.increments, is_sheet=inputs.files[0].suffix.casefold() == ".xlsx")
     outcome_of_row = np.zeros(spool.rows, np.int8)
     sent: list[pa.Array] = []
     before = 0

@@ -55,7 +55,15 @@ from sources import __version__
 from sources.disk import create_private, usable_path
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS, KindName, additive_fields, increment_fields
-from sources.settings import LegacySettings, ledger_path, legacy_settings, own_path, warehouse_path
+from sources.settings import (
+    LegacySettings,
+    find_root,
+    ledger_path,
+    legacy_settings,
+    own_path,
+    reconcile_settings,
+    warehouse_path,
+)
 from transforms.frames import to_arrow
 
 BATCH_SIZE: Final = 100
@@ -74,6 +82,7 @@ class PlanOptions:
         save_mapping: where to write a proposed mapping.
         passwords: of new customers, if no column contains them; None: as the mapping says.
         lookups: lookup files that the mapping may name outside its own folder.
+        send_all: send every field of variants, also where it is as last confirmed.
     """
 
     kind: KindName
@@ -85,6 +94,7 @@ class PlanOptions:
     notify: bool = False
     batch_size: int = BATCH_SIZE
     lookups: tuple[Path, ...] = ()
+    send_all: bool = False
 
 
 @dataclass(slots=True)
@@ -135,6 +145,7 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         on_proposal(inputs.mapping.explain())
     parent = own_path(usable_path((options.out or Path("plan")).absolute())).parent
     with Ledger.open(ledger_path(), readonly=True) as ledger:
+        current_state.check_ledger(warehouse_path(), ledger)
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, files)
@@ -189,10 +200,13 @@ class _PlanMaker:
     def _decider(self) -> Decider:
         host = self.settings.base_url
         if self.customers is not None:
-            return CustomerDecider(self.customers)
+            accepted = current_state.accepted_differences()
+            return CustomerDecider(self.customers, reconcile_settings().country, accepted)
         if self.kind.is_update:
             confirmed = current_state.confirmed_variants(self.ledger, host)
-            return VariantDecider(confirmed, increment_fields(self.settings.semantics))
+            semantics = self.settings.semantics
+            always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
+            return VariantDecider(confirmed, increment_fields(semantics), always)
         return CreateDecider(self.ledger.created(host, self.kind.name), self.kind.unique_fields)
 
     def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
@@ -224,13 +238,21 @@ class _PlanMaker:
             confirmed = to_arrow(self.decider.confirmed, current_state.CONFIRMED_FIELDS)
             manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(confirmed, manifest, folder))
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
-        plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH)
+        always = self.decider.always if isinstance(self.decider, VariantDecider) else frozenset()
+        sends_again = always != frozenset() and not self._has_increments()
+        plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
+        written = manifest.with_paths(_portable)
         with create_private(folder / MANIFEST_FILE) as out:
-            out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+            out.write(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
         with create_private(folder / SUMMARY_FILE) as out:
             out.write(summary(manifest, statistics, Path()).encode())
         return manifest, statistics
+
+    def _has_increments(self) -> bool:
+        """Whether the mapping has values that the platform adds: a plan with them is never sent twice."""
+        paths = {path for column in self.inputs.mapping.columns.values() for path in column.paths}
+        return not paths.isdisjoint(increment_fields(self.settings.semantics))
 
     def _statistics(self, counts: PlanCounts, lines: pa.Table) -> PlanStatistics:
         return PlanStatistics(
@@ -245,6 +267,7 @@ class _PlanMaker:
             passwords=self.passwords,
             suspicious=counts.suspicious + self.decider.suspicious(),
             notify=self.options.notify,
+            accepted=self.decider.accepted,
         )
 
     def _manifest(
@@ -294,6 +317,12 @@ def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
             "file (generated, and stored in a file that only you can read); `make` under [passwords] in the mapping.",
         )
     return "mailed" if make == "mail" else "stored"
+
+
+def _portable(path: str) -> str:
+    """A path relative to the project, if it is in it."""
+    root = os.path.realpath(find_root())
+    return os.path.relpath(path, root) if Path(path).is_relative_to(root) else path
 
 
 def _plan_file(path: Path) -> PlanFile:

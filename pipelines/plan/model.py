@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -19,7 +19,7 @@ import msgspec
 
 from sources.errors import UsageError
 from sources.kinds import KINDS, KindName, LoginMode, Semantics
-from sources.settings import own_path
+from sources.settings import find_root, own_path
 
 MANIFEST_FILE: Final = "plan.json"
 OPERATIONS_FILE: Final = "operations.jsonl"
@@ -83,7 +83,10 @@ class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the plan depends on, by path and `sha256` of its bytes: if it is changed later, the push stops."""
+    """A file that the plan depends on, by path and `sha256` of its bytes: if it is changed later, the push stops.
+
+    In `plan.json` the path of a file in the project is relative to it, so that a project can be moved.
+    """
 
     path: str
     sha256: str
@@ -159,6 +162,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     messages: int = 0
     password_column: str | None = None
 
+    def with_paths(self, change: Callable[[str], str]) -> Manifest:
+        """The same with changed paths of its files."""
+        files = {
+            name: file and msgspec.structs.replace(file, path=change(file.path))
+            for name, file in (("input", self.input), ("mapping", self.mapping))
+        }
+        lookups = tuple(msgspec.structs.replace(file, path=change(file.path)) for file in self.lookups)
+        return msgspec.structs.replace(self, lookups=lookups, **files)
+
     @property
     def sent(self) -> int:
         """Lines that are sent in an operation."""
@@ -182,6 +194,7 @@ class Plan:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}", "Make one: orderbridge plan KIND FILE"
             ) from None
+        self.manifest = self.manifest.with_paths(lambda path: str(find_root() / path))
         self._version = _version(folder / OPERATIONS_FILE)
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),

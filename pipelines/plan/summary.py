@@ -63,6 +63,7 @@ class PlanStatistics:
         jumps, jump_count: the first price jumps, and the number of all.
         not_repeatable: number of operations that cannot be repeated.
         suspicious: valid values that are rarely meant.
+        accepted: differences that are not listed, because a person has accepted them.
     """
 
     inputs: int
@@ -76,6 +77,7 @@ class PlanStatistics:
     passwords: PasswordSource | None = None
     suspicious: Sequence[Reason] = ()
     notify: bool = False
+    accepted: int = 0
 
 
 def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None) -> str:

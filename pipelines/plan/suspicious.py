@@ -86,10 +86,11 @@ class SuspiciousValues:
 
     Args:
         increments: fields whose values are increments, which may be negative.
+        is_sheet: the file is a workbook, whose cells show fewer digits than they have.
     """
 
-    def __init__(self, increments: frozenset[str]) -> None:
-        self._increments = increments
+    def __init__(self, increments: frozenset[str], *, is_sheet: bool = False) -> None:
+        self._increments, self._is_sheet = increments, is_sheet
         self._reasons: dict[tuple[str, str], Reason] = {}
 
     def add(self, table: pa.Table) -> None:
@@ -103,6 +104,9 @@ class SuspiciousValues:
             for code, (words, pattern) in _TEXTS.items() if pc.any(is_hit).as_py() else ():
                 hits = pc.match_substring_regex(texts.filter(is_hit), pattern)
                 self._count(name, code, f"{name} {words}", hits, pa.array(lines).filter(is_hit))
+            if name == "price" and self._is_sheet:
+                hits = pc.match_substring_regex(texts, r"\.[0-9]{3}")
+                self._count(name, "decimals", "price has more decimals than a sheet usually shows", hits, lines)
             if name in _CHECKS and name not in self._increments:
                 code, words, check = _CHECKS[name]
                 self._count(name, code, words, check(texts), lines)

@@ -52,13 +52,20 @@ def changes_since(manifest: Manifest, legacy: LegacySettings) -> UsageError | No
 
     It keeps what was never sent from being sent. What is in doubt is settled and answered whatever was changed.
     """
+    if (changed := changed_file(manifest)) is not None:
+        return changed
+    differences = list(_differences(manifest, legacy))
+    return _other_settings(manifest, differences) if differences else None
+
+
+def changed_file(manifest: Manifest) -> UsageError | None:
+    """The first file that the plan depends on and that was changed since, or is missing."""
     files = [("input", manifest.input), ("mapping", manifest.mapping), *(("lookup", f) for f in manifest.lookups)]
     for name, file in files:
         if file is not None and file_sha256(Path(file.path)) != file.sha256:
             message = f"the {name} {file.path} was changed after the plan was made, or is missing"
             return UsageError(message, f"Plan it again, into a new folder: {_plan_command(manifest)}")
-    differences = list(_differences(manifest, legacy))
-    return _other_settings(manifest, differences) if differences else None
+    return None
 
 
 def _other_settings(manifest: Manifest, differences: Sequence[str]) -> UsageError:

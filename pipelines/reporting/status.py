@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
+from pipelines.push.checks import changed_file
+from pipelines.push.lookups import intact_plan
 from pipelines.reporting.report_data import read_rows
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
@@ -67,7 +69,7 @@ class Status:
         failure: the note of the run that failed last, if none has succeeded since.
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         too_old: lists older than the given age, or never read.
-        open_plans: plans with operations left to send or to settle.
+        open_plans: plans with operations left that can still be sent, or are to be settled.
         schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
     """
 
@@ -104,7 +106,7 @@ def read_status(max_age_h: float | None = None) -> Status:
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
     path = warehouse_path()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        status = Status(str(path), open_plans=ledger.open_plans())
+        status = Status(str(path), open_plans=[plan for plan in ledger.open_plans() if _can_resume(plan)])
     status.failure, status.destination_failure = failures.read(path), failures.read(path, is_destination=True)
     if path.exists() or not (status.failure or status.open_plans):
         _read_warehouse(path, status)
@@ -112,6 +114,14 @@ def read_status(max_age_h: float | None = None) -> Status:
         status.too_old = [one.resource for one in status.lists if one.is_older_than(max_age_h)]
         status.too_old += status.never_read if status.lists else LISTS
     return status
+
+
+def _can_resume(plan: OpenPlan) -> bool:
+    """Whether a push or an answer can still change something: not what was never sent of a plan that is out of date."""
+    if not plan.states.keys().isdisjoint(("in_flight", "in_doubt", "conflict")):
+        return True
+    intact = intact_plan(plan.plan_id, plan.folder)
+    return intact is not None and changed_file(intact.manifest) is None
 
 
 def _read_warehouse(path: Path, status: Status) -> None:

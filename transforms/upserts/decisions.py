@@ -31,6 +31,7 @@ from transforms.frames import (
     typed,
 )
 from transforms.keys import canonical_id, clean_text
+from transforms.phones import same_phone
 from transforms.texts import email_key, lookalike_key
 
 _TEXT: Final = pd.ArrowDtype(TEXT)
@@ -145,7 +146,11 @@ def _numbers(texts: Column[Any]) -> Ints:
 
 
 def decide_customers(
-    inputs: pd.DataFrame, documents: pd.DataFrame, known: pd.DataFrame, known_documents: pd.DataFrame
+    inputs: pd.DataFrame,
+    documents: pd.DataFrame,
+    known: pd.DataFrame,
+    known_documents: pd.DataFrame,
+    country: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Decides which customers are to be created, and which exist with the same or other values.
 
@@ -158,6 +163,7 @@ def decide_customers(
         documents: the columns of `INPUT_DOCUMENTS`.
         known: the columns of `KNOWN`, of the raw customers that are not missing.
         known_documents: the columns of `KNOWN_DOCUMENTS`.
+        country: of phone numbers without a country code (`transforms.phones.same_phone`).
 
     Returns:
         The columns of `DECISIONS`, a row for each input in its order. The columns of `FIELD_DIFFERENCES`: for
@@ -174,7 +180,7 @@ def decide_customers(
     differences = pd.concat(
         [
             _keys_found(inputs, known, pairs[is_several[pairs["row"]]]),
-            *_differing_fields(ours, theirs),
+            *_differing_fields(ours, theirs, country),
             *_differing_documents(ours, theirs, typed(documents, INPUT_DOCUMENTS), known_documents),
         ]
     ).sort_values("input", kind="stable", ignore_index=True)
@@ -235,11 +241,13 @@ def _keys_found(inputs: pd.DataFrame, known: pd.DataFrame, pairs: pd.DataFrame) 
     return pd.concat(differences)
 
 
-def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[pd.DataFrame]:
+def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame, country: str | None) -> list[pd.DataFrame]:
     differences = []
     for name, platform_name in CUSTOMER_FIELDS.items():
         values = ours[name], theirs[platform_name]
         differs = _differs(*(comparable(name, texts) for texts in values))
+        if name == "phone" and differs.any():
+            differs[differs] = ~same_phone(values[0][differs], values[1][differs], country)
         differences.append(_difference_rows(name, differs, ours["input"], theirs["id"], values))
     return differences
 

@@ -32,6 +32,8 @@ from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.summary import summary
 from pipelines.plan.suspicious import SuspiciousValues
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import new_operations
 from pipelines.warehouse import ops
@@ -39,6 +41,7 @@ from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
 from sources.kinds import KindName
+from sources.settings import find_root
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
 from tests.sources.files.test_workbook import sheet, text, workbook
 
@@ -174,6 +177,24 @@ def test_only_what_differs_from_the_last_confirmed_is_sent(work: Path) -> None:
     assert fates(made) == {2: ("unchanged", "")}
     assert "assumed" in (made.folder / "unchanged.csv").read_text()
     adds_up(made)
+
+
+def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path) -> None:
+    os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
+    confirmed("1", "1001", sku="00038", price=18.0, stock=39)
+    row = "1;1001;00038;18,00;39\n"
+
+    def bodies(mapping: str = VARIANTS, **more: Any) -> list[dict[str, Any]]:
+        shutil.rmtree("out", ignore_errors=True)
+        return [one.body for one in operations(variants(work, row, mapping, out=Path("out"), **more))]
+
+    changed = VARIANTS.replace('"stock"', '{ field = "stock", send = "changed" }')
+    assert bodies() == [{"stock": 39}]
+    assert bodies(changed) == []
+    assert bodies(changed.replace('"price"', '{ field = "price", send = "always" }')) == [{"price": 18}]
+    assert bodies(changed, send_all=True) == [{"sku": "00038", "stock": 39}, {"price": 18}]
+    with pytest.raises(UsageError, match="'Existencias': only values of variants that replace others"):
+        bodies(changed.replace("send =", "change = true, send ="))
 
 
 def test_a_price_that_jumps_is_shown(work: Path) -> None:
@@ -780,6 +801,52 @@ def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> Non
             with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8", newline="") as file:
                 for row in csv.reader(file, delimiter=";" if path.name == "rejects.csv" else ","):
                     assert [cell for cell in row if neutralize(cell) != cell] == [], path
+
+
+def test_a_phone_that_the_platform_writes_in_another_way_is_the_same(platform: Bridge) -> None:
+    first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
+    platform.platform.state.change("customers", first["id"], {"phone": "0034600111222"})
+    platform.platform.state.change("customers", second["id"], {"phone": "600 333 444"})
+    pull(PullOptions(("customers",)))
+    rows = "".join(
+        f"{one['erp_code']};;{one['email']};{phone};\n"
+        for one, phone in ((first, "+34 600-111-222"), (second, "600333445"))
+    )
+    assert fates(customers(rows)) == {2: ("exists_same", ""), 3: ("exists_differs", "")}
+
+
+def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platform: Bridge) -> None:
+    first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
+    rows = f"{first['erp_code']};=Otra;{first['email']};;\n{second['erp_code']};Otra;{second['email']};1;\n"
+    made = customers(rows, out=Path("before"))
+    assert fates(made) == {2: ("exists_differs", ""), 3: ("exists_differs", "")}
+    header, *found = (made.folder / "differences.csv").read_text("utf-8").splitlines()
+    (work := find_root() / "accepted.csv").write_text("\n".join([header, *found[:1]]).replace(",", ";"), "utf-8")
+    made = customers(rows, out=Path("after"))
+    assert fates(made) == {2: ("exists_same", ""), 3: ("exists_differs", "")}
+    assert (made.folder / "differences.csv").read_text("utf-8").splitlines() == [header, *found[1:]]
+    assert "1 difference not listed: accepted in accepted.csv" in (made.folder / "summary.md").read_text("utf-8")
+    assert fates(customers(rows.replace("=Otra", "Nueva"), out=Path("new")))[2] == ("exists_differs", "")
+    work.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n", "utf-8")
+    assert fates(customers(rows.replace(";1;", ";2;"), out=Path("any")))[3] == ("exists_same", "")
+
+
+def test_a_new_customer_that_was_on_the_platform_before_is_pointed_out(platform: Bridge) -> None:
+    first, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
+    platform.platform.state.remove("customers", first["id"])
+    pull(PullOptions(("customers",)))
+    made = customers(f"{first['erp_code']};Ana;{first['email']};;\nNEW;Eva;eva@example.com;;\n")
+    (reason,) = made.statistics.suspicious
+    assert (reason.code, reason.first) == ("was_there", [2])
+
+
+def test_a_plan_moves_with_its_project(work: Path) -> None:
+    made = variants(work, "1;1001;00038;18,00;7\n")
+    assert json.loads((made.folder / "plan.json").read_text("utf-8"))["input"]["path"] == "in.csv"
+    moved = work.with_name("moved")
+    shutil.copytree(work, moved)
+    os.environ["DLT_PROJECT_DIR"] = str(moved)
+    assert Plan(moved / made.folder.name).manifest.input.path == str(moved / "in.csv")
 
 
 def test_customers_need_a_warehouse_of_the_same_host(unread: Bridge) -> None:

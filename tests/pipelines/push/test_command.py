@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import sqlite3
+import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ import duckdb
 import pytest
 
 from pipelines.ledger.push_log import publish_push_log
+from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
@@ -24,6 +27,7 @@ from pipelines.push.listing import CustomerListing
 from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.push.verify import verify
+from pipelines.reporting.status import read_status
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KindName
 from tests.pipelines.bridge import command, start, wait_for
@@ -212,6 +216,35 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
     assert at.push(other).exit_code == 0
     pull(PullOptions(("customers",)))
     assert len(query(at, sql)) == 2
+
+
+def test_a_ledger_older_than_its_copy_in_the_warehouse_is_noticed_before_anything_is_planned(at: Place) -> None:
+    pull(PullOptions(("customers",)))
+    assert at.push(at.plan([patch(1, 1)], "variants")).exit_code == 0
+    old = shutil.copy(at.ledger, at.folder / "old.sqlite")
+    assert at.push(at.plan([patch(1, 2)], "variants")).exit_code == 0
+    publish_push_log()
+    file = at.folder / "in.csv"
+    file.write_text("productId,variantId,sku\n1,2,S1\n", "utf-8")
+    shutil.copy(old, at.ledger)
+    for _ in range(2):  # a pull does not take the older one for the newest
+        with pytest.raises(UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"):
+            make_plan(PlanOptions(kind="variants", file=file, out=at.folder / "made"))
+        pull(PullOptions(("customers",)))
+    done = command("settle", "--accept-ledger", env=at.environment(), cwd=at.folder)
+    assert (done.code, done.out) == (0, "0 writes in doubt\n")
+    assert make_plan(PlanOptions(kind="variants", file=file, out=at.folder / "made")).manifest.operations == 1
+
+
+def test_a_plan_that_can_never_be_sent_is_not_open(at: Place) -> None:
+    stop = threading.Event()
+    stop.set()
+    gone, changed, resumable = (at.plan([warehouse(n)], "warehouses") for n in (1, 2, 3))
+    for plan in (gone, changed, resumable):
+        at.push(plan, stop=stop)
+    shutil.rmtree(gone)
+    changed.with_name(f"{changed.name}.csv").write_text("tonight's", "utf-8")
+    assert [plan.folder for plan in read_status().open_plans] == [str(resumable)]
 
 
 def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:

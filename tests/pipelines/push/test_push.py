@@ -487,6 +487,29 @@ def test_what_may_add_is_never_repeated(tmp_path: Path, semantics: str) -> None:
         assert sorted(values) == (["1.5", "5"] if semantics == "unknown" else [])
 
 
+def test_a_stock_that_is_set_is_sent_every_night(at: Place) -> None:
+    os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
+    file = at.folder / "stock.csv"
+    file.write_text("productId,variantId,sku,stock\n1,7,A,39\n", "utf-8")
+    for night in range(3):
+        made = make_plan(PlanOptions(kind="variants", file=file, out=at.folder / f"night-{night}"))
+        assert at.push(made.folder).exit_code == 0
+        assert at.push(made.folder).exit_code == 0  # resumed: nothing is left
+        variant = at.platform.state.variants[1, 7]
+        assert (variant.fields["stock"], variant.counts["stock"], variant.counts["sku"]) == (39, night + 1, 1)
+        variant.fields["stock"] = 2  # orders of the day
+
+
+def test_what_was_left_out_is_counted_apart_from_what_was_confirmed(
+    at: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = at.plan([patch(1, 1)], "variants", lines=[(n, "unchanged", None, "", "", "") for n in (3, 4)])
+    print_result(at.push(plan), "plain")
+    shown = capsys.readouterr().out
+    assert "1  confirmed\n" in shown
+    assert "2  left out: as last confirmed" in shown
+
+
 def test_a_stock_that_is_set_may_be_repeated(at: Place) -> None:
     os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
     plan = at.plan([patch(1, 1, stock=5, repeatable=True)], "variants")
