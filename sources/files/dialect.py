@@ -89,13 +89,7 @@ def is_blank(cells: list[str], width: int) -> bool:
 
 
 def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
-    """The records of a sample.
-
-    Args:
-        text: whole lines.
-        dialect: how to read them.
-        cut_off: the sample is not the whole file; an incomplete last record is left out.
-    """
+    """The records of whole lines; where they are not the whole file, without an incomplete last one."""
     records: list[Record] = []
     rows = reader(lines_of(text), dialect)
     last = 0

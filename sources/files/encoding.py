@@ -286,14 +286,9 @@ def _utf16_by_nuls(head: bytes) -> str | None:
 
 
 def find_mixture(path: Path, other: int) -> UsageError | None:
-    """The error for a file that contains UTF-8 sequences that are implausible as cp1252; None for other files.
+    """The error for a file with UTF-8 sequences that are implausible as cp1252, or more plausible than other ones.
 
-    Args:
-        path: the file.
-        other: the offset of the first byte that is invalid in UTF-8.
-
-    Returns:
-        An error for an implausible sequence, or for more plausible ones than other non-ASCII bytes.
+    `other` is the offset of the first byte that is invalid in UTF-8.
     """
     first, plausible = None, 0
     with path.open("rb") as file:

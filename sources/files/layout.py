@@ -293,11 +293,7 @@ def footnotes(lines: Sequence[tuple[int, list[str] | None]], width: int) -> tupl
     """The lines at the end that are notes: text in the first cell only, after a blank line or with a closing word.
 
     A note has no delimiter of any kind and is not like a code; what is otherwise shorter than a row is a broken row.
-
-    Args:
-        lines: the last ones of the table, with their cells; None if these are uncertain. A line of several cells is a
-            note after a blank line only: `Total;;` is a line of totals.
-        width: of the table, including empty cells at the end of each line.
+    The cells of a line are None if they are uncertain. `Total;;` is a line of totals, not a note.
     """
     filled = [(line, cells) for line, cells in lines if cells is None or not is_blank(cells, width)]
     begin = len(filled)
@@ -327,16 +323,9 @@ def _may_be_note(cells: list[str] | None, width: int) -> bool:
 
 
 def text_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
-    """The footnotes in the last lines of a text.
+    """The number of characters at the end of a text that are no rows, and its footnotes; the last line is 1.
 
-    Args:
-        tail: the end of the text; its first line may be incomplete.
-        dialect: how to read it.
-        width: of the table, including empty cells at the end of each line.
-
-    Returns:
-        The number of characters at the end that are not rows, and the lines with footnotes, counted from the last one
-        (1).
+    The first line of `tail` may be incomplete; the width includes empty cells at the end of each line.
     """
     texts = list(lines_of(tail))[1:][-2 * MAX_FOOTNOTES :]
     lines = [(number, _cells(text, dialect)) for number, text in enumerate(texts)]
@@ -357,11 +346,6 @@ def _cells(line: str, dialect: Dialect) -> list[str] | None:
 
 def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     """All checks of a header that was detected, not given; returns whether it is certainly a row.
-
-    Args:
-        records: the records of the sample, with blank and broken ones.
-        header: the first record of the header.
-        width: the number of columns.
 
     Raises:
         Unclear: there is a second reading.

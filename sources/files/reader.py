@@ -413,14 +413,7 @@ def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
 
 
 class ArrowBlocks:
-    """Parses the blocks of a file.
-
-    Args:
-        dialect: of the file.
-        shape: of its rows.
-        quote_given: whether the quote was given, so that no other one is looked for.
-        has_controls: whether a block may have control characters.
-    """
+    """Parses the blocks of a file; a quote that was given is not searched for others."""
 
     def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool, has_controls: bool = False) -> None:
         self._shape, self._has_controls = shape, has_controls
@@ -447,13 +440,7 @@ class ArrowBlocks:
         )
 
     def read(self, block: str, line: int, count: int) -> pa.Table | None:
-        """A block as text columns and `_line`; None if it takes the exact reader.
-
-        Args:
-            block: whole lines.
-            line: the number of the first one.
-            count: the number of lines.
-        """
+        """A block of `count` whole lines as text columns and `_line`; None if it takes the exact reader."""
         if not self._is_readable:
             return None
         if self._has_controls and CONTROLS.search(block):

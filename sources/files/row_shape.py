@@ -237,13 +237,9 @@ class RowShape(NamedTuple):
 
 
 def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
-    """Marks the rows that `RowShape.fit` has to check; the others have cells in all columns of the table only.
+    """Marks the rows that `RowShape.fit` has to check, by their cells in and outside the table.
 
-    Marked are blank rows, rows that may be totals, a rule or a repeated header, and rows with cells outside the table.
-
-    Args:
-        columns: the cells, also those outside the table.
-        shape: of the rows.
+    Marked are blank rows, rows that may be totals, a rule, a title or a header, and rows with cells outside the table.
     """
     names = pc.utf8_trim_whitespace(columns[0])
     unusual = np.asarray(
@@ -285,15 +281,10 @@ def is_rule(cells: Sequence[str]) -> bool:
 def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> bool:
     """Whether a multi-line record contains rows of the table: two stray quotes join everything between them.
 
-    Each line of the record is counted as if quotes had no meaning; a row of the table has as many cells as the table.
-    Lines of an address, of prose or HTML can match by chance, more easily with few columns. So in a narrow table the
-    first and the last line must match too, unless several lines between them all match, and up to three columns every
-    line. A delimiter followed by a space is prose; one followed by a quote is not, and one such line is enough.
-
-    Args:
-        cells: the cells of a multi-line record.
-        widths: the widths of the table, with and without empty cells at the end of its lines.
-        delimiter: the delimiter of the file.
+    Each line of the record is counted as if quotes had no meaning. Lines of an address, of prose or HTML can match by
+    chance, more easily with few columns: in a narrow table the first and the last line must match too, unless several
+    lines between them all match, and up to three columns every line. A delimiter followed by a space is prose; one
+    followed by a quote is not, and one such line is enough. `widths` are those with and without empty cells at the end.
     """
     width = max(widths)
     lines = _lines(cells, delimiter)
@@ -332,17 +323,9 @@ def has_stray_quotes(
     """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell or on the next line.
 
     Also true for a cell with spaces before an opening quote, where spaces do not follow the other delimiters.
-
-    `14"Screw M14, steel",14.50` has the right number of cells only by chance: the comma between the quotes was meant as
-    text. Inches (`5" tube`, `3" x 4"`) have no text right after the quote, or no partner in another cell.
-
-    Args:
-        line: the lines of a record.
-        peek: returns the line after the record; it continues the cell if it has too few cells and no quote opens
-            in it.
-        width: the number of cells of a row.
-        delimiter: the delimiter of the file.
-        is_padded: whether spaces follow the delimiters.
+    `14"Screw M14, steel",14.50` has the right number of cells only by chance. Inches (`5" tube`, `3" x 4"`) have no
+    text right after the quote, or no partner in another cell. `peek` returns the line after the record: it continues
+    the cell if it has too few cells and no quote opens in it.
     """
     if _inner_quote(delimiter).search(line) is None:
         return False

@@ -139,13 +139,7 @@ class SheetColumn(NamedTuple):
 def column_of(
     cells: Sequence[Cell], numbers: npt.NDArray[np.int32] | None = None, known_formats: Sequence[NumberFormat] = ()
 ) -> SheetColumn:
-    """Converts the cells of a column.
-
-    Args:
-        cells: of consecutive rows.
-        numbers: the number of each cell's format in `known_formats`, from 1 on; 0 for none.
-        known_formats: number formats.
-    """
+    """Converts cells of a column; `numbers` of their formats in `known_formats` begin with 1, and 0 is none."""
     types = set(map(type, cells))
     if len(types) == 1:
         kind = types.pop()
