@@ -16,6 +16,7 @@ from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
 from tests.soak.history import history_seed
+from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
@@ -93,6 +94,7 @@ CAMPAIGNS: Final = {
     "sandbox": Campaign(sandbox_fuzz),
     "history": Campaign(history_seed),
     "tails": Campaign(tail_seed),
+    "nights": Campaign(nights_seed, 200),
     "reconcile": Campaign(reconciled_seed),
     "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),

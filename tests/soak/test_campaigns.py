@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipelines.reconcile import odd_values
+from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.table_merges import TableMerges
 from sandbox.messages import encoded
-from sources.decode import rows
+from sources.decode import rows, schema_inference
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded
 from sources.extract import page_files
@@ -24,6 +26,7 @@ from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
 from tests.soak.campaigns import block
 from tests.soak.history import history_seed
+from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
@@ -122,6 +125,27 @@ def _merged_as_complete() -> Any:
 def test_the_judges_of_histories_and_tails_catch_partial_reads_that_end_records(run: Callable[[int], Outcome]) -> None:
     with _merged_as_complete():
         assert any(run(seed).problems for seed in range(8))
+
+
+def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> None:
+    outcome = nights_seed(3, 8)
+    assert outcome.problems == []
+    assert min(outcome.counts[name] for name in ("odd_value", "values_gone", "accepted")) > 0
+
+
+BROKEN_NIGHTS: dict[str, Callable[[], Any]] = {
+    "kinds are forgotten": lambda: mock.patch.object(schema_inference.InferredNode, "keep"),
+    "odd values are nothing": lambda: mock.patch.object(schema_inference, "is_nothing", return_value=True),
+    "objects are never lists": lambda: mock.patch.object(schema_inference, "is_keyed", return_value=False),
+    "alarms fall silent": lambda: mock.patch.object(Accepted, "is_changed", return_value=True),
+    "nobody counts the values": lambda: mock.patch.object(odd_values, "gone_values", return_value=[]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_NIGHTS)
+def test_the_judge_of_nights_catches_broken_code(name: str) -> None:
+    with BROKEN_NIGHTS[name]():
+        assert nights_seed(3, 6).problems
 
 
 def _one_step(source: Any) -> Any:
