@@ -58,7 +58,7 @@ ORDERS_MIN: Final = 40
 ODD_MAX: Final = 2
 """Odd values of a field in a night; one where its form is decided: fewer than another form would need."""
 NOT_WRITTEN: Final = object()
-EMPTY: Final = (NOT_WRITTEN, None, [], {}, "")
+EMPTY: Final[tuple[Any, ...]] = (NOT_WRITTEN, None, [], {}, "")
 VIEWS: Final = {
     "numbers": "SELECT id, number + 1 AS next FROM raw.orders WHERE number > 0",
     "totals": "SELECT sum(total) AS total FROM raw.orders",
@@ -133,8 +133,6 @@ def _items(name: str) -> Callable[..., Written]:
 
 
 def _tags(order: Row, draw: random.Random, is_odd: bool) -> Written:
-    if is_odd:
-        return Written({"a": 1}, {}, {"tags": {"a": 1}})
     tags, way = order["tags"], draw.random()
     if not tags:
         return Written(draw.choice((*EMPTY, False)))
@@ -251,7 +249,7 @@ class Nights:
     def __init__(self, seed: int, folder: Path) -> None:
         self.draw, self.folder, self.shop = random.Random(seed), folder, Shop()
         self.fields, self.orders = fields(), [self._order(n) for n in range(ORDERS_MIN)]
-        self.warehouse = duckdb.connect()
+        self.warehouse = duckdb.connect(str(folder / "warehouse.duckdb"))  # rows are kept beside it for a while
         self.warehouse.execute("SET TimeZone = 'UTC'")
         self.warehouse.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
         merge.create_missing(self.warehouse)
@@ -452,8 +450,8 @@ class Nights:
                 names = (name for name, value in row.items() if canonical(value) is not None and name != "_extra")
                 filled.update(f"{table}: {name.replace('__', '.')}" for name in names if name != "position")
         for place, count in filled.items():
-            rows = sizes[place.partition(":")[0]]
-            is_missed = count >= 5 or count * 2 >= rows or self.had.get(place, (False, 0))[0]
+            size = sizes[place.partition(":")[0]]
+            is_missed = count >= 5 or count * 2 >= size or self.had.get(place, (False, 0))[0]
             self.had[place] = is_missed, self.number
         for place, (is_missed, last) in self.had.items():
             table, _, path = place.partition(": ")

@@ -128,9 +128,9 @@ def test_the_judges_of_histories_and_tails_catch_partial_reads_that_end_records(
 
 
 def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> None:
-    outcome = nights_seed(3, 8)
+    outcome = nights_seed(14, 8)
     assert outcome.problems == []
-    assert min(outcome.counts[name] for name in ("odd_value", "values_gone", "accepted")) > 0
+    assert min(outcome.counts[name] for name in ("odd_value", "form_changed", "values_gone", "accepted")) > 0
 
 
 BROKEN_NIGHTS: dict[str, Callable[[], Any]] = {
