@@ -6,6 +6,7 @@ terminal, and no value of a row is ever printed.
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -30,6 +31,8 @@ from pipelines.cli.terminal import Style, escape, escape_lines, event_json
 
 LINE_EVERY_S: Final = 10.0
 _WIDE: Final = 100_000
+STEPS: Final = "orderbridge.steps"
+"""The logger of what a run does where no rows are counted: it merges, reconciles, publishes."""
 
 
 class _Console(Console):
@@ -73,7 +76,13 @@ class Reporter:
             disable=self.style != "auto",
         )
 
+    def attach(self) -> None:
+        """Shows log records from now on: steps, and warnings as events, which fit between bars and JSON lines."""
+        logging.getLogger("orderbridge").handlers = [_ReporterHandler(self)]
+        logging.getLogger(STEPS).setLevel(logging.INFO)
+
     def __enter__(self) -> Reporter:
+        self.attach()
         self._bars.start()
         return self
 
@@ -131,3 +140,17 @@ class Reporter:
         text = event_json(name, message, **facts) if self.style == "json" else escape_lines(message)
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
+
+
+class _ReporterHandler(logging.Handler):
+    """Passes log records on to a reporter."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        super().__init__()
+        self._reporter = reporter
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name == STEPS:
+            self._reporter.step(record.getMessage())
+        elif record.levelno >= logging.WARNING:
+            self._reporter.event("log", record.getMessage(), level=record.levelname.lower())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import signal
 import sys
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
 
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
-STEPS: Final = "orderbridge.steps"
-"""The logger of what a run does where no rows are counted: it merges, reconciles, publishes."""
 
 
 class Stop:
@@ -73,25 +70,10 @@ def start(style: Style) -> Reporter:
     from pipelines.cli.console import Reporter
 
     reporter = Reporter(style)
-    logging.getLogger("orderbridge").handlers = [_ReporterHandler(reporter)]
-    logging.getLogger(STEPS).setLevel(logging.INFO)
+    reporter.attach()
     prepare_environment()
     STOP.listen()
     return reporter
-
-
-class _ReporterHandler(logging.Handler):
-    """Passes log records on as events, so that they fit between progress bars and into JSON lines; steps as steps."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        super().__init__()
-        self._reporter = reporter
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.name == STEPS:
-            self._reporter.step(record.getMessage())
-        elif record.levelno >= logging.WARNING:
-            self._reporter.event("log", record.getMessage(), level=record.levelname.lower())
 
 
 def settings_origin() -> dict[str, str]:

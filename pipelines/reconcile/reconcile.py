@@ -180,6 +180,7 @@ class Reconciling:
             if entity.form is not None:
                 observed.append(("date_format", f"{name}: {entity.form}"))
             del entity  # its rows are in the build: they need not be held while the next step works
+        steps.info("reconciling histories, files of the ERP and findings")
         for history in HISTORIES:
             result.rows[history.name], current = record_history(build, history)
             totals = {"versions": result.rows[history.name], "current": current}

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.cli import console
-from pipelines.cli.console import Reporter
-from pipelines.cli.process import STEPS, _ReporterHandler
+from pipelines.cli.console import STEPS, Reporter
 from pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
 from sandbox.public_v1 import KEYS, Key
 from tests.pipelines.bridge import Bridge, command, pulled
@@ -75,8 +74,8 @@ def test_sweeps_and_steps_are_shown(
     if style == "auto":
         monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
         monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(logging.getLogger("orderbridge"), "handlers", [])  # as before, afterwards
     with Reporter(style) as reporter:
-        monkeypatch.setattr(logging.getLogger("orderbridge"), "handlers", [_ReporterHandler(reporter)])
         reporter.progress("customers", 3, 40, 120, 2)
         logging.getLogger(STEPS).info("reconciling orders")
         logging.getLogger(STEPS).info("publishing")
