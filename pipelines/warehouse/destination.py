@@ -3,7 +3,7 @@
 In: the published warehouse and the settings `warehouse.destination…`. Out: datasets `<prefix>_raw`,
 `<prefix>_reconciled` and `<prefix>_ops`. Rows are loaded into staging datasets; then all tables are replaced in one
 transaction, where the destination has transactions for tables, so that a reader sees the old or the new version. In
-Postgres the rows of existing tables are replaced, not the tables: grants and other people's views stay. The table
+Postgres what changed is sent (`destination_changes`), and tables stay: so do grants and other people's views. The table
 `_orderbridge` in each dataset lists the tables that this project made: no other table is ever touched. The DuckDB file
 remains the record from which first-seen and missing-since are derived.
 """
@@ -11,7 +11,7 @@ remains the record from which first-seen and missing-since are derived.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import astuple, dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
+from pipelines.warehouse.destination_changes import REMOVED, CopyNotes, TableChanges
 from pipelines.warehouse.destination_errors import (
     PUBLISHED,
     check_destination,
@@ -32,6 +33,7 @@ from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_postgres import (
     changed_columns,
     exclusive_client,
+    merge_rows,
     replace_rows,
     table_columns,
     unquoted,
@@ -98,25 +100,45 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
         with destination_settings(), destination_errors(settings):
             if (store := _parquet_store(settings, Path(folder))) is not None:
                 store.copy(warehouse, ((schema, name) for schema in SCHEMAS for name in tables[schema]), source)
-            else:
-                _replace(
-                    [_Dataset(settings, schema, Path(folder), tables[schema]) for schema in SCHEMAS], warehouse, source
-                )
+                return True
+            datasets = [_Dataset(settings, schema, Path(folder), tables[schema]) for schema in SCHEMAS]
+            if not datasets[0].is_postgres:
+                _replace(datasets, warehouse, source)
+                return True
+            notes = CopyNotes(path)
+            try:
+                _replace(datasets, warehouse, source, notes)
+            except _OtherCopyError:
+                notes.forget()
+                _replace(datasets, warehouse, source, notes)
+            notes.keep()
     return True
 
 
-def _replace(datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> None:
-    """Loads the tables into staging datasets, then replaces those of the last copy by them, all at once."""
+def _replace(
+    datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, source: DataSource, notes: CopyNotes | None = None
+) -> None:
+    """Loads what changed into staging datasets, then changes the tables of the last copy, all at once.
+
+    Raises:
+        _OtherCopyError: they are not as the last copy left them: all rows have to be sent.
+    """
     first = datasets[0]
     with exclusive_client(first.pipeline, first.settings) if first.is_postgres else nullcontext() as locked:
         own = {dataset.name: dataset.own_tables(source) for dataset in datasets}
         datasets = [dataset for dataset in datasets if dataset.tables]
         for dataset in datasets:
-            dataset.load(warehouse)
+            dataset.load(warehouse, notes, own[dataset.name])
         with first.pipeline.sql_client() if locked is None else nullcontext(locked) as client:
             for dataset in datasets:
                 dataset.check_staging(client, warehouse)
-            _execute(client, [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], source)])
+            facts = [_text(fact) for fact in (*astuple(source), notes.copy_id if notes else None)]
+            statements = [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], facts)]
+            with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
+                for statement in statements:
+                    client.execute_sql(statement)
+                for dataset in datasets:
+                    dataset.check_merged(client, warehouse)
         for dataset in datasets:
             dataset.drop_staging()
 
@@ -138,6 +160,10 @@ class _TriedError(Exception):
     """Rolls back what was tried."""
 
 
+class _OtherCopyError(Exception):
+    """The destination is not as the last copy left it."""
+
+
 @dataclass
 class _Dataset:
     """A schema of the warehouse at the destination.
@@ -147,12 +173,16 @@ class _Dataset:
         schema: `raw`, `reconciled` or `ops`.
         folder: for dlt's working files.
         tables: to be copied.
+        copied: the copy that the destination holds, where `own_tables` found one with notes.
+        changes: of each table, as `load` found them.
     """
 
     settings: WarehouseSettings
     schema: str
     folder: Path
     tables: list[str] = field(default_factory=list)
+    copied: str | None = None
+    changes: dict[str, TableChanges] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         import dlt
@@ -198,8 +228,12 @@ class _Dataset:
                     f"the dataset {self.name} holds tables that orderbridge did not create: nothing was touched", hint
                 )
             columns = ", ".join(("table_name", *SOURCE_COLUMNS))
-            marks = client.execute_sql(f"SELECT {columns} FROM {sql_name(self.name)}.{MARK}") or ()
-        own = [str(name) for name, *_ in marks]
+            mark = f"{sql_name(self.name)}.{MARK}"
+            marks = client.execute_sql(f"SELECT {columns} FROM {mark}") or ()
+            if self.is_postgres:  # an earlier version made a table without the column
+                rows = client.execute_sql(f"SELECT max(to_jsonb(m) ->> 'copy_id') FROM {mark} m")
+                self.copied = rows[0][0] if rows else None
+        own = [str(name) for name, *_ in marks if name in existing]
         foreign = sorted((existing - set(own)).intersection(self.tables))
         if foreign:
             raise UsageError(f"{self.name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint)
@@ -208,35 +242,54 @@ class _Dataset:
             raise UsageError(f"the dataset {self.name} holds another source's data: {'; '.join(differences)}", hint)
         return own
 
-    def load(self, warehouse: duckdb.DuckDBPyConnection) -> None:
-        """Loads the tables into the staging dataset, with keys and comments."""
+    def load(self, warehouse: duckdb.DuckDBPyConnection, notes: CopyNotes | None, own: Sequence[str]) -> None:
+        """Loads what changed in the tables into the staging dataset; all rows, where there are no notes."""
         import dlt
 
         self.drop_staging()
         self.comments = {name: column_comments(warehouse, self.schema, name) for name in self.tables}
-        self.pipeline.run(
-            [
-                dlt.resource(_rows(warehouse, f'{self.schema}."{name}"'), name=name, write_disposition="replace")
-                for name in self.tables
-            ],
-            # the CSV loader for Postgres reads empty texts as null
-            loader_file_format="insert_values" if self.is_postgres else "parquet",
-        )
+        for name in self.tables:
+            copied = self.copied if name in own else None
+            whole = TableChanges(sql_name(self.schema, name))
+            self.changes[name] = notes.changes(warehouse, self.schema, name, copied) if notes else whole
+        sent = [
+            dlt.resource(_rows(warehouse, changes), name=name, write_disposition="replace")
+            for name, changes in self.changes.items()
+            if changes.is_sent
+        ]
+        if sent:  # the CSV loader for Postgres reads empty texts as null
+            self.pipeline.run(sent, loader_file_format="insert_values" if self.is_postgres else "parquet")
 
     def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
-        """Compares the number of rows in staging with the warehouse's. Raises PlatformError."""
-        for table in self.tables:
-            ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {self.schema}.{sql_name(table)}").fetchall()
-            staged = sql_name(f"{self.name}{_STAGING}", table)
-            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {staged}")
+        """Compares the number of rows in staging with those to be sent. Raises PlatformError."""
+        for table, changes in self.changes.items():
+            ((expected,),) = changes.rows(warehouse).aggregate("count(*)").fetchall()
+            if not changes.is_sent:
+                continue
+            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {sql_name(f'{self.name}{_STAGING}', table)}")
             if count != expected:
                 raise PlatformError(
                     f"{self.name}.{table}: {count} of {expected} rows are in staging: no table was replaced",
                     f"Run again when no other run is copying to the same datasets. {PUBLISHED}",
                 )
 
-    def swap(self, client: Any, own: list[str], source: DataSource) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
-        """The statements that replace this dataset's tables by those in staging."""
+    def check_merged(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
+        """Compares the number of rows in tables that were merged with the warehouse's. Raises _OtherCopyError."""
+        for table, changes in self.changes.items():
+            if changes.is_sent and changes.changed is not None:
+                ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {changes.table}").fetchall()
+                ((count,),) = client.execute_sql(f"SELECT count(*) FROM {sql_name(self.name, table)}")
+                if count != expected:
+                    raise _OtherCopyError
+
+    def swap(self, client: Any, own: list[str], facts: list[str]) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
+        """The statements that make this dataset's tables those of the warehouse, from what is in staging.
+
+        Args:
+            client: of the database.
+            own: the tables of the last copy.
+            facts: of this copy, in SQL: its source, its id.
+        """
         target, staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
         old, new = ({}, {}) if not self.is_postgres else map(partial(table_columns, client), (target, staging))
         yield f"CREATE SCHEMA IF NOT EXISTS {target}"
@@ -245,8 +298,12 @@ class _Dataset:
         for table in self.tables:
             copy, staged = f"{target}.{sql_name(table)}", f"{staging}.{sql_name(table)}"
             key = () if self.is_ducklake else primary_keys(self.schema, table)
-            changed = changed_columns(old[table], new[table]) if table in old else []
-            if self.is_postgres:
+            changed = changed_columns(old[table], new[table]) if table in old and table in new else []
+            if self.changes[table].changed is not None:
+                if table in new and {**new[table], REMOVED: "boolean"} != {**old[table], REMOVED: "boolean"}:
+                    raise _OtherCopyError
+                yield from merge_rows(copy, staged, self.changes[table], old[table])
+            elif self.is_postgres:
                 if table not in old:  # the default privileges of a schema are those of tables that are created in it
                     yield f"CREATE TABLE {copy} (LIKE {staged} INCLUDING ALL)"
                 yield from replace_rows(copy, staged, changed, old.get(table, new[table]), new[table])
@@ -258,11 +315,10 @@ class _Dataset:
                 yield f"COMMENT ON TABLE {copy} IS {_text(description)}"
             for column, text in self.comments[table].items():
                 yield f"COMMENT ON COLUMN {copy}.{sql_name(column)} IS {_text(text)}"
-        columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS))
+        columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS, "copy_id"))
         yield f"CREATE TABLE {target}.{MARK} ({columns})"
-        facts = ", ".join(map(_text, astuple(source)))
-        for table in self.tables:
-            yield f"INSERT INTO {target}.{MARK} VALUES ({_text(table)}, {facts})"
+        marks = (f"({', '.join((_text(table), *facts))})" for table in self.tables)
+        yield f"INSERT INTO {target}.{MARK} VALUES {', '.join(marks)}"
 
     def trial(self) -> Iterator[str]:
         """Statements that need the rights of a copy, to be rolled back."""
@@ -278,18 +334,11 @@ class _Dataset:
                 client.drop_dataset()
 
 
-def _execute(client: Any, statements: list[str]) -> None:  # noqa: ANN401 # dlt's, untyped
-    """Runs the statements in one transaction, where the destination has transactions for tables."""
-    with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
-        for statement in statements:
-            client.execute_sql(statement)
-
-
-def _rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> Iterator[Any]:
-    """A table as Arrow tables. The first may be empty: a table without rows has its columns there too."""
+def _rows(warehouse: duckdb.DuckDBPyConnection, changes: TableChanges) -> Iterator[Any]:
+    """The rows to send as Arrow tables. The first may be empty: a table without rows has its columns there too."""
     cursor = warehouse.cursor()
     cursor.execute("SET TimeZone = 'UTC'")
-    reader = cursor.sql(f"FROM {table}").to_arrow_reader(ROWS_PER_BATCH)
+    reader = changes.rows(cursor).to_arrow_reader(ROWS_PER_BATCH)
     yield reader.schema.empty_table()
     yield from reader
 

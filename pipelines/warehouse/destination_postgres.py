@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from pipelines.warehouse.destination_changes import REMOVED, TableChanges
+from pipelines.warehouse.sql import sql_name, sql_text
 from sources.errors import PlatformError
 from sources.settings import WarehouseSettings
 
@@ -60,6 +62,22 @@ def changed_columns(old: ColumnTypes, new: ColumnTypes) -> list[str]:
 def unquoted(name: str) -> str:
     """A column's name without the quotes of `quote_ident`."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def merge_rows(table: str, staged: str, changes: TableChanges, columns: ColumnTypes) -> Iterator[str]:
+    """The statements that give a table the rows of the staged keys, and the other rows their new stamps."""
+    same_key = " AND ".join(f"t.{name} = s.{name}" for name in map(sql_name, changes.key))
+    if changes.is_sent:
+        yield f"DELETE FROM {table} t USING {staged} s WHERE {same_key}"
+    if changes.moves:
+        values = ", ".join(f"({', '.join(map(sql_text, texts))})" for texts in changes.moves)
+        names = ", ".join(f"{when}{name}" for when in ("old", "new") for name in changes.stamps)
+        new = ", ".join(f"{name} = m.new{name}::{columns[name]}" for name in changes.stamps)
+        old = " AND ".join(f"t.{name} = m.old{name}::{columns[name]}" for name in changes.stamps)
+        yield f"UPDATE {table} t SET {new} FROM (VALUES {values}) AS m ({names}) WHERE {old}"
+    if changes.is_sent:
+        names = ", ".join(columns)
+        yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged} WHERE NOT {REMOVED}"
 
 
 def replace_rows(table: str, staged: str, changed: Sequence[str], old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:

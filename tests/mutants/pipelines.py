@@ -670,4 +670,18 @@ MUTANTS: Final = (
         "if result.lists:",
         "tests/pipelines/pull/test_kills.py",
     ),
+    Mutant(
+        "a-copy-trusts-notes-of-another-copy",
+        "pipelines/warehouse/destination_changes.py",
+        'facts = {"copy": self.copy_id, "columns"',
+        'facts = {"columns"',
+        "tests/pipelines/warehouse/test_destination_changes.py",
+    ),
+    Mutant(
+        "a-row-that-stays-behind-moves-with-the-others",
+        "pipelines/warehouse/destination_changes.py",
+        " OR n._stamps IS DISTINCT FROM coalesce(m.after, o._stamps)",
+        "",
+        "tests/pipelines/warehouse/test_destination_changes.py",
+    ),
 )

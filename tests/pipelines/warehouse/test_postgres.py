@@ -8,7 +8,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import duckdb
 import pytest
 
 from pipelines.pull.check import check
+from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.descriptions import table_description
 from pipelines.warehouse.destination import _Dataset, copy_to_destination
+from pipelines.warehouse.destination_changes import CopyNotes
 from pipelines.warehouse.views import statements
 from sources.errors import ExitCode, PlatformError, UsageError
 from sources.settings import warehouse_path, warehouse_settings
@@ -338,6 +341,98 @@ def test_columns_of_orders_may_come_go_and_change_their_type(copied: tuple[Bridg
     assert database.rows("SELECT count(*) FROM public.numbers WHERE number % 1 = 0") == [(30,)]
 
 
+def contents(rows: Callable[[str], list[tuple[Any, ...]]], prefix: str, columns: dict[str, str]) -> Any:
+    """The rows of each table, those of times in UTC."""
+    return {
+        table: Counter(tuple(map(str, row)) for row in rows(f"SELECT {names} FROM {prefix}{table}"))
+        for table, names in columns.items()
+    }
+
+
+def assert_is_copy(made: Bridge, database: Database) -> None:
+    sql = """SELECT schema_name || '.' || table_name, string_agg(CASE data_type WHEN 'TIMESTAMP WITH TIME ZONE'
+            THEN format('(extract(epoch FROM "{}") * 1000000)::bigint', column_name) ELSE '"' || column_name || '"' END,
+            ', ')
+        FROM duckdb_columns() JOIN duckdb_tables() USING (schema_name, table_name)
+        WHERE schema_name IN ('raw', 'reconciled', 'ops') GROUP BY 1"""
+    columns = dict(made.rows(sql))
+    assert contents(database.rows, "orderbridge_", columns) == contents(made.rows, "", columns)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """How many keys of each table the last copy sent; "all" where it sent all rows."""
+    load, counted = _Dataset.load, dict[str, Any]()
+
+    def counting(self: _Dataset, *arguments: Any) -> None:
+        load(self, *arguments)
+        for table, changes in self.changes.items():
+            counted[f"{self.schema}.{table}"] = "all" if changes.changed is None else len(changes.changed)
+
+    monkeypatch.setattr(_Dataset, "load", counting)
+    return counted
+
+
+def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
+    tmp_path: Path, database: Database, sent: dict[str, Any]
+) -> None:
+    def change(name: str, n: int, values: dict[str, Any]) -> None:
+        made.platform.state.change(name, str(made.platform.state.ids(name)[n]), values)
+
+    def night(*lists: str) -> None:
+        assert made.code(*lists) == 0
+        assert_is_copy(made, database)
+
+    with bridge(tmp_path, customers=60, orders=60) as made:
+        assert made.code() == 0
+        reconcile()
+        database.rows("CREATE VIEW public.totals AS SELECT id, total FROM orderbridge_raw.orders")
+        night()
+        assert {table: sent[table] for table in ("raw.customers", "raw.orders", "raw.orders__lines")} == {
+            "raw.customers": 0, "raw.orders": 0, "raw.orders__lines": 0,
+        }  # fmt: skip
+        change("orders", 0, {"status": "CHANGED"})
+        change("orders", 1, {"lines": []})
+        change("customers", 2, {"lastName": "Ñandú", "documents": []})
+        made.platform.state.remove("customers", str(made.platform.state.ids("customers")[5]))
+        made.platform.state.add("customers", {"firstName": "Nueva"})
+        night()
+        assert (sent["raw.orders"], sent["raw.orders__lines"], sent["raw.customers"]) == (1, 1, 3)
+        reconcile()
+        assert_is_copy(made, database)
+        change("orders", 0, {"number": 10.5, "channel": "web"})
+        night("orders")
+        for sql in (
+            "DELETE FROM orderbridge_raw.customers WHERE first_name = 'Nueva'",
+            "ALTER TABLE orderbridge_raw.customers ALTER email TYPE varchar(200)",
+            "DROP TABLE orderbridge_raw.customers",
+        ):
+            database.rows(sql)
+            change("customers", 3, {"lastName": sql[:5]})
+            night("customers")
+        assert database.rows("SELECT count(*) FROM public.totals") == [(60,)]
+
+
+def test_a_copy_that_the_notes_do_not_know_is_followed_by_one_of_all_rows(
+    tmp_path: Path, database: Database, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: CopyNotes) -> None:
+        raise KeyboardInterrupt
+
+    with bridge(tmp_path, customers=5, orders=5) as made:
+        assert made.code("customers") == 0
+        made.platform.state.add("customers", {"firstName": "Nueva"})
+        with monkeypatch.context() as patch:
+            patch.setattr(CopyNotes, "keep", killed)
+            with pytest.raises(KeyboardInterrupt):
+                made.pull("customers")
+        assert copy()
+        assert sent["raw.customers"] == "all"
+        assert copy()
+        assert sent["raw.customers"] == 0
+        assert_is_copy(made, database)
+
+
 def test_issue_11_16_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
     published: Bridge, database: Database
 ) -> None:
@@ -438,8 +533,8 @@ def test_a_second_run_is_refused_while_one_is_copying_to_the_same_datasets(
     assert database.rows(CUSTOMERS) == [(40,)]
     load, refused = _Dataset.load, []
 
-    def interrupted(self: _Dataset, warehouse: Any) -> None:
-        load(self, warehouse)
+    def interrupted(self: _Dataset, *arguments: Any) -> None:
+        load(self, *arguments)
         with monkeypatch.context() as patch:
             patch.setattr(_Dataset, "load", load)
             with pytest.raises(PlatformError, match=r"another run is copying to the datasets orderbridge_\*") as error:
@@ -461,8 +556,8 @@ def test_a_staged_table_that_lacks_rows_replaces_nothing(
     assert database.rows("SELECT count(*) FROM orderbridge_raw.promotions") == [(9,)]
     load = _Dataset.load
 
-    def lossy(self: _Dataset, warehouse: Any) -> None:
-        load(self, warehouse)
+    def lossy(self: _Dataset, *arguments: Any) -> None:
+        load(self, *arguments)
         if self.schema == "raw":
             database.rows("DELETE FROM orderbridge_raw_orderbridge_staging.promotions WHERE id IS NOT NULL")
 

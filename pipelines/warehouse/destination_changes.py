@@ -1,0 +1,162 @@
+"""Which rows of a table changed since its last copy: only these are sent.
+
+In: the published warehouse, and the notes of the last copy in a hidden folder next to it: for each table, a hash of the
+rows of each key. Out: the rows to send, and the notes of this copy. Notes count only if the destination still holds the
+copy that they are of; otherwise (it missed one, or another machine made it) all rows are sent.
+
+`_run_id` and `_last_seen_at` change in each row that a run reads. They are no content: at the destination they move
+from run to run in one statement, and a row that does not move as most rows of its run is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from pipelines.warehouse.descriptions import primary_keys
+from pipelines.warehouse.sql import sql_name
+from sources.disk import exclude_from_git, private_folder
+
+REMOVED: Final = "_orderbridge_removed"
+"""The column that marks keys without rows."""
+_STAMPS: Final = ("_run_id", "_last_seen_at")
+_BETWEEN: Final = "\x1f"
+"""Between the stamps of a row in one text."""
+_NOTE: Final = """
+    SELECT {key}, CASE WHEN min({stamps}) = max({stamps}) THEN max({stamps}) END AS _stamps,
+        sum(hash({content})) + CASE WHEN _stamps IS NULL THEN sum(hash({stamps})) ELSE 0 END AS _sum,
+        (_sum % 18446744073709551616)::UBIGINT AS _hash
+    FROM {table} GROUP BY {key}"""
+"""Stamps that differ within a key are content."""
+_MOVES: Final = """
+    SELECT o._stamps AS before, n._stamps AS after FROM current n JOIN noted o USING ({key})
+    WHERE n._hash = o._hash AND n._stamps <> '' AND o._stamps <> ''
+    GROUP BY before, after QUALIFY row_number() OVER (PARTITION BY before ORDER BY count(*) DESC, after) = 1"""
+_CHANGED: Final = f"""
+    SELECT {{key}}, n._hash IS NULL AS {REMOVED}
+    FROM current n FULL JOIN noted o USING ({{key}}) LEFT JOIN moves m ON m.before = o._stamps
+    WHERE n._hash IS DISTINCT FROM o._hash OR n._stamps IS DISTINCT FROM coalesce(m.after, o._stamps)"""
+_ROWS: Final = f"""
+    SELECT *, false AS {REMOVED} FROM {{table}} SEMI JOIN changed USING ({{key}})
+    UNION ALL BY NAME SELECT * FROM changed WHERE {REMOVED}"""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """What is to be sent of one table.
+
+    Attributes:
+        table: its quoted name.
+        key: the columns by which rows are replaced.
+        changed: the keys whose rows are to be sent, and those without rows, which `REMOVED` marks; None: all rows are.
+        stamps: the columns that move.
+        moves: their values as text, before and after.
+    """
+
+    table: str
+    key: tuple[str, ...] = ()
+    changed: pa.Table | None = None
+    stamps: tuple[str, ...] = ()
+    moves: Sequence[Sequence[str]] = ()
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether there are rows to send, or all are."""
+        return self.changed is None or len(self.changed) > 0
+
+    def rows(self, warehouse: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        """The rows to send."""
+        if self.changed is None:
+            return warehouse.sql(f"FROM {self.table}")
+        warehouse.register("changed", self.changed)
+        return warehouse.sql(_ROWS.format(table=self.table, key=_names(self.key)))
+
+
+class CopyNotes:
+    """The notes of the last copy, and those of the one that is being made.
+
+    Args:
+        path: of the warehouse.
+
+    Attributes:
+        copy_id: of this copy.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.copy_id = uuid4().hex
+        self._kept, self._new = (path.with_name(f".{path.name}.{name}") for name in ("copied", "copying"))
+        shutil.rmtree(self._new, ignore_errors=True)
+        private_folder(self._new)
+        exclude_from_git(self._new)
+
+    def changes(
+        self, warehouse: duckdb.DuckDBPyConnection, schema: str, table: str, copied: str | None
+    ) -> TableChanges:
+        """Compares a table with its note, and writes a new one.
+
+        Args:
+            warehouse: the published one.
+            schema: of the table.
+            table: its name.
+            copied: the copy that the destination holds; None: it has none, or not this table.
+        """
+        name = sql_name(schema, table)
+        columns = {column: kind for column, kind, *_ in warehouse.execute(f"DESCRIBE {name}").fetchall()}
+        stamps = tuple(column for column in _STAMPS if column in columns)
+        ids = (column for column in columns if column.endswith("_id") and column not in stamps)
+        key = primary_keys(schema, table) or (next(ids, next(iter(columns))),)
+        content = [column for column in columns if column not in (*key, *stamps)] or key
+        file = f"{sha256(name.encode()).hexdigest()}.parquet"
+        with warehouse.cursor() as cursor:
+            cursor.execute("SET TimeZone = 'UTC'")
+            texts = " || chr(31) || ".join(f"{column}::VARCHAR" for column in stamps) or "''"
+            sql = _NOTE.format(key=_names(key), content=_names(content), stamps=f"({texts})", table=name)
+            reader = cursor.sql(f"SELECT * EXCLUDE (_sum) FROM ({sql})").to_arrow_reader()
+            facts = {"copy": self.copy_id, "columns": json.dumps(columns)}
+            with pq.ParquetWriter(self._new / file, reader.schema.with_metadata(facts), compression="zstd") as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+            if copied is None or not _is_note(self._kept / file, {**facts, "copy": copied}):
+                return TableChanges(name)
+            for view, folder in (("current", self._new), ("noted", self._kept)):
+                cursor.register(view, ds.dataset(folder / file))
+                has_null = " OR ".join(f"{column} IS NULL" for column in map(sql_name, key))
+                if cursor.execute(f"FROM {view} WHERE {has_null} LIMIT 1").fetchall():
+                    return TableChanges(name)
+            moves = cursor.sql(_MOVES.format(key=_names(key))).to_arrow_table()
+            cursor.register("moves", moves)
+            changed = cursor.sql(_CHANGED.format(key=_names(key))).to_arrow_table()
+        moved = ((row["before"], row["after"]) for row in moves.to_pylist() if row["before"] != row["after"])
+        return TableChanges(name, key, changed, stamps, [_BETWEEN.join(pair).split(_BETWEEN) for pair in moved])
+
+    def keep(self) -> None:
+        """Makes these the notes of the last copy."""
+        self.forget()
+        self._new.rename(self._kept)
+
+    def forget(self) -> None:
+        """Removes the notes of the last copy: all rows are sent."""
+        shutil.rmtree(self._kept, ignore_errors=True)
+
+
+def _is_note(file: Path, facts: dict[str, str]) -> bool:
+    """Whether there is a note of this copy, of a table with these columns."""
+    if not file.exists():
+        return False
+    metadata = pq.read_schema(file).metadata or {}
+    return all(metadata.get(name.encode()) == text.encode() for name, text in facts.items())
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(map(sql_name, columns))
