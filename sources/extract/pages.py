@@ -136,7 +136,7 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
         BrokenBody: not a complete JSON object, or an error in place of the rows.
         ContractBroken: a member occurs twice, or there are too many values.
     """
-    if body.count(b",") > VALUES_MAX:  # before anything is made of them
+    if len(body) > VALUES_MAX < body.count(b","):  # before anything is made of them
         raise ContractBroken(f"a page has more than {VALUES_MAX:,} values", _TOO_LARGE)
     names = (rows_field, *others)
     if (match := _first_member(rows_field).match(body)) and (end := body.rfind(b"]") + 1):
@@ -149,9 +149,7 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
         _members(_without(body, members[rows_field]), names)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         members = _members(body, names)
-    if members[rows_field] in _NOTHING and any(
-        value not in _NOTHING for value in _members(body, ERROR_FIELDS).values()
-    ):
+    if members[rows_field] in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
         raise BrokenBody("an error in place of the rows")
     return members, _ids(members[rows_field], key)
 

@@ -95,6 +95,11 @@ def test_what_is_no_json_object_is_broken(paginator: Any, body: bytes) -> None:
         paginator.parse(body)
 
 
+@pytest.mark.parametrize("paginator", [LegacyPages(10), V1Cursor(10), SinglePage("id", "data")])
+def test_a_message_beside_an_empty_page_is_no_error(paginator: Paginator) -> None:
+    assert paginator.parse(b'{"data": [], "message": "ok", "errors": [{}], "hasMore": false}').count == 0
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
