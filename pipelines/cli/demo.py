@@ -1,40 +1,43 @@
 """The command `demo`: the whole bridge against the built-in sandbox, without settings, inside one folder.
 
-In: a folder. Out: a warehouse pulled and reconciled; two ERP files planned and pushed (the first push is killed in the
-middle and resumed); the result pulled and verified. Each step is printed on stdout.
+In: a folder. Out: a warehouse pulled and reconciled; two ERP files imported (the first import is killed in the middle
+and continued by the same command) and verified. Each step is printed on stdout.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from pipelines.cli import import_file as import_command
 from pipelines.cli import pull as pull_command
+from pipelines.cli import push as push_command
 from pipelines.cli import reconcile as reconcile_command
-from pipelines.cli import verify as verify_command
 from pipelines.cli.demo_files import CUSTOMERS_FILE, VARIANTS_FILE, write_files
-from pipelines.cli.process import STOP, exit_process, prepare_environment, start
-from pipelines.cli.push import print_result, send
-from pipelines.cli.terminal import Style, escape
+from pipelines.cli.process import STEPS, STOP, exit_process, prepare_environment, start
+from pipelines.cli.terminal import Style, escape, print_lines
 from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from pipelines.import_file.run import ImportResult
     from pipelines.reconcile.erp_files import ErpFiles
     from sandbox.state import State
     from sources.kinds import KindName
 
 _MARK: Final = ".orderbridge-demo"
 KILL_AFTER: Final = 20
-"""The push is killed once this many customers have been created."""
+"""The import is killed once this many customers have been created."""
 PUSH_TIMEOUT_S: Final = 30.0
 LATENCY_MS: Final = 15.0
 _ORDERS: Final = 1_200
@@ -54,17 +57,16 @@ _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
 def command(folder: Path) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 
-    Pull, reconcile, plan, push, a crash in the middle, resume, verify. Nothing outside the folder is touched.
+    Pull, reconcile, import, a crash in the middle, import again, verify. Nothing outside the folder is touched.
     """
-    exit_process(demo(folder, start("auto").style))
+    style = start("auto").style
+    logging.getLogger(STEPS).setLevel(logging.WARNING)  # the demo says itself what it does
+    demo(folder, style)
+    exit_process(ExitCode.DONE)
 
 
-def demo(folder: Path, style: Style) -> int:
-    """Runs every step. Returns the exit code of the verification.
-
-    Raises UsageError if the folder holds files that are not a demo's, BridgeError if a step failed.
-    """
-    from pipelines.push.verify import verify
+def demo(folder: Path, style: Style) -> None:
+    """Runs every step. Raises UsageError if the folder holds files that are not a demo's, BridgeError if one failed."""
     from pipelines.reconcile.erp_files import ErpFiles
     from sandbox import SandboxConfig, serve
     from sandbox.config import settings
@@ -72,34 +74,39 @@ def demo(folder: Path, style: Style) -> int:
 
     _fresh(folder)
     _isolate(folder)
+    os.chdir(folder)
     started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, orders=_ORDERS, latency_ms=LATENCY_MS)) as platform:
         names = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
-        paths = {key: str(folder.absolute() / name) for key, name in names.items()}
+        paths = {key: str(Path(name).absolute()) for key, name in names.items()}
         os.environ |= {variable(key): value for key, value in (settings(platform.url) | paths).items()}
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
         _run(style, ErpFiles())
-        write_files(folder, [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
-        _step(f"Plan: what {CUSTOMERS_FILE}, exported from an ERP, would change; nothing is sent")
-        customers = _plan("customers", folder, CUSTOMERS_FILE)
-        twice = _push_in_two_parts(customers, platform.state, style)
-        _step(f"Plan and push {VARIANTS_FILE}: prices, stock and codes of variants")
-        variants = _plan("variants", folder, VARIANTS_FILE)
-        _push(variants, style)
+        write_files(Path(), [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
+        _step(f"Import {CUSTOMERS_FILE}, exported from an ERP, and kill the process in the middle (SIGKILL)")
+        _import_and_kill(platform.state, len(platform.state.customer_inputs) + KILL_AFTER)
+        click.echo(
+            f"The platform had created {len(platform.state.customer_inputs)} customers when the import was killed. One "
+            "answer was outstanding:\nwhether that customer exists is unknown, so the request is not simply repeated."
+        )
+        _step("The same command again: wait until the outcome can be known, look that customer up, go on, verify")
+        customers = _import("customers", CUSTOMERS_FILE, style)
+        created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
+        twice = sum(count > 1 for count in created.values())
+        click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
+        _step(f"Import {VARIANTS_FILE}: prices, stock and codes of variants")
+        variants = _import("variants", VARIANTS_FILE, style)
         sold = platform.state.variants[10, 1038].fields
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
-        _step(f"Run again, compared with {CUSTOMERS_FILE}; verify what was sent against what is there, field by field")
+        _step(f"Run again, compared with {CUSTOMERS_FILE} and {VARIANTS_FILE}")
         platform.state.grow("orders", NEW_ORDERS)
-        files = [folder / CUSTOMERS_FILE, folder / VARIANTS_FILE]
+        files = [Path(CUSTOMERS_FILE), Path(VARIANTS_FILE)]
         _run(style, ErpFiles(*(path for file in files for path in (file, file.with_suffix(".toml")))))
-        verification = verify(customers)
-        verify_command.print_result(verification, "plain")
-    _where_to_look(folder, customers, variants)
+    _where_to_look(folder, customers.plan.folder, variants.plan.folder)
     click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
     if twice:
         raise BridgeError("a customer was created twice")
-    return verification.exit_code
 
 
 def _isolate(folder: Path) -> None:
@@ -142,38 +149,37 @@ def _run(style: Style, erp_files: ErpFiles) -> None:
         click.echo(reconcile_command.variant_lines(reconciling.result.variants)[0])
 
 
-def _plan(kind: KindName, folder: Path, file: str) -> Path:
-    """Plans a file of the demo, which has rows to reject: exit code 5 is expected."""
-    from pipelines.plan.make import PlanOptions, make_plan
+def _import(kind: KindName, file: str, style: Style) -> ImportResult:
+    """Imports a file of the demo. The sandbox answers in milliseconds, so a doubt can be settled within seconds.
 
-    target = folder / f"plan-{kind}"
-    result = make_plan(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target))
-    outcomes = {outcome.replace("_", " "): count for outcome, count in result.manifest.outcomes.items() if count}
-    parts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
-    click.echo(f"{result.manifest.lines} lines: {parts}; reasons in {target.name}/rejects.csv")
-    _expect(result.exit_code, ExitCode.REJECTED)
-    return target
+    Raises:
+        BridgeError: it ended with another exit code than 5: the files have lines to reject.
+    """
+    from pipelines.cli.console import Reporter
+    from pipelines.import_file.run import ImportOptions, import_file
+    from pipelines.push.model import PushOptions
 
-
-def _push_in_two_parts(plan: Path, state: State, style: Style) -> int:
-    """Pushes customers, kills the push, and resumes it. Returns the number of customers that were created twice."""
-    _step("Push the customers, and kill the process in the middle (SIGKILL)")
-    _push_and_kill(plan, state, len(state.customer_inputs) + KILL_AFTER)
-    click.echo(
-        f"The platform had created {len(state.customer_inputs)} customers when the push was killed. One answer was "
-        "outstanding:\nwhether that customer was created is unknown, so the request is not simply repeated."
+    push_options = PushOptions(agreed=True, settle_s=2.0, wait=True)
+    options = ImportOptions(kind=kind, file=Path(file), mapping=Path(file).with_suffix(".toml"), push=push_options)
+    steps = replace(
+        import_command.steps(Reporter(style)),
+        push=lambda plan, options: push_command.send(plan, options, Reporter(style), deadline_s=1.0),
+        on_plan=lambda made: click.echo(f"planned: {import_command.outcome_counts(made)}"),
+        on_step=lambda step, text: click.echo(text),
     )
-    _step("Push again: wait until the outcome can be known, look that customer up, and resume")
-    _push(plan, style)
-    created = Counter(str(body.get("erpCode")) for body in state.customer_inputs)
-    twice = sum(count > 1 for count in created.values())
-    click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
-    return twice
+    result = import_file(options, steps)
+    print_lines(*import_command.lines_of(result))
+    if (error := result.push.error or result.error) is not None:
+        raise error
+    if result.exit_code != ExitCode.REJECTED:
+        raise BridgeError(f"the import ended with exit code {result.exit_code}")
+    return result
 
 
-def _push_and_kill(plan: Path, state: State, created: int) -> None:
-    """Pushes in another process, and kills it once that many customers have been created."""
-    command = [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes", "--log", "plain"]
+def _import_and_kill(state: State, created: int) -> None:
+    """Imports the customers in another process, and kills it once that many have been created."""
+    words = ["import", "customers", CUSTOMERS_FILE, "--mapping", "clientes.toml", "--yes", "--log", "plain"]
+    command = [sys.executable, "-m", "pipelines.cli", *words]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     with subprocess.Popen(  # noqa: S603 # our own command
         command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -183,26 +189,9 @@ def _push_and_kill(plan: Path, state: State, created: int) -> None:
             if process.poll() is not None or time.monotonic() > until:
                 process.kill()
                 stderr = process.communicate()[1].decode(errors="replace").strip()
-                raise BridgeError(f"the push to be killed ended by itself ({process.returncode}): {stderr}")
+                raise BridgeError(f"the import to be killed ended by itself ({process.returncode}): {stderr}")
             time.sleep(0.002)
         process.kill()
-
-
-def _push(plan: Path, style: Style) -> None:
-    """Pushes, or resumes a push. The sandbox answers in milliseconds, so a doubt can be settled within seconds."""
-    from pipelines.cli.console import Reporter
-    from pipelines.push.model import PushOptions
-
-    result = send(plan, PushOptions(agreed=True, settle_s=2.0, wait=True), Reporter(style), deadline_s=1.0)
-    print_result(result, style)
-    if result.error is not None:
-        raise result.error
-    _expect(result.exit_code, ExitCode.REJECTED)
-
-
-def _expect(code: int, expected: ExitCode) -> None:
-    if code != expected:
-        raise BridgeError(f"this step ended with exit code {int(code)}, expected {int(expected)}")
 
 
 def _fresh(folder: Path) -> None:
@@ -218,12 +207,12 @@ def _fresh(folder: Path) -> None:
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
     from pipelines.reporting.report import report
 
-    page = folder / "report.html"
+    page = Path("report.html")
     report(page)
     files = {
         page.name: "one page about the warehouse: open it in a browser",
         f"{CUSTOMERS_FILE}, {VARIANTS_FILE}": "the ERP files, each with its mapping (.toml)",
-        f"{customers.name}/": "summary.md, rejects.csv with reasons, results/ of each line, passwords.csv",
+        f"{customers.name}/": "result.xlsx with each line and lines to correct, summary.md, passwords.csv",
         f"{variants.name}/operations.jsonl": "each request as it was sent",
         "warehouse.duckdb": "schemas raw, reconciled and ops; ops.coverage has the verdict of each list",
     }

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
     from pipelines.import_file.run import ImportResult, ImportSteps
     from pipelines.mapping import Mapping
+    from pipelines.plan.make import PlanResult
     from pipelines.plan.model import Plan
 
 _SHOWN: Final = 20
@@ -104,7 +105,6 @@ def steps(reporter: Reporter) -> ImportSteps:
     """The steps, shown as their own commands show them."""
     from pipelines.cli.console import Reporter
     from pipelines.import_file.run import ImportSteps
-    from pipelines.plan.make import PlanResult
     from pipelines.pull.model import PullOptions, PullResult
     from pipelines.pull.pull import pull
 
@@ -186,6 +186,12 @@ def agree(plan: Plan, examples: Sequence[str]) -> bool:
     if not is_agreed:
         raise UsageError("nothing was sent", "Run the same command again to send it.")
     return True
+
+
+def outcome_counts(made: PlanResult) -> str:
+    """The lines of a plan by outcome."""
+    outcomes = made.manifest.outcomes.items()
+    return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes if count)
 
 
 def lines_of(result: ImportResult) -> list[str]:

@@ -395,12 +395,13 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_p
     assert (work / "shown" / "report.html").is_file()
     assert "orderbridge report" in done.out
     assert "make notebooks" in done.out
-    # a push was killed and resumed
-    assert re.search(r"had created (2\d|3\d) customers when the push was killed", done.out)
+    # an import was killed and continued
+    assert re.search(r"had created (2\d|3\d) customers when the import was killed", done.out)
     assert "The platform has 48 new customers, none of them twice." in done.out
     assert "19.367,25 in the file is 19367.25 on the platform, and 00038 is '00038'." in done.out
     assert re.search(r"^ +48  on the platform as sent$", done.out, re.M)
-    plan = work / "shown" / "plan-customers"
+    (plan,) = (work / "shown").glob("plan-customers-*")
+    assert (plan / "result.xlsx").is_file()
     for file, lines in (("confirmed", 50), ("rejected", 3), ("in_doubt", 0), ("unsent", 2)):
         with (plan / "results" / f"{file}.csv").open(encoding="utf-8", newline="") as rows:
             assert len(list(csv.DictReader(rows))) == lines, file
