@@ -165,7 +165,7 @@ def _import(kind: KindName, file: str, style: Style) -> ImportResult:
         import_command.steps(Reporter(style)),
         push=lambda plan, options: push_command.send(plan, options, Reporter(style), deadline_s=1.0),
         on_plan=lambda made: click.echo(f"planned: {import_command.outcome_counts(made)}"),
-        on_step=lambda step, text: click.echo(text),
+        on_step=lambda step, text: None,
     )
     result = import_file(options, steps)
     print_lines(*import_command.lines_of(result))

@@ -6,7 +6,6 @@ shown only to the person who is asked.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping as Pairs
 from collections.abc import Sequence
@@ -196,16 +195,8 @@ def outcome_counts(made: PlanResult) -> str:
 
 def lines_of(result: ImportResult) -> list[str]:
     """The result as text."""
-    from sources.files.workbook import CORRECTIONS_SHEET
-
-    lines = push_command.lines_of(result.push)
-    lines += verify_command.lines_of(result.verification) if result.verification is not None else []
-    if result.file is not None:
-        lines.append(f"result of each line, as a workbook: {result.file}")
-    if result.file is not None and any(name == "rejected" for name, _ in result.push.lines):
-        again = f"orderbridge import {result.plan.kind} {shlex.quote(str(result.file))}"
-        lines.append(f"correct its sheet `{CORRECTIONS_SHEET}` in a spreadsheet, save it, and import it: {again}")
-    return lines
+    lines = push_command.lines_of(result.push, result.file)
+    return lines + (verify_command.lines_of(result.verification) if result.verification is not None else [])
 
 
 def record(result: ImportResult) -> dict[str, Any]:

@@ -77,13 +77,14 @@ def record(result: PushResult) -> dict[str, Any]:
     }
 
 
-def lines_of(result: PushResult) -> list[str]:
-    """The result of a push as text, and what to do next."""
+def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
+    """The result of a push as text, and what to do next; `workbook` has the result of each line, if there is one."""
     from pipelines.plan.model import RESULTS_FOLDER
     from pipelines.push.eligibility import format_time
     from pipelines.push.passwords import PASSWORDS_FILE
     from pipelines.push.resolutions import ABANDONED
     from pipelines.push.results import RESULT_FILES
+    from sources.files.workbook import CORRECTIONS_SHEET
 
     manifest, folder = result.plan.manifest, result.plan.folder
     lines = [f"{number(manifest.lines, 'line')} of {manifest.kind}, for {manifest.host} ({manifest.environment}):"]
@@ -97,11 +98,15 @@ def lines_of(result: PushResult) -> list[str]:
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
             lines.append(f"  {outcomes.total():>8}  {_LABELS[file]}{more}")
         lines += [f"  {count:>8}  {text}" for text, count in left_out.items()]
-    lines.append(f"result of each line: {folder / RESULTS_FOLDER}")
+    lines.append(f"result of each line: {workbook or folder / RESULTS_FOLDER}")
     if (folder / PASSWORDS_FILE).exists():
         lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
     if any(file == "rejected" for file, _ in result.lines):
-        lines.append("results/rejected.csv has each reason; correct these lines in a file of their own, and plan it")
+        lines.append(
+            "results/rejected.csv has each reason; correct these lines in a file of their own, and plan it"
+            if workbook is None
+            else f"its sheet `{CORRECTIONS_SHEET}` has the rejected ones: correct and save it, then import the workbook"
+        )
     if result.lines["unsent", "blocked"]:
         lines.append("results/unsent.csv has the reason for each blocked line, and what to do")
     if result.broke:
