@@ -6,7 +6,6 @@ and continued by the same command) and verified. Each step is printed on stdout.
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from pipelines.cli import pull as pull_command
 from pipelines.cli import push as push_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.demo_files import CUSTOMERS_FILE, VARIANTS_FILE, write_files
-from pipelines.cli.process import STEPS, STOP, exit_process, prepare_environment, start
+from pipelines.cli.process import STOP, exit_process, prepare_environment, start
 from pipelines.cli.terminal import Style, escape, print_lines
 from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -59,9 +58,7 @@ def command(folder: Path) -> None:
 
     Pull, reconcile, import, a crash in the middle, import again, verify. Nothing outside the folder is touched.
     """
-    style = start("auto").style
-    logging.getLogger(STEPS).setLevel(logging.WARNING)  # the demo says itself what it does
-    demo(folder, style)
+    demo(folder, start("auto").style)
     exit_process(ExitCode.DONE)
 
 
