@@ -64,6 +64,7 @@ class PlatformSeed:
         lags: moments by which each replica is behind; `balancing` by page, at random or in turn.
         cached_by: what a proxy knows an answer by, `url` or `page`; `ttl` is its moments.
         cursor: where the next page begins: `offset`, `id`, `changed`, or `snapshot` (an offset into an old state).
+        deleted: rows that no page has, and `total` counts; `known_gap` of them are known, truly or not.
     """
 
     resource: str
@@ -84,6 +85,8 @@ class PlatformSeed:
     cached_by: str
     ttl: int
     cursor: str
+    deleted: int
+    known_gap: int
 
     @classmethod
     def drawn(cls, seed: int) -> PlatformSeed:
@@ -110,6 +113,8 @@ class PlatformSeed:
             cached_by=draw.choice(("", "", "", "", "url", "page")),
             ttl=draw.randrange(1, AGE_MAX),
             cursor=draw.choice(("id", "id", "changed", "offset", "snapshot")),
+            deleted=(deleted := draw.choice((0, 0, 1, 3))),
+            known_gap=draw.choice((0, deleted, 1)),
         )
 
 
@@ -191,7 +196,7 @@ class UnusualPlatform(httpx.BaseTransport):
                 return httpx.Response(404, json={"errors": []})
             page = {"repeat": pages, "wrap": (page - 1) % pages + 1}.get(drawn.end, page)
         begin, size = (page - 1) * stride, half if is_shrunk and page < pages else stride
-        values = dict(zip(PAGINATION, (page, pages, len(rows), page > 1, page < pages), strict=True))
+        values = dict(zip(PAGINATION, (page, pages, len(rows) + drawn.deleted, page > 1, page < pages), strict=True))
         members = {name: values[name] for name in drawn.pagination}
         return self._response(rows[begin : begin + size], {"pagination": members} if members else {})
 
@@ -234,7 +239,7 @@ def platform_seed(seed: int) -> Outcome:
         known.append(hash_ids(pa.chunked_array([[str(row.id) for row in platform.states[-1]]], pa.string())))
         spools = SpoolFolder(folder / "spool", {"list": drawn.resource}, key)
         with Client(family, "http://127.0.0.1:9", key, transport=platform) as client:
-            options = WalkOptions(drawn.page_limit, window=drawn.window, known_ids=known)
+            options = WalkOptions(drawn.page_limit, window=drawn.window, known_ids=known, known_gap=drawn.known_gap)
             result = walk(drawn.resource, client, folder / "files", spools, options)
         problems = list(_judge(result, platform))
     return Outcome({result.verdict: 1, "requests": platform.requests}, problems)
