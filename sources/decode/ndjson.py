@@ -79,7 +79,7 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
         raise ColumnarFallback
     table.validate()
     rows, parents = items_of(pa.concat_arrays(table.column(0).chunks))
-    numbers = _int32_array(np.array([page.number for page in pages]))
+    numbers = int32_array(np.array([page.number for page in pages]))
     return ParsedRows(rows, [numbers.take(parents), positions(parents)])
 
 
@@ -95,13 +95,14 @@ def positions(parents: pa.Array) -> pa.Array:
     """The position of each item in its list, from 1; `parents` as Arrow's `list_parent_indices` gives them."""
     starts = np.flatnonzero(np.diff(np.from_dlpack(parents), prepend=-1))
     lengths = np.diff(starts, append=len(parents))
-    return _int32_array(np.arange(1, len(parents) + 1) - np.repeat(starts, lengths))
+    return int32_array(np.arange(1, len(parents) + 1) - np.repeat(starts, lengths))
 
 
 # `pa.array` and `pa.scalar` import pandas, which costs a pull a quarter of a second.
 
 
-def _int32_array(values: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
+def int32_array(values: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
+    """Numbers as an array of Arrow."""
     return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values.astype(np.int32))])
 
 

@@ -21,13 +21,23 @@ from itertools import groupby
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode import rows
 from sources.decode.json_text import RawReader, column_value, dump, has_odd_texts, parse_type
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_scalar
+from sources.decode.ndjson import (
+    ColumnarFallback,
+    NdjsonBatch,
+    has_empty,
+    int32_array,
+    items_of,
+    parse,
+    positions,
+    text_scalar,
+)
 from sources.decode.rows import Decoded, Page
 from sources.decode.schema_inference import (
     ARROW,
@@ -278,9 +288,9 @@ def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
     if kind == "object":
         return {Count.OBJECT: valid}
     if kind in ("list", "table"):
-        lengths = pc.list_value_length(parsed)
-        empty = pc.sum(pc.equal(lengths, 0)).as_py() or 0
-        single = (pc.sum(pc.equal(lengths, 1)).as_py() or 0) if kind == "table" else 0
+        lengths = np.diff(np.from_dlpack(parsed.offsets))  # a list that is null has none
+        empty = int(np.count_nonzero(lengths == 0)) - parsed.null_count
+        single = int(np.count_nonzero(lengths == 1)) if kind == "table" else 0
         items = Count.OBJECT_ITEM if kind == "table" else Count.OTHER_ITEM
         return {
             Count.EMPTY_LIST: empty,
@@ -292,10 +302,12 @@ def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
 
 
 def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
-    def matching(pattern: str) -> int:
-        return pc.sum(pc.match_substring_regex(parsed, pattern)).as_py() or 0
+    before_letters = parsed.filter(pc.less(parsed, text_scalar(":")))  # a tenth of the time of a pattern
 
-    empty = pc.sum(pc.equal(pc.binary_length(parsed), 0)).as_py() or 0
+    def matching(pattern: str) -> int:
+        return pc.sum(pc.match_substring_regex(before_letters, pattern)).as_py() or 0
+
+    empty = valid - (pc.sum(pc.cast(pc.binary_length(parsed), pa.bool_())).as_py() or 0)
     numeric = matching(NUMERIC_TEXT)
     whole = matching(WHOLE_TEXT) if numeric else 0
     decimal = matching(DECIMAL_TEXT) if numeric else 0
@@ -357,8 +369,8 @@ def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
 
 def _offsets(lists: pa.ListArray) -> pa.Array:
     """Where the items of each list begin in all items."""
-    lengths = pc.cast(pc.fill_null(pc.list_value_length(lists), 0), pa.int32())
-    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    offsets = np.from_dlpack(lists.offsets)
+    return int32_array(offsets - offsets[0])
 
 
 def _add_lines(
