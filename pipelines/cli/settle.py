@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,6 +12,13 @@ from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.errors import UsageError
 from sources.words import number
+
+_SETTLED: Final = {
+    "abandoned": "given up",
+    "confirmed": "confirmed",
+    "conflict": "in conflict: see below",
+    "planned": "did not happen",
+}
 
 
 @click.command("settle", epilog="Example: orderbridge settle; orderbridge settle 1a2b3c4d5e6f --landed 17,20-24")
@@ -52,7 +59,7 @@ def command(
         left = [doubt._asdict() for doubt in result.left]
         print_json({"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})
     else:
-        lines = [f"{count:>8}  {state}" for state, count in sorted(result.settled.items()) if count]
+        lines = [f"{count:>8}  {_SETTLED[state]}" for state, count in sorted(result.settled.items()) if count]
         folders = dict.fromkeys((doubt.plan_id, doubt.kind, doubt.folder) for doubt in result.left)
         for plan_id, kind, folder in folders:
             lines.append(f"plan {plan_id[:12]}, {kind}, {shlex.quote(folder)}:")

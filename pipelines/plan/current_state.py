@@ -168,7 +168,7 @@ def check_ledger(path: Path, ledger: Ledger) -> None:
 
 
 def new_plan_id(ledger: Ledger, content: bytes, length: int, *, sends_again: bool = False) -> str:
-    """The id of a plan, derived from its content; a new one if that plan was superseded by later ones, or all rejected.
+    """The id of a plan, derived from its content; a new one if that plan was superseded or nothing of it took effect.
 
     With `sends_again` also if it has ended: values that are always sent are sent again with each plan.
     Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent, what a push
@@ -213,8 +213,8 @@ _ENDED: Final = """
     SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ?
     GROUP BY plan HAVING sum(o.state NOT IN ('confirmed', 'rejected', 'abandoned')) = 0"""
 _REJECTED: Final = """
-    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ?
-    GROUP BY plan HAVING min(o.state) = 'rejected' AND max(o.state) = 'rejected'"""
+    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ? GROUP BY plan
+    HAVING sum(o.state <> 'rejected' AND (o.state <> 'abandoned' OR o.doubt_at IS NOT NULL)) = 0"""
 _UPDATES: Final = """
     SELECT o.path, o.fields, p.folder, p.plan_id FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.path IN (SELECT value FROM json_each(?))

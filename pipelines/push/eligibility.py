@@ -196,7 +196,7 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
     for doubt in due:
         found = look_up(doubt, sought, listing, rules.country)
         if not found and doubt.ledger is not ledger:
-            found = not_created(doubt.row)
+            found = not_created(doubt)
         if isinstance(found, StateChange):
             if doubt.ledger is ledger or doubt.operation is None or found.to == "abandoned":
                 doubt.ledger.commit([found], ledger.now())

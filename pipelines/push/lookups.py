@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.ledger.keys import key_hashes, salted
-from pipelines.ledger.model import LedgerRow, StateChange
+from pipelines.ledger.model import LedgerRow, State, StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import LIST_KEYS, CustomerListing, Key, any_case, differing_fields, search_keys
@@ -132,9 +132,12 @@ def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country:
     return ""
 
 
-def not_created(row: LedgerRow) -> StateChange:
-    """The end of a doubt about what is absent, if nothing will send it again."""
-    return StateChange(row.id, "abandoned", row.status, words=_ABSENT, clear=True)
+def not_created(doubt: Doubt) -> StateChange:
+    """The end of a doubt of another plan about what is absent: that plan shall not send it again by itself."""
+    to: State = (
+        "planned" if doubt.operation is None else "abandoned"
+    )  # a lost plan sends nothing until it is made again
+    return StateChange(doubt.row.id, to, doubt.row.status, words=_ABSENT, clear=True)
 
 
 def _is_same_code(sent: object, found: object) -> bool:

@@ -137,7 +137,7 @@ def _look_up(
         if isinstance(found, StateChange):
             result.commit(doubt.ledger, [found])
         elif not found and doubt.operation is None:
-            result.commit(doubt.ledger, [not_created(doubt.row)])
+            result.commit(doubt.ledger, [not_created(doubt)])
         else:
             again = "not found on the platform: push its plan again, in production with --resend, or plan it anew"
             reasons[doubt.ledger.plan_id, doubt.row.id] = found or again

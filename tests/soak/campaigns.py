@@ -15,6 +15,7 @@ from tests.crashes.enumeration import enumerate_all
 from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
+from tests.soak.fortnight import fortnight_seed
 from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
@@ -90,6 +91,7 @@ CAMPAIGNS: Final = {
     "pull": Campaign(walk_seed),
     "platforms": Campaign(platform_seed),
     "push": Campaign(push_seed),
+    "fortnights": Campaign(fortnight_seed, 1000),
     "files": Campaign(polluted_files),
     "sandbox": Campaign(sandbox_fuzz),
     "history": Campaign(history_seed),

@@ -13,6 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipelines.mapping import Mapping
+from pipelines.push import eligibility
+from pipelines.push.lookups import doubts_of
 from pipelines.reconcile import odd_values
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.table_merges import TableMerges
@@ -25,6 +28,7 @@ from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
 from tests.soak.campaigns import block
+from tests.soak.fortnight import fortnight_seed
 from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
@@ -67,6 +71,31 @@ def test_issue_16_2_tails_among_whole_reads() -> None:
     counts, problems = block(("tails", 0, 12))
     assert problems == []
     assert min(counts["tail"], counts["tail with new orders"], counts["complete"]) > 5
+
+
+def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> None:
+    outcomes = [fortnight_seed(3, days=4), fortnight_seed(8, days=2)]
+    assert [outcome.problems for outcome in outcomes] == [[], []]
+    counts = Counter[str]()
+    for outcome in outcomes:
+        counts.update(outcome.counts)
+    assert min(counts["plans deleted"], counts["customers"], counts["crashes"], counts["exit 6"]) > 1
+
+
+BROKEN_PUSHES: dict[str, Callable[[], Any]] = {
+    "only a plan itself settles its doubts": lambda: mock.patch.object(
+        eligibility, "due_doubts", lambda plan, ledger, rules: doubts_of(ledger, ledger.now() - rules.settle_s, plan)
+    ),
+    "stock is sent when it was changed here": lambda: mock.patch.object(
+        Mapping, "always_sent", return_value=frozenset()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_PUSHES)
+def test_the_judge_of_fortnights_catches_broken_code(name: str) -> None:
+    with BROKEN_PUSHES[name]():
+        assert any(fortnight_seed(seed, days=3).problems for seed in range(2, 9))
 
 
 def test_a_campaign_goes_on_after_an_exception_and_names_its_seed() -> None:

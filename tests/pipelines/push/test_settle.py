@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.ledger.store import Ledger
+from pipelines.plan.make import PlanOptions, make_plan
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.push.model import SETTLE_S, PushOptions
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import settle
@@ -152,12 +155,12 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     for plan in (found, absent, several):
         shutil.rmtree(plan)
     result = settle(None, Answers(), 0.0, dependencies=at.means)
-    assert dict(result.settled) == {"confirmed": 1, "abandoned": 1, "conflict": 1}
+    assert dict(result.settled) == {"confirmed": 1, "planned": 1, "conflict": 1, "abandoned": 0}
     (left,) = result.left
     assert (result.exit_code, left.operation, left.folder) == (6, 3, str(several))
     assert settle(left.plan_id[:8], Answers(landed=ids(3)), 0.0, dependencies=at.means).exit_code == 0
     with Ledger.open(at.ledger, readonly=True) as ledger:
-        assert ledger.open_plans() == []
+        assert ledger.unsettled_plans(at.platform.url) == []
     assert there(at) == ["C00001", "C00003", "C00003"]
 
 
@@ -236,3 +239,26 @@ def test_what_a_killed_push_left_in_flight_is_in_doubt_for_every_later_push(
     monkeypatch.undo()
     shutil.rmtree(plan)
     assert settle(None, Answers(), -1000.0, dependencies=at.means).settled.total() == 1
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_the_very_same_plan_made_again_sends_what_was_found_to_be_absent(at: Place, is_lost: bool) -> None:
+    pull(PullOptions(("customers",)))
+    file = at.folder / "in.csv"
+    file.write_text("erpCode,firstName,email\nC1,Ana,ana@example.test\n", "utf-8")
+
+    def make() -> Path:
+        folder = at.folder / f"made-{len(list(at.folder.glob('made-*')))}"
+        return make_plan(PlanOptions("customers", file, out=folder, passwords="mail")).folder
+
+    first = make()
+    lose(at, first, arrives=False)
+    if is_lost:
+        shutil.rmtree(first)
+        assert settle(None, Answers(), 0.0, dependencies=at.means).exit_code == 0
+    else:
+        assert at.push(first, replace(WAITS, abandon=ids(1))).exit_code == 5
+        with Ledger.open(at.ledger) as ledger, ledger.transaction() as connection:
+            connection.execute("UPDATE operations SET doubt_at = NULL")
+    assert at.push(make()).exit_code == 0
+    assert at.codes() == ["C1", "C1"]

@@ -1,0 +1,216 @@
+"""A fortnight of nightly imports on a simulated platform and clock: exports overwritten every night, plans deleted.
+
+Each night the ERP has new customers, subcategories and stocks, and orders have changed the platform's. A job plans and
+pushes the three files under faults and crashes; then files are overwritten, plans deleted, and a person answers what
+only a person can. In the morning the job runs without faults. Then the platform equals the ERP: nothing is missing, and
+nothing is there twice. No line is in doubt for longer than that.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+import pyarrow as pa
+
+from pipelines.cli.process import prepare_environment
+from pipelines.ledger.clock import ClockReading
+from pipelines.plan import current_state
+from pipelines.plan.current_state import CurrentCustomers
+from pipelines.plan.make import PlanOptions, make_plan
+from pipelines.plan.model import ReadState
+from pipelines.push.model import PushDependencies, PushOptions
+from pipelines.push.resolutions import Answers
+from pipelines.push.run import push
+from pipelines.push.settle import settle
+from sandbox.config import SandboxConfig
+from sandbox.state import State
+from sources.errors import BridgeError
+from sources.http.retries import RetryPolicy
+from sources.kinds import KindName
+from tests.pipelines.push.plans import results
+from tests.pipelines.push.simulation import FAULTS, HOST, MEMORY, SETTLE_S, Crash, Platform, World, crashing, look
+from tests.soak.outcome import Outcome
+from transforms.frames import TEXT, frame
+from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
+
+DAYS: Final = 14
+VARIANTS: Final = 6
+KINDS: Final[tuple[KindName, ...]] = ("customers", "subcategories", "variants")
+_ANSWER: Final = re.compile("orderbridge settle ([0-9a-f]+) --landed ([0-9]+)")
+SETTINGS: Final = {
+    "SOURCES__LEGACY__BASE_URL": HOST,
+    "SOURCES__LEGACY__API_KEY": "none-is-needed",
+    "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+    "SOURCES__LEGACY__LOGIN_MODE": "email",
+    "SOURCES__LEGACY__STOCK_SEMANTICS": "set",
+}
+
+
+class Fortnight:
+    """One seed: the ERP, the platform, and the folder in which the job runs."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.draw, self.folder = random.Random(seed), folder
+        config = SandboxConfig(customers=0, orders=0, promotions=0, price_lists=1, readings={"stock_semantics": "set"})
+        self.rates = dict.fromkeys(self.draw.sample(FAULTS, 5), self.draw.choice((0.05, 0.15, 0.3)))
+        self.world = World(self.draw, {}, State(config))
+        self.customers, self.subcategories = list[str](), list[str]()
+        self.stocks = dict.fromkeys(range(1, VARIANTS + 1), 0)
+        self.counts: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self.dependencies = PushDependencies(
+            client=lambda settings, stop: Platform(self.world),
+            read_customers=lambda keys: look(self.world, keys),
+            read_clock=lambda: ClockReading(self.world.now, "boot", self.world.now),
+            policy=RetryPolicy(base_s=0.0, cap_s=0.0),
+            deadline_s=120.0,
+            grace_s=5.0,
+        )
+
+    def live(self, day: int) -> None:
+        """A day of the ERP and of the shop."""
+        for _ in range(self.draw.randint(0, 3)):
+            self.customers.append(f"c{len(self.customers):03}")
+        if self.draw.random() < 0.5:
+            self.subcategories.append(f"Sub {day}")
+        for number in self.stocks:
+            if self.draw.random() < 0.4:
+                self.stocks[number] = self.draw.randint(1, 99)
+        for variant in self.world.state.variants.values():
+            if self.draw.random() < 0.5:
+                variant.fields["stock"] = 0  # orders
+
+    def export(self, note: str) -> None:
+        """The ERP overwrites its files; with another note their bytes differ, as those of a workbook saved again."""
+        stocks = "".join(f"1,{variant},{stock},{note}\n" for variant, stock in self.stocks.items())
+        texts: dict[KindName, str] = {
+            "customers": "erpCode,firstName,email\n" + "".join(f"{c},Ana,{c}@example.test\n" for c in self.customers),
+            "subcategories": "categoryId,name\n" + "".join(f"7,{name}\n" for name in self.subcategories),
+            "variants": f"productId,variantId,stock,sku\n{stocks}",
+        }
+        for kind, text in texts.items():
+            (self.folder / f"{kind}.csv").write_text(text, "utf-8")
+
+    def job(self, name: str) -> None:
+        """Plans and pushes each file; a crash ends it."""
+        for kind in KINDS:
+            plan = self.folder / f"{name}-{kind}"
+            options = PlanOptions(kind, self.folder / f"{kind}.csv", out=plan, passwords="mail")
+            if kind != "customers":
+                options = PlanOptions(kind, self.folder / f"{kind}.csv", out=plan)
+            if not (self.folder / f"{kind}.csv").read_text("utf-8").partition("\n")[2]:
+                continue
+            try:
+                with crashing(self.world):
+                    make_plan(options)
+                    self.push(plan)
+            except Crash:
+                self.counts["crashes"] += 1
+                return
+            except BridgeError as error:
+                self.problems.append(f"{name}, {kind}: {error}")
+
+    def push(self, plan: Path) -> None:
+        code = push(plan, PushOptions(agreed=True, settle_s=SETTLE_S), dependencies=self.dependencies).exit_code
+        self.counts[f"exit {code:d}"] += 1
+
+    def settle(self, plan: str | None = None, answers: Answers | None = None) -> None:
+        settle(plan, answers or Answers(), SETTLE_S, dependencies=self.dependencies)
+
+    def answer(self, name: str) -> None:
+        """A person looks at what the results of a job ask for, and answers for plans that may be gone."""
+        for row in [row for rows in results(self.folder / name).values() for row in rows]:
+            if found := _ANSWER.search(row["words"]):
+                plan, operation = found.groups()
+            elif row["outcome"] == "in_doubt":
+                plan, operation = str(self.folder / name), row["operation"]
+            else:
+                continue
+            wanted = self.subcategories[int(row["line"]) - 2]
+            is_there = any(one["name"] == wanted for one in self.world.state.subcategories)
+            number = frozenset({int(operation)})
+            self.settle(plan, Answers(landed=number) if is_there else Answers(not_landed=number))
+            self.counts["answers"] += 1
+
+    def night(self, day: int) -> None:
+        self.live(day)
+        self.export(f"n{day}")
+        self.world.rates = {**self.rates, "crash_commit": 0.02, "unproven": 0.1}
+        self.job(f"night-{day}")
+        if self.draw.random() < 0.4:  # the same night once more
+            self.world.pass_time(self.draw.uniform(1.0, 2000.0))
+            self.job(f"again-{day}")
+        self.world.rates = {}
+        if self.draw.random() < 0.5:
+            self.export(f"m{day}")
+        for plan in (
+            self.folder.glob("*-customers"),
+            self.folder.glob("*-subcategories"),
+            self.folder.glob("*-variants"),
+        ):
+            for folder in plan if self.draw.random() < 0.5 else ():
+                shutil.rmtree(folder)
+                self.counts["plans deleted"] += 1
+        self.world.pass_time(SETTLE_S + 3600.0)
+        if self.draw.random() < 0.5:
+            self.settle()
+        self.job(f"morning-{day}")
+        if self.subcategories:
+            self.answer(f"morning-{day}-subcategories")
+            self.job(f"noon-{day}")
+        self.judge(day)
+
+    def judge(self, day: int) -> None:
+        """Holds the platform against the ERP."""
+        state = self.world.state
+        codes = sorted(record["erpCode"] for record in state.records("customers"))
+        names = sorted(one["name"] for one in state.subcategories)
+        stocks = {variant: record.fields["stock"] for (_, variant), record in sorted(state.variants.items())}
+        for what, there, wanted in (
+            ("customers", codes, sorted(self.customers)),
+            ("subcategories", names, sorted(self.subcategories)),
+            ("stocks", stocks, self.stocks),
+        ):
+            if there != wanted:
+                self.problems.append(f"day {day}: {what} are {there}, the ERP has {wanted}")
+
+
+def _current(world: World) -> CurrentCustomers:
+    """What a pull of this moment would have published."""
+    columns = {"id": "id", "erpCode": "erp_code", "firstName": "first_name", "email": "email"}
+    rows = [{columns[k]: str(v) for k, v in one.items() if k in columns} for one in world.state.records("customers")]
+    read = ReadState(run_id="r", at="2026-01-01T00:00:00+00:00", verdict="complete", rows=len(rows))
+    missing = frame(dict.fromkeys(CUSTOMER_KEYS.values(), TEXT), [])
+    return CurrentCustomers(frame(KNOWN, rows), missing, frame(KNOWN_DOCUMENTS, []), read, pa.array([], TEXT))
+
+
+@contextmanager
+def _project(folder: Path, world: World) -> Iterator[None]:
+    own: dict[str, Any] = {"DLT_PROJECT_DIR": str(folder), "WAREHOUSE__PATH": str(folder / "w.duckdb")}
+    with (
+        mock.patch.dict(os.environ, {**SETTINGS, **own}),
+        mock.patch.object(current_state, "current_customers", mock.Mock(side_effect=lambda *_: _current(world))),
+    ):
+        prepare_environment()
+        yield
+
+
+def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
+    """Some days of one seed; problems name the day."""
+    with tempfile.TemporaryDirectory(prefix="soak-fortnight-", dir=MEMORY) as folder:
+        run = Fortnight(seed, Path(folder))
+        with _project(run.folder, run.world):
+            for day in range(1, days + 1):
+                run.night(day)
+    run.counts |= Counter(days=days, customers=len(run.customers), faults=run.world.faults.total())
+    return Outcome(run.counts, run.problems)
