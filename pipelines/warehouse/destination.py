@@ -71,8 +71,11 @@ def connect_destination(settings: WarehouseSettings) -> str:
         with suppress(_TriedError), datasets[0].pipeline.sql_client() as client:
             if client.capabilities.supports_ddl_transactions:
                 with client.begin_transaction():
-                    for statement in (statement for dataset in datasets for statement in dataset.trial()):
-                        client.execute_sql(statement)
+                    for dataset in datasets:
+                        for schema in (sql_name(f"{dataset.name}{_STAGING}"), sql_name(dataset.name)):
+                            client.execute_sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+                            client.execute_sql(f"DROP TABLE IF EXISTS {schema}.{MARK}")
+                            client.execute_sql(f"CREATE TABLE {schema}.{MARK} (table_name VARCHAR)")
                     raise _TriedError
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
 
@@ -254,18 +257,18 @@ class _Dataset:
             self.changes[name] = notes.changes(warehouse, self.schema, name, copied) if notes else whole
         sent = [
             dlt.resource(_rows(warehouse, changes), name=name, write_disposition="replace")
-            for name, changes in self.changes.items()
-            if changes.is_sent
+            for name, changes in self._sent()
         ]
         if sent:  # the CSV loader for Postgres reads empty texts as null
             self.pipeline.run(sent, loader_file_format="insert_values" if self.is_postgres else "parquet")
 
+    def _sent(self) -> list[tuple[str, TableChanges]]:
+        return [(name, changes) for name, changes in self.changes.items() if changes.is_sent]
+
     def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
         """Compares the number of rows in staging with those to be sent. Raises PlatformError."""
-        for table, changes in self.changes.items():
+        for table, changes in self._sent():
             ((expected,),) = changes.rows(warehouse).aggregate("count(*)").fetchall()
-            if not changes.is_sent:
-                continue
             ((count,),) = client.execute_sql(f"SELECT count(*) FROM {sql_name(f'{self.name}{_STAGING}', table)}")
             if count != expected:
                 raise PlatformError(
@@ -275,8 +278,8 @@ class _Dataset:
 
     def check_merged(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
         """Compares the number of rows in tables that were merged with the warehouse's. Raises _OtherCopyError."""
-        for table, changes in self.changes.items():
-            if changes.is_sent and changes.changed is not None:
+        for table, changes in self._sent():
+            if changes.changed is not None:
                 ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {changes.table}").fetchall()
                 ((count,),) = client.execute_sql(f"SELECT count(*) FROM {sql_name(self.name, table)}")
                 if count != expected:
@@ -319,13 +322,6 @@ class _Dataset:
         yield f"CREATE TABLE {target}.{MARK} ({columns})"
         marks = (f"({', '.join((_text(table), *facts))})" for table in self.tables)
         yield f"INSERT INTO {target}.{MARK} VALUES {', '.join(marks)}"
-
-    def trial(self) -> Iterator[str]:
-        """Statements that need the rights of a copy, to be rolled back."""
-        target, staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
-        yield from (f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in (staging, target))
-        yield f"DROP TABLE IF EXISTS {target}.{MARK}"
-        yield f"CREATE TABLE {target}.{MARK} (table_name VARCHAR)"
 
     def drop_staging(self) -> None:
         """Removes the staging dataset, also one that a killed run left."""

@@ -1,8 +1,8 @@
 """Which rows of a table changed since its last copy: only these are sent.
 
 In: the published warehouse, and the notes of the last copy in a hidden folder next to it: for each table, a hash of the
-rows of each key. Out: the rows to send, and the notes of this copy. Notes count only if the destination still holds the
-copy that they are of; otherwise (it missed one, or another machine made it) all rows are sent.
+rows of each key, in a file named after the copy, the table and its columns. Out: the rows to send, and the notes of
+this copy. Where the destination holds another copy (it missed one, or another machine made it), all rows are sent.
 
 `_run_id` and `_last_seen_at` change in each row that a run reads. They are no content: at the destination they move
 from run to run in one statement, and a row that does not move as most rows of its run is sent.
@@ -36,9 +36,9 @@ _BETWEEN: Final = "\x1f"
 _NOTE: Final = """
     SELECT {key}, CASE WHEN min({stamps}) = max({stamps}) THEN max({stamps}) END AS _stamps,
         sum(hash({content})) + CASE WHEN _stamps IS NULL THEN sum(hash({stamps})) ELSE 0 END AS _sum,
-        (_sum % 18446744073709551616)::UBIGINT AS _hash
+        (_sum % 9223372036854775807)::BIGINT AS _hash
     FROM {table} GROUP BY {key}"""
-"""Stamps that differ within a key are content."""
+"""Stamps that differ within a key are content. The hash is signed: DuckDB 1.5 has Arrow compare signed numbers."""
 _MOVES: Final = """
     SELECT o._stamps AS before, n._stamps AS after FROM current n JOIN noted o USING ({key})
     WHERE n._hash = o._hash AND n._stamps <> '' AND o._stamps <> ''
@@ -117,20 +117,22 @@ class CopyNotes:
         ids = (column for column in columns if column.endswith("_id") and column not in stamps)
         key = primary_keys(schema, table) or (next(ids, next(iter(columns))),)
         content = [column for column in columns if column not in (*key, *stamps)] or key
-        file = f"{sha256(name.encode()).hexdigest()}.parquet"
+        note, last = (
+            folder / sha256(json.dumps([copy, name, columns]).encode()).hexdigest()
+            for folder, copy in ((self._new, self.copy_id), (self._kept, copied))
+        )
         with warehouse.cursor() as cursor:
             cursor.execute("SET TimeZone = 'UTC'")
             texts = " || chr(31) || ".join(f"{column}::VARCHAR" for column in stamps) or "''"
             sql = _NOTE.format(key=_names(key), content=_names(content), stamps=f"({texts})", table=name)
             reader = cursor.sql(f"SELECT * EXCLUDE (_sum) FROM ({sql})").to_arrow_reader()
-            facts = {"copy": self.copy_id, "columns": json.dumps(columns)}
-            with pq.ParquetWriter(self._new / file, reader.schema.with_metadata(facts), compression="zstd") as writer:
+            with pq.ParquetWriter(note, reader.schema, compression="zstd") as writer:
                 for batch in reader:
                     writer.write_batch(batch)
-            if copied is None or not _is_note(self._kept / file, {**facts, "copy": copied}):
+            if not last.exists():
                 return TableChanges(name)
-            for view, folder in (("current", self._new), ("noted", self._kept)):
-                cursor.register(view, ds.dataset(folder / file))
+            for view, file in (("current", note), ("noted", last)):
+                cursor.register(view, ds.dataset(file))
                 has_null = " OR ".join(f"{column} IS NULL" for column in map(sql_name, key))
                 if cursor.execute(f"FROM {view} WHERE {has_null} LIMIT 1").fetchall():
                     return TableChanges(name)
@@ -148,14 +150,6 @@ class CopyNotes:
     def forget(self) -> None:
         """Removes the notes of the last copy: all rows are sent."""
         shutil.rmtree(self._kept, ignore_errors=True)
-
-
-def _is_note(file: Path, facts: dict[str, str]) -> bool:
-    """Whether there is a note of this copy, of a table with these columns."""
-    if not file.exists():
-        return False
-    metadata = pq.read_schema(file).metadata or {}
-    return all(metadata.get(name.encode()) == text.encode() for name, text in facts.items())
 
 
 def _names(columns: Iterable[str]) -> str:

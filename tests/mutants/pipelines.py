@@ -673,8 +673,8 @@ MUTANTS: Final = (
     Mutant(
         "a-copy-trusts-notes-of-another-copy",
         "pipelines/warehouse/destination_changes.py",
-        'facts = {"copy": self.copy_id, "columns"',
-        'facts = {"columns"',
+        "json.dumps([copy, name, columns])",
+        "json.dumps([name, columns])",
         "tests/pipelines/warehouse/test_destination_changes.py",
     ),
     Mutant(

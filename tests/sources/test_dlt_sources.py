@@ -5,13 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from decimal import Decimal
@@ -41,10 +36,10 @@ from sources.http.client import Client
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
+from tests.postgres import PASSWORD, connect, server
 from tests.sources.platform import Platform
 from tests.sources.rawserver import serving
 
-POSTGRES = Path("/usr/lib/postgresql/15/bin")
 ROOT = Path(__file__).parents[2]
 PAGE = 25
 COUNTS = {"customers": 58, "promotions": 31, "price_lists": 5, "orders": 28}
@@ -249,56 +244,18 @@ def test_issue_11_14_files_are_the_same_in_each_run(tmp_path: Path, platform: Sa
 
 
 @pytest.fixture(scope="module")
-def postgres_server() -> Iterator[str]:
-    """The address of a Postgres of this module's own, which one role may use without a password."""
-    pytest.importorskip("psycopg2", reason="dlt reaches Postgres through psycopg2, which is not installed")
-    if not (POSTGRES / "initdb").exists():
-        pytest.skip("Postgres is not installed")
-    if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        pytest.skip("initdb does not run as root, and setpriv is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to other users
-    user: list[str] = []
-    if os.geteuid() == 0:
-        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        os.chown(folder, 65534, 65534)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    data = folder / "data"
-    subprocess.run(
-        [*user, str(POSTGRES / "initdb"), "-D", str(data), "-U", "shop", "--auth=trust", "--no-sync"],
-        check=True,
-        capture_output=True,
-        cwd=folder,
-    )
-    options = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
-    with subprocess.Popen(
-        [*user, str(POSTGRES / "postgres"), "-D", str(data), "-p", str(port), *options],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as server:
-        try:
-            for _ in range(100):
-                ready = [str(POSTGRES / "pg_isready"), "-h", "127.0.0.1", "-p", str(port)]
-                if subprocess.run(ready, capture_output=True, check=False).returncode == 0:
-                    break
-                time.sleep(0.1)
-            yield f"postgresql://shop:trust@127.0.0.1:{port}"
-        finally:
-            server.send_signal(signal.SIGINT)  # ends the connections that dlt leaves open
-            server.wait()
-            shutil.rmtree(folder)
+def postgres_server() -> Iterator[int]:
+    with server() as port:
+        yield port
 
 
 @pytest.fixture
-def postgres(postgres_server: str, tmp_path: Path) -> str:
+def postgres(postgres_server: int, tmp_path: Path) -> str:
     """The address of a database of the test's own."""
     name = tmp_path.name.lower()
-    with closing(pytest.importorskip("psycopg2").connect(f"{postgres_server}/postgres")) as connection:
-        connection.autocommit = True
+    with closing(connect(postgres_server)) as connection:
         connection.cursor().execute(f"CREATE DATABASE {name}")
-    return f"{postgres_server}/{name}"
+    return f"postgresql://loader:{PASSWORD}@127.0.0.1:{postgres_server}/{name}"
 
 
 @pytest.mark.parametrize("disposition", [None, "merge"])

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
-import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,67 +22,16 @@ from pipelines.warehouse.views import statements
 from sources.errors import ExitCode, PlatformError, UsageError
 from sources.settings import warehouse_path, warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
+from tests.postgres import PASSWORD, connect, server
 
-psycopg2 = pytest.importorskip("psycopg2", reason="psycopg2 is not installed")
-PASSWORD = "geheim-4711"
-NOBODY = 65534
 RUNS = "SELECT count(*) FROM orderbridge_ops.runs"
 CUSTOMERS = "SELECT count(*) FROM orderbridge_raw.customers"
 
 
-def _binaries() -> Path | None:
-    found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb"), *Path("/usr/local/bin").glob("initdb")]
-    return found[-1].parent if found else None
-
-
-def _as_nobody(*arguments: str) -> list[str]:
-    """Postgres does not run as root."""
-    if os.geteuid() != 0:
-        return list(arguments)
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *arguments]
-
-
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    binaries = _binaries()
-    if binaries is None or (os.geteuid() == 0 and shutil.which("setpriv") is None):
-        pytest.skip("no Postgres that can be started here (Debian: postgresql, util-linux)")
-    folder = Path("/tmp") / f"orderbridge-postgres-{os.getpid()}"
-    folder.mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    (folder / "password").write_text(PASSWORD)
-    if os.geteuid() == 0:
-        for path in (folder, folder / "password"):
-            os.chown(path, NOBODY, NOBODY)
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
-    initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "loader", "-A", "scram-sha-256"]
-    subprocess.run(
-        _as_nobody(*initdb, f"--pwfile={folder / 'password'}"), check=True, env=env, cwd="/tmp", capture_output=True
-    )
-    arguments = [str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-F"]
-    server = subprocess.Popen(
-        _as_nobody(*arguments, "-c", "listen_addresses=127.0.0.1"), env=env, cwd="/tmp", stderr=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(300):
-            try:
-                _connect(port).close()
-                break
-            except psycopg2.OperationalError:
-                time.sleep(0.1)
+def port() -> Iterator[int]:
+    with server() as port:
         yield port
-    finally:
-        server.terminate()
-        server.wait(30)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _connect(port: int, database: str = "postgres") -> Any:
-    connection = psycopg2.connect(host="127.0.0.1", port=port, user="loader", password=PASSWORD, dbname=database)
-    connection.autocommit = True
-    return connection
 
 
 class Database:
@@ -101,7 +46,7 @@ class Database:
         os.environ |= {"WAREHOUSE__DESTINATION": "postgres", "DESTINATION__POSTGRES__CREDENTIALS": self.url}
 
     def run(self, database: str, sql: str) -> list[tuple[Any, ...]]:
-        connection = _connect(self.port, database)
+        connection = connect(self.port, database)
         try:
             with connection.cursor() as cursor:
                 cursor.execute(sql)
@@ -233,7 +178,7 @@ def test_issue_11_16_a_reader_sees_one_version(copied: tuple[Bridge, Database]) 
     failed: list[BaseException] = []
 
     def poll() -> None:
-        connection = _connect(database.port, database.name)
+        connection = connect(database.port, database.name)
         try:
             while not stop.wait(0.002):
                 with connection.cursor() as cursor:
@@ -294,7 +239,7 @@ def test_a_view_over_a_copy_that_an_earlier_version_made_is_replaced(copied: tup
 def test_a_transaction_that_began_before_a_copy_keeps_its_version(copied: tuple[Bridge, Database]) -> None:
     made, database = copied
     assert database.rows(CUSTOMERS) == [(40,)]
-    connection = _connect(database.port, database.name)
+    connection = connect(database.port, database.name)
     try:
         connection.autocommit = False
         connection.set_session(isolation_level="REPEATABLE READ")
