@@ -1,29 +1,24 @@
 """Customers for analysis: comparable texts, real dates, names of price lists, the documents that count.
 
-In: the raw customers, their documents and the raw price lists (interface, Resources). Out: one row per customer, the
-findings, and how createdAt was read. Customers that are no longer listed stay in the table, with findings only about
+In: the raw customers with their documents, part by part, and the raw price lists (interface, Resources). Out: our
+columns of each customer, and findings. How createdAt is written is decided before, and values that several customers
+share are found after. Customers that are no longer listed stay in the table, with findings only about
 rows and dates that could not be read. Price lists come from the other family, whose ids are texts where those of the
 customers are numbers: both are brought to one notation before they are compared.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import pandas as pd
 
-from transforms.dates import OFFSET_MAX, DateColumn, DateContext, date_findings, read_dates
-from transforms.documents import RAW_DOCUMENTS, with_documents
-from transforms.findings import (
-    UniqueValues,
-    combine_findings,
-    date_text,
-    rule_findings,
-    shared_value_findings,
-    summarize_unless_proven,
-)
+from transforms.dates import OFFSET_MAX, ColumnForm, DateContext, form_findings, read_dates, unread_findings
+from transforms.documents import with_documents
+from transforms.findings import Part, UniqueValues, combine_findings, date_text, rule_findings, table_finding
 from transforms.frames import (
     BIGINT,
     BOOLEAN,
@@ -31,12 +26,13 @@ from transforms.frames import (
     TEXT,
     TIMESTAMP,
     Column,
+    constant,
     first_true,
     joined_text,
     look_up,
     typed,
 )
-from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id, phone_digits
+from transforms.keys import BOOKKEEPING, canonical_id, clean_text, phone_digits
 from transforms.texts import email_key
 
 _TEXTS: Final = ("first_name", "last_name", "phone", "email", "login_code", "created_at", "price_list_id", "erp_code")
@@ -69,20 +65,39 @@ CUSTOMERS: Final = {
     "_extra": TEXT,
     **BOOKKEEPING,
 }
+READ_CUSTOMERS: Final = ("id", *_TEXTS, "birthdate", "_missing_since")
+"""The raw columns that are used; the others are passed on."""
+CUSTOMER_FIELDS: Final = {
+    name: kind
+    for name, kind in CUSTOMERS.items()
+    if (name not in RAW_CUSTOMERS and name not in ("customer_id", "created_at_text")) or name == "price_list_id"
+} | {"created_at": TIMESTAMP}
+"""The columns that are made here."""
 AGE_YEARS_MAX: Final = 120
 _EMAIL: Final = r"[^@\s]+@[^@\s]+"
 _ID_NUMBER: Final = r"[0-9]+"
 _NUMBER: Final = r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?"
 
 
-def customers(
-    raw: pd.DataFrame,
-    documents: pd.DataFrame,
-    price_lists: pd.DataFrame,
-    context: DateContext,
-    coverage_gap: str = "",
-) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
-    """Reconciles the customers.
+@dataclass(frozen=True, slots=True)
+class CustomersReading:
+    """How the raw customers are read.
+
+    Attributes:
+        dates: the form of createdAt, as all of them prove it.
+        price_lists: the columns of `LISTED_PRICE_LISTS`, of the raw price lists.
+        context: with the instant that ages and future dates are relative to.
+        coverage_gap: why others than `price_lists` may be listed; empty where they are proven to be all.
+    """
+
+    dates: ColumnForm
+    price_lists: pd.DataFrame
+    context: DateContext
+    coverage_gap: str = ""
+
+
+def customers_part(part: tuple[pd.DataFrame, pd.DataFrame], reading: CustomersReading) -> Part:
+    """Reconciles any of the customers, with all of their documents.
 
     The default document is the first one that is marked as default; if none is, the only one, or none.
     `price_list_id` is the id in the price list's own notation where it is matched, else the original text.
@@ -91,78 +106,50 @@ def customers(
     digits only, with a leading `+` written as `00`, so that both notations of a country code are equal.
 
     Args:
-        raw: the columns of `RAW_CUSTOMERS`.
-        documents: the columns of `RAW_DOCUMENTS`, of the raw child table.
-        price_lists: the columns of `LISTED_PRICE_LISTS`, of the raw price lists.
-        context: with the instant that ages and future dates are relative to.
-        coverage_gap: why others than `price_lists` may be listed; empty where they are proven to be all.
+        part: the columns of `READ_CUSTOMERS`, one row for each id; those of `OWNED_DOCUMENTS`.
+        reading: how they are read.
 
     Returns:
-        The columns of `CUSTOMERS`, sorted by id; findings; how createdAt was read.
+        The columns of `CUSTOMER_FIELDS`, in the order of the rows; findings; counts for `customers_findings`; values.
     """
-    rows, findings = one_row_per_id(typed(raw, RAW_CUSTOMERS), "customers")
-    dates = read_dates(rows["created_at"], context.order, context.timezone)
-    part = customers_part(rows, dates.at, documents, price_lists, context.as_of, coverage_gap)
-    shared = [shared_value_findings("customers", rule, values) for rule, values in part.unique_values.items()]
-    findings += [
-        part.findings,
-        summarize_unlisted(part.unlisted, coverage_gap),
-        *shared,
-        *date_findings("customers", "created_at", "createdAt", dates, rows["id"]),
-    ]
-    return part.table, combine_findings(findings), dates
-
-
-@dataclass(frozen=True, slots=True)
-class CustomersPart:
-    """Some of the customers, reconciled; the rest is about all customers together.
-
-    Attributes:
-        table: the columns of `CUSTOMERS`, sorted by id.
-        findings: of single customers.
-        unlisted: findings of references to price lists that were not read: see `summarize_unlisted`.
-        unique_values: by the rule that is about rows with the same value: see `shared_value_findings`.
-    """
-
-    table: pd.DataFrame
-    findings: pd.DataFrame
-    unlisted: pd.DataFrame
-    unique_values: dict[str, UniqueValues]
-
-
-def customers_part(
-    rows: pd.DataFrame,
-    created_at: Column[Any],
-    documents: pd.DataFrame,
-    price_lists: pd.DataFrame,
-    as_of: datetime,
-    coverage_gap: str = "",
-) -> CustomersPart:
-    """Reconciles any of the customers, with all of their documents; the arguments are those of `customers`.
-
-    `rows` are the columns of `RAW_CUSTOMERS`, one for each id, by id; `created_at` is read from all customers' texts.
-    """
+    rows, documents = part
+    context, gap = reading.context, reading.coverage_gap
+    dates = read_dates(rows["created_at"], context.order, context.timezone, reading.dates)
     rows = (
         rows.rename(columns={"id": "customer_id", "created_at": "created_at_text"})
-        .assign(created_at=created_at, is_missing=lambda rows: rows["_missing_since"].notna())
+        .assign(created_at=dates.at, is_missing=rows["_missing_since"].notna())
         .pipe(_with_comparable_texts)
     )
-    rows, unlisted, impossible = _with_price_lists(rows, typed(price_lists, LISTED_PRICE_LISTS), coverage_gap)
-    rows, numbers, findings = with_documents(rows, typed(documents, RAW_DOCUMENTS))
-    findings += [impossible, *_field_findings(rows, as_of)]
+    rows, unlisted, impossible = _with_price_lists(rows, typed(reading.price_lists, LISTED_PRICE_LISTS), gap)
+    rows, numbers, findings = with_documents(rows, documents)
     ids, is_listed = rows["customer_id"], ~rows["is_missing"]
-    unique_values = {
+    if not dates.is_unreadable:
+        findings.append(unread_findings("customers", "created_at", "createdAt", dates, ids))
+    counts = Counter(zone_unknown=dates.zone_count, unlisted=len(unlisted) if gap else 0)
+    findings += [impossible, *_field_findings(rows, context.as_of), *([] if gap else [unlisted])]
+    unique = {
         "document_number_shared": numbers,
         "erp_code_duplicate": UniqueValues(ids, clean_text(rows["erp_code"]), is_listed),
         "login_code_duplicate": UniqueValues(ids, clean_text(rows["login_code"]), is_listed),
         "email_duplicate": UniqueValues(ids, rows["email_normalized"], is_listed),
     }
-    return CustomersPart(typed(rows, CUSTOMERS), combine_findings(findings), unlisted, unique_values)
+    values = [
+        pd.DataFrame({"rule": constant(rule, one.ids.index), "id": one.ids, "value": one.values})[
+            (one.where & one.values.notna()).fillna(False)
+        ]
+        for rule, one in unique.items()
+    ]
+    table = rows[list(CUSTOMER_FIELDS)]
+    return Part(table, combine_findings(findings), counts, pd.concat(values, ignore_index=True))
 
 
-def summarize_unlisted(unlisted: pd.DataFrame, coverage_gap: str) -> pd.DataFrame:
-    """The findings of all parts; one summary where other price lists than those read may be listed."""
-    return summarize_unless_proven(unlisted, "price_lists_unproven", "priceListId", coverage_gap)
+def customers_findings(counts: Counter[str], reading: CustomersReading) -> pd.DataFrame:
+    """What is wrong with the customers as a whole, from the counts of all parts."""
+    findings = form_findings("customers", "created_at", "createdAt", reading.dates, counts["zone_unknown"])
+    if count := counts["unlisted"]:
+        detail = f"priceListId of {count} customers: {reading.coverage_gap}"
+        findings.append(table_finding("customers", "price_lists_unproven", detail))
+    return combine_findings(findings)
 
 
 def _with_comparable_texts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 
 from transforms.findings import UniqueValues, count_text, rule_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, look_up, take_or_null
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, take_or_null
 from transforms.keys import clean_text
 
 RAW_DOCUMENTS: Final = {
     "position": BIGINT,
-    **dict.fromkeys(("customer_id", "number", "fiscal_name"), TEXT),
+    **dict.fromkeys(("number", "fiscal_name"), TEXT),
     **dict.fromkeys(("is_default", "for_taxes"), BOOLEAN),
 }
-"""The columns that are used; there may be others."""
+"""The columns that are used, beside `customer_id`; there may be others."""
+OWNED_DOCUMENTS: Final = {"owner": BIGINT, **RAW_DOCUMENTS}
+"""`owner` is the position of the customer's row in a part."""
 
 
 def sort_documents(documents: pd.DataFrame) -> pd.DataFrame:
@@ -68,11 +70,11 @@ def default_row_per_owner(owner: Ints, is_default: Bools, size: int) -> Ints:
 def with_documents(
     rows: pd.DataFrame, documents: pd.DataFrame
 ) -> tuple[pd.DataFrame, UniqueValues, list[pd.DataFrame]]:
-    """Adds how many documents each customer has, and the fields of those that count. Returns their numbers too."""
-    owners = rows[["customer_id", "is_missing"]].assign(owner=np.arange(len(rows)))
-    owned = look_up(documents["customer_id"], owners, "customer_id")
-    is_orphan = owned["owner"].isna()
-    owned = sort_documents(documents.assign(owner=owned["owner"], is_missing=owned["is_missing"])[~is_orphan])
+    """Adds how many documents each customer has, and the fields of those that count. Returns their numbers too.
+
+    `documents` are the columns of `OWNED_DOCUMENTS`.
+    """
+    owned = sort_documents(documents)
     owned = owned.assign(
         number_key=clean_text(owned["number"]),
         is_default=owned["is_default"].fillna(False),
@@ -97,7 +99,6 @@ def with_documents(
     )
     ids, is_listed = rows["customer_id"], ~rows["is_missing"]
     findings = [
-        rule_findings("customers", "document_orphan", documents["customer_id"], is_orphan, "documents"),
         rule_findings("customers", "document_missing", ids, (total == 0) & is_listed, "documents"),
     ]
     for name, where, counts, words in cases:
@@ -109,4 +110,5 @@ def with_documents(
         default_fiscal_name=default["fiscal_name"],
         tax_document_number=tax["number"],
     )
-    return rows, UniqueValues(owned["customer_id"], owned["number_key"], ~owned["is_missing"]), findings
+    own = take_or_null(rows[["customer_id", "is_missing"]], owner)
+    return rows, UniqueValues(own["customer_id"], owned["number_key"], ~own["is_missing"]), findings

@@ -32,6 +32,9 @@ from transforms.rules import RULES
 FINDINGS: Final = {"entity": TEXT, "entity_id": TEXT, "rule": TEXT, "severity": TEXT, "detail": TEXT}
 """`entity_id` is null where the finding is about a table as a whole, or about a row without an id."""
 
+VALUES: Final = {"rule": TEXT, "id": TEXT, "value": TEXT}
+"""A rule that the value of a record must be unique, the record, and the value."""
+
 _BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
 
 
@@ -42,11 +45,13 @@ class Part(NamedTuple):
         table: the rows.
         findings: about single rows (the columns of `FINDINGS`).
         counts: for findings about the table as a whole; those of all parts add up.
+        values: the columns of `VALUES`: those that no two records may have in common; None where there are none.
     """
 
     table: pd.DataFrame
     findings: pd.DataFrame
     counts: Counter[str]
+    values: pd.DataFrame | None = None
 
 
 def rule_findings(

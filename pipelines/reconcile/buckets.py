@@ -1,4 +1,4 @@
-"""Parquet files whose row groups are buckets: what the tasks of a cluster read and write, and how they are mapped.
+"""Parquet files whose row groups are buckets: what the tasks of the match read and write.
 
 In: frames, and the bucket of each row. Out: a file with a row group for each bucket; a bucket's rows from many files.
 A file is written under another name and renamed, since a cluster may run a task twice.
@@ -6,10 +6,9 @@ A file is written under another name and renamed, since a cluster may run a task
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final
 from uuid import uuid4
 
 import duckdb
@@ -18,21 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sources.disk import PRIVATE_FOLDER
 from transforms.erp.certain_pairs import Hashes
 from transforms.frames import Ints, from_arrow
-
-Mapper = Callable[..., Iterable[Any]]
-"""`map`, or that of a cluster."""
-_FOLDER: Final = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
-
-
-def new_folder(build: duckdb.DuckDBPyConnection, name: str) -> Path:
-    """Makes a folder for files of tasks, next to the file of the build."""
-    ((file,),) = build.execute(_FOLDER).fetchall()
-    folder = Path(file).parent / name
-    folder.mkdir(PRIVATE_FOLDER)
-    return folder
 
 
 def hash_texts(texts: pa.Array) -> Hashes:

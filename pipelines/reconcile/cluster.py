@@ -1,26 +1,31 @@
 """A Dask cluster that tasks run on: connected, checked, and its errors put in words.
 
-In: the address of a scheduler. Out: a function that maps tasks over the workers, as `map` does here. Scheduling, moving
-results, retries after a worker died and TLS (`tls://` addresses) are Dask's.
+In: the address of a scheduler. Out: a function that maps tasks over the workers, as `map` does here: a few ahead of the
+one whose result is needed. Arguments and results are files of the run's folder, which the workers share. Scheduling,
+retries after a worker died and TLS (`tls://` addresses) are Dask's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import pickle
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
-from pipelines.reconcile.buckets import Mapper
+from pipelines.reconcile.parts import Mapper
+from sources.disk import create_private
 from sources.errors import UsageError
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 CONNECT_TIMEOUT_S: Final = 5
 _PACKAGES: Final = ("orderbridge", "pyarrow", "duckdb")
@@ -98,9 +103,17 @@ class Cluster:
                     "The warehouse must be in a folder that all workers share, under the same path.",
                 )
 
-            def map_tasks(task: Any, *arguments: Iterable[Any]) -> Iterable[Any]:  # noqa: ANN401 any function
-                results: list[Any] = client.gather(client.map(task, *map(list, arguments), pure=False))
-                return results
+            ahead = 2 * sum(client.nthreads().values())
+
+            def map_tasks(task: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
+                pending: deque[tuple[Path, Future[Path]]] = deque()
+                for argument in arguments:
+                    path = _written(folder, argument)
+                    pending.append((path, client.submit(_run_task, task, path, pure=False)))
+                    if len(pending) > ahead:
+                        yield _result(*pending.popleft())
+                while pending:
+                    yield _result(*pending.popleft())
 
             try:
                 yield map_tasks
@@ -114,3 +127,28 @@ class Cluster:
                     f"the connection to the scheduler at {self.address} is lost ({type(error).__name__})",
                     f"Check the cluster, then run again. {_UNTOUCHED}",
                 ) from None
+
+
+def _written(folder: Path, value: object) -> Path:
+    """A new file with the value: what tasks take and give is too large for the scheduler."""
+    path = folder / f"{uuid4().hex}.task"
+    with create_private(path) as file:
+        pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+    return path
+
+
+def _run_task(task: Callable[[Any], Any], path: Path) -> Path:
+    """On a worker: the file with the result of a task for the argument in a file; a cluster may run it twice."""
+    return _written(path.parent, task(_read(path)))
+
+
+def _result(path: Path, future: Future[Path]) -> Any:  # noqa: ANN401 any result
+    made = future.result()
+    result = _read(made)
+    for file in (path, made):
+        file.unlink()
+    return result
+
+
+def _read(path: Path) -> Any:  # noqa: ANN401 any value
+    return pickle.loads(path.read_bytes())  # noqa: S301 of this run's private folder

@@ -14,11 +14,11 @@ from typing import Final
 import duckdb
 import pandas as pd
 
-from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.odd_values import odd_values
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from pipelines.reconcile.orders import RawOrders, reconcile_orders
-from pipelines.reconcile.parts import Findings, Parts
+from pipelines.reconcile.parts import Findings, Mapper, Parts
 from pipelines.warehouse import coverage, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.sql import table_names
@@ -26,7 +26,6 @@ from sources.errors import UsageError
 from sources.settings import ReconcileSettings
 from sources.words import number
 from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
-from transforms.customers import customers
 from transforms.dates import DateContext
 from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, constant, frame, from_arrow
@@ -47,7 +46,7 @@ class StepInputs:
         run_id: of this run.
         settings: of reconciling.
         dates: the instant of the run, and how dates are read.
-        cluster: that makes the customers; None: this process.
+        map_tasks: maps a function over parts of tables.
         accepted: changes that a person has accepted.
         findings: what the steps find.
         parts: reads and writes long tables.
@@ -58,7 +57,7 @@ class StepInputs:
     run_id: str
     settings: ReconcileSettings
     dates: DateContext
-    cluster: Cluster | None
+    map_tasks: Mapper
     accepted: Accepted
     findings: Findings = field(init=False)
     parts: Parts = field(init=False)
@@ -67,7 +66,7 @@ class StepInputs:
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
         self.findings = Findings(self.build, self.accepted)
-        self.parts = Parts(self.build, self.findings)
+        self.parts = Parts(self.build, self.findings, self.map_tasks)
 
     def raw(self, table: str) -> pd.DataFrame:
         """A raw table. It is read when it is needed and not kept: lists may have millions of rows."""
@@ -108,10 +107,8 @@ class Entity:
 
 
 def _customers(inputs: StepInputs) -> Entity:
-    options = (inputs.raw("price_lists"), inputs.dates, inputs.coverage_gap("price_lists", "customers"))
-    table, findings, dates = customers(inputs.raw("customers"), inputs.raw(DOCUMENTS), *options)
-    inputs.findings.add(findings)
-    return Entity(table, dates.form)
+    gap = inputs.coverage_gap("price_lists", "customers")
+    return Entity(form=reconcile_customers(inputs.parts, inputs.raw("price_lists"), inputs.dates, gap))
 
 
 def _promotions(inputs: StepInputs) -> Entity:

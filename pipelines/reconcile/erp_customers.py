@@ -13,14 +13,12 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.reconcile.buckets import hash_texts
-from pipelines.reconcile.entities import DOCUMENTS, StepInputs
+from pipelines.reconcile.entities import StepInputs
 from pipelines.reconcile.erp_files import ErpCustomers
-from pipelines.reconcile.match_on_cluster import match_on_cluster
+from pipelines.reconcile.match import match_lines
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
-from transforms.erp.match import match
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
 from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
 from transforms.frames import TEXT, column, frame
@@ -67,15 +65,7 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
-    country = inputs.settings.country
-    if inputs.cluster is not None:
-        match_findings, repeated = match_on_cluster(build, erp.rows, country, inputs.cluster)
-    else:
-        customers, documents = inputs.reconciled("customers"), inputs.raw(DOCUMENTS)
-        result = match(erp.rows, customers, documents, country=country, hash_texts=hash_texts)
-        match_findings, repeated = result.findings, result.repeated
-        replace(build, "erp_customers", result.customers)
-        replace(build, "erp_differences", result.differences)
+    match_findings, repeated = match_lines(build, erp.rows, inputs.settings.country, inputs.parts.map_tasks)
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
     ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)

@@ -43,14 +43,14 @@ class History:
         entity: the reconciled table of the records.
         key: column that identifies a record.
         fields: columns that make a version.
-        records: SQL of the records; empty: all columns of the reconciled table.
+        documents: SQL of the documents of each record, which are a column of it; empty: it has none.
     """
 
     name: str
     entity: str
     key: str
     fields: tuple[str, ...]
-    records: str = ""
+    documents: str = ""
 
     @property
     def table(self) -> str:
@@ -76,10 +76,9 @@ HISTORIES: Final = (
             "documents",
         ),
         # As JSON, in the order of their values: no order of documents is shown.
-        records=f"""SELECT c.*, coalesce(d.documents, '[]') AS documents FROM reconciled.customers c LEFT JOIN (
-            SELECT customer_id, to_json(list_sort(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)})))
-                )::VARCHAR AS documents
-            FROM raw.customers__documents GROUP BY customer_id) d USING (customer_id)""",
+        documents=f"""SELECT customer_id,
+            to_json(list_sort(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)}))))::VARCHAR AS documents
+            FROM raw.customers__documents GROUP BY customer_id""",
     ),
     History(
         "promotion_history",
@@ -103,7 +102,12 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     Returns:
         The number of versions, and of those that are current.
     """
-    build.execute(f"CREATE OR REPLACE TEMP TABLE seen AS {history.records or f'FROM reconciled.{history.entity}'}")
+    records = f"FROM reconciled.{history.entity}"
+    if history.documents:
+        build.execute(f"CREATE OR REPLACE TEMP TABLE documents_seen AS {history.documents}")
+        documents = f"LEFT JOIN documents_seen d USING ({history.key})"
+        records = f"SELECT c.*, coalesce(d.documents, '[]') AS documents {records} c {documents}"
+    build.execute(f"CREATE OR REPLACE TEMP VIEW seen AS {records}")
     columns = {name: kind for name, kind in columns_of(build, "seen").items() if name not in _NOT_IN_HISTORY}
     declared = ", ".join(f'"{name}" {kind}' for name, kind in (PERIOD | columns).items())
     build.execute(f"CREATE TABLE IF NOT EXISTS {history.table} ({declared})")
@@ -111,7 +115,7 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     for name in [name for name in columns if name not in stored]:
         build.execute(f'ALTER TABLE {history.table} ADD COLUMN "{name}" {columns[name]}')
     _rebuild(build, history, list(columns))
-    build.execute("DROP TABLE seen; DROP TABLE newest")
+    build.execute("DROP VIEW seen; DROP TABLE newest; DROP TABLE IF EXISTS documents_seen")
     ((versions, current),) = build.execute(
         f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}"
     ).fetchall()
@@ -154,6 +158,5 @@ def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[s
         UNION ALL BY NAME
         SELECT n.version, n.begins AS valid_from, n.ends AS valid_to, n.ends IS NULL AS is_current,
             CASE WHEN n.ends IS NOT NULL THEN 'missing' END AS ended_by, {now}
-        FROM seen s JOIN newest n USING ({key})
-        ORDER BY {key}, version"""
+        FROM seen s JOIN newest n USING ({key})"""
     )

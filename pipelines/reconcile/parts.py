@@ -5,7 +5,7 @@ with a row for each row of the source, in its order, which DuckDB then joins to 
 rule reads never enter a frame. Findings go to a file of their own. Parts are mapped over by `map`, or by a cluster.
 
 Files, and not temporary tables: where a transaction has inserted over 122,880 rows into a table of its own, DuckDB 2.0
-drops all of them at the next small insert (seen with two threads; tests/pipelines/reconcile/test_parts.py).
+drops all of them at the next small insert (seen with two threads and rows from Arrow or Parquet).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.sql import sql_text
-from transforms.findings import FINDINGS, Part, combine_findings
+from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, combine_findings, shared_value_findings
 from transforms.frames import BOOLEAN, Schema, column, from_arrow, to_arrow
 from transforms.keys import one_row_per_id
 
@@ -158,21 +158,26 @@ class Parts:
         yield
         self.build.unregister(name)
 
-    def fill(
-        self, schema: Schema, task: Callable[[pd.DataFrame], Part], frames: Iterable[pd.DataFrame]
-    ) -> tuple[str, Counter[str]]:
+    def fill(self, schema: Schema, task: Callable[[Any], Part], frames: Iterable[Any]) -> tuple[str, Counter[str]]:
         """Writes what a task makes of frames as one file, and keeps its findings.
 
         Returns:
             How DuckDB reads the file; the counts of all parts.
         """
         counts: Counter[str] = Counter()
-        file = RowFile(folder_of(self.build), schema)
+        file, values = (RowFile(folder_of(self.build), columns) for columns in (schema, VALUES))
         for part in self.map_tasks(task, frames):
             file.add(part.table)
             self.findings.add(part.findings)
             counts.update(part.counts)
+            if part.values is not None:
+                values.add(part.values)
         file.close()
+        values.close()
+        shared = from_arrow(self.build.sql(_SHARED.format(values=values.sql)).to_arrow_table())
+        for rule, of_rule in shared.groupby("rule"):
+            same = UniqueValues(of_rule["id"], of_rule["value"], of_rule["value"].notna())
+            self.findings.add(shared_value_findings("customers", str(rule), same))
         return file.sql, counts
 
     def _rows(self, table: str) -> tuple[int, int, int]:
@@ -181,6 +186,9 @@ class Parts:
         return (first, last + 1, count) if count else (0, 0, 0)
 
 
+_SHARED: Final = """
+    FROM {values} WHERE (rule, value) IN (SELECT (rule, value) FROM {values} GROUP BY ALL HAVING count(*) > 1)
+    ORDER BY rule, id"""
 # Blank ids and those with the same hash as another; ids that begin with a letter or digit are not blank.
 _SUSPECTS: Final = """
     SELECT rowid AS row, * FROM {table} WHERE id IS NULL OR id < '!' OR id > '~'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.reconcile.odd_values import lost_values
+from pipelines.reconcile.parts import Mapper, folder_of
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
@@ -38,6 +40,8 @@ from transforms.findings import combine_findings
 from transforms.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
+MEMORY_LIMIT: Final = "400MB"
+"""Of DuckDB, which uses most of the machine's memory by default; beyond it, DuckDB writes to the disk."""
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
 
@@ -159,16 +163,24 @@ class Reconciling:
         `at` is the instant that promotions, birthdates and orders are compared with.
 
         Raises:
-            UsageError: a setting names a column that the raw orders do not have.
+            UsageError: a setting names a column that the raw orders do not have; see `Cluster.mapper`.
             BridgeError: rows would be lost.
         """
+        mapper = nullcontext(map) if self._cluster is None else self._cluster.mapper(folder_of(build))
+        with mapper as map_tasks:
+            return self._build_tables(build, run_id, at, map_tasks)
+
+    def _build_tables(
+        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, map_tasks: Mapper
+    ) -> ReconcileResult:
+        build.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         merge.create_missing(build)
         ops.create_missing(build)
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
-        inputs = StepInputs(build, run_id, self._settings, dates, self._cluster, accepted)
+        inputs = StepInputs(build, run_id, self._settings, dates, map_tasks, accepted)
         findings, observed = inputs.findings, []
         for name, step in STEPS.items():
             steps.info("reconciling %s", name)

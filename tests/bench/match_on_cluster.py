@@ -3,11 +3,11 @@
 So many customers, documents and lines of the ERP are made: 2 % of either side are on that side only, and each field of
 a line differs in 1 to 4 %. From the raw tables `reconciled.customers` is made and matched with the lines
 
-    one       by `customers` and `match` in one process, under the limit
-    cluster   by `customers_on_cluster` and `match_on_cluster` with two workers, each under the same limit
+    one       in parts by one process, under the limit
+    cluster   in the same parts by two workers, each under the same limit
 
-and counted. The limit is of the address space of a process. `one` is expected to exceed it; without a limit
-(`--limit-gb 0`) both must come to the same rows. Peaks are of resident memory, from the kernel.
+and counted. The limit is of the address space of a process. Both must come to the same rows. Peaks are of resident
+memory, from the kernel.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from distributed import LocalCluster
 
-from pipelines.reconcile.buckets import hash_texts
 from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.customers_on_cluster import customers_on_cluster
-from pipelines.reconcile.match_on_cluster import match_on_cluster
-from pipelines.warehouse.tables import replace
+from pipelines.reconcile.customers import reconcile_customers
+from pipelines.reconcile.match import match_lines
+from pipelines.reconcile.parts import Findings, Mapper, Parts
+from pipelines.warehouse.accepted import Accepted
 from tests.bench.measure import run
-from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
+from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
-from transforms.erp.match import match
 from transforms.frames import DATE, TEXT, TIMESTAMP, frame, from_arrow
 
 _FIELDS = {
@@ -99,24 +98,12 @@ def _sql_type(kind: pa.DataType) -> str:
     return {TEXT: "VARCHAR", DATE: "DATE", TIMESTAMP: "TIMESTAMPTZ"}[kind]
 
 
-def one(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame) -> Iterator[None]:
-    """Makes the customers in this process, then matches them."""
-    raw = from_arrow(build.sql("FROM raw.customers").to_arrow_table())
-    documents = from_arrow(build.sql("FROM raw.customers__documents").to_arrow_table())
-    table, *_ = customers(raw, documents, frame(LISTED_PRICE_LISTS), _DATES)
-    replace(build, "customers", table)
+def in_parts(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, map_tasks: Mapper) -> Iterator[None]:
+    """Makes the customers, then matches them."""
+    tables = Parts(build, Findings(build, Accepted([], _DATES.as_of)), map_tasks)
+    reconcile_customers(tables, frame(LISTED_PRICE_LISTS), _DATES)
     yield
-    result = match(lines, table, documents, hash_texts=hash_texts)
-    replace(build, "erp_customers", result.customers)
-    replace(build, "erp_differences", result.differences)
-    yield
-
-
-def on_cluster(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, cluster: Cluster) -> Iterator[None]:
-    """Makes the customers on the workers, then matches them."""
-    customers_on_cluster(build, frame(LISTED_PRICE_LISTS), _DATES, "", cluster)
-    yield
-    match_on_cluster(build, lines, None, cluster)
+    match_lines(build, lines, None, map_tasks)
     yield
 
 
@@ -125,13 +112,12 @@ def measured(name: str, folder: Path, limit: int) -> dict[str, Any]:
     with ExitStack() as stack:
         build = stack.enter_context(duckdb.connect(str(folder / "build.duckdb")))
         build.execute("SET memory_limit = '1GB'; SET TimeZone = 'UTC'")
+        shutil.rmtree(folder / "match", ignore_errors=True)
+        map_tasks: Mapper = map
         if name == "one":
             if limit:
                 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-            steps = one(build, from_arrow(pq.read_table(folder / "lines.parquet")))
         else:
-            for left in ("customers", "match"):
-                shutil.rmtree(folder / left, ignore_errors=True)
             workers = stack.enter_context(
                 LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit=0)
             )
@@ -139,7 +125,8 @@ def measured(name: str, folder: Path, limit: int) -> dict[str, Any]:
             client = stack.enter_context(there.connected())
             if limit:
                 client.run(resource.setrlimit, resource.RLIMIT_AS, (limit, limit))
-            steps = on_cluster(build, from_arrow(pq.read_table(folder / "lines.parquet")), there)
+            map_tasks = stack.enter_context(there.mapper(folder))
+        steps = in_parts(build, from_arrow(pq.read_table(folder / "lines.parquet")), map_tasks)
         times = [time.perf_counter() for _ in chain([None], steps)]
         customers_s, match_s = (end - begin for begin, end in pairwise(times))
         rows = [build.execute(sql).fetchall() for sql in _TABLES]

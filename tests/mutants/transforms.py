@@ -54,7 +54,7 @@ MUTANTS: Final = (
         "transforms/erp/components.py",
         'is_pair = links["home"] != other',
         'is_pair = links["home"] < other',
-        "tests/transforms/erp/test_components.py tests/pipelines/reconcile/test_match_on_cluster.py",
+        "tests/transforms/erp/test_components.py tests/pipelines/reconcile/test_match.py",
     ),
     Mutant(
         "contradicting-lines-of-a-key-are-merged",

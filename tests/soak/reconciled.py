@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pyarrow as pa
 
-from tests.pipelines.reconcile.in_parts import customer_orders, orders
+from tests.pipelines.reconcile.in_parts import customer_orders, customers, orders
 from tests.soak.outcome import Outcome
 from tests.soak.raw_records import AS_OF, RawRecords, Row
-from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
+from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
 from transforms.documents import RAW_DOCUMENTS
 from transforms.frames import TEXT, frame
@@ -355,7 +355,7 @@ def reconciled_seed(seed: int) -> Outcome:
     lists = frame(RAW_PRICE_LISTS, raw.price_lists)
     known, findings, _ = customers(
         frame(RAW_CUSTOMERS, raw.customers),
-        frame(RAW_DOCUMENTS, raw.documents),
+        frame({"customer_id": TEXT, **RAW_DOCUMENTS}, raw.documents),
         frame(LISTED_PRICE_LISTS, [{name: row[name] for name in LISTED_PRICE_LISTS} for row in raw.price_lists]),
         context,
     )

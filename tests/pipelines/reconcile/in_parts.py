@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.reconcile import parts
+from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from pipelines.reconcile.orders import RawOrders, reconcile_orders
 from pipelines.reconcile.parts import Findings, Parts
@@ -140,3 +141,24 @@ def order_lines(lines: pd.DataFrame, made: pd.DataFrame) -> tuple[pd.DataFrame, 
         reconcile_lines(tables, "orders__lines")
         result = rows_of(tables, "reconciled.order_lines", "order_id, line_number")
         return result.drop(columns="_missing_since"), found_in(tables)
+
+
+class Customers(NamedTuple):
+    customers: pd.DataFrame
+    findings: pd.DataFrame
+    form: str
+
+
+def customers(
+    raw: pd.DataFrame,
+    documents: pd.DataFrame,
+    price_lists: pd.DataFrame,
+    context: DateContext,
+    coverage_gap: str = "",
+    part_rows: int = PART_ROWS,
+) -> Customers:
+    """The customers, by id."""
+    with build_of(part_rows, raw__customers=raw, raw__customers__documents=documents) as tables:
+        form = reconcile_customers(tables, price_lists, context, coverage_gap)
+        made = rows_of(tables, "reconciled.customers", "customer_id")
+        return Customers(made, found_in(tables), form)

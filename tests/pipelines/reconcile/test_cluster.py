@@ -13,14 +13,15 @@ import pytest
 from distributed import LocalCluster
 
 from pipelines.reconcile import cluster as cluster_module
-from pipelines.reconcile import match_on_cluster
+from pipelines.reconcile import match as match_module
+from pipelines.reconcile import orders, parts
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop
 from tests.pipelines.reconcile.test_erp_customers import shop as shop
-from tests.pipelines.reconcile.test_match_on_cluster import assert_equal, match_in_buckets, some_frames
+from tests.pipelines.reconcile.test_match import assert_equal, match_in_buckets, some_frames
 from transforms.erp.match import match
 
 
@@ -34,33 +35,40 @@ def address() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-def test_issue_16_3_a_cluster_makes_the_same_match(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_makes_the_same_match(address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     frames = some_frames(4, 60)
-    monkeypatch.setattr(match_on_cluster, "ROWS_PER_BUCKET", 200)
-    assert_equal(match(*frames, country="PE"), match_in_buckets(*frames, cluster=Cluster(address)))
+    monkeypatch.setattr(match_module, "ROWS_PER_BUCKET", 200)
+    with Cluster(address).mapper(tmp_path) as map_tasks:
+        assert_equal(match(*frames, country="PE"), match_in_buckets(*frames, map_tasks))
+    assert not list(tmp_path.iterdir())
 
 
-def test_issue_16_3_a_run_on_a_cluster_publishes_the_same_tables_or_none(
+def test_a_run_on_a_cluster_publishes_the_same_tables_or_none(
     shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tables() -> list[Any]:
-        names = ("customers", "price_lists", "orders", "erp_customers", "erp_differences", "exceptions")
+        names = ("customers", "price_lists", "orders", "order_lines", "erp_customers", "erp_differences", "exceptions")
         return [shop.made.rows(f"FROM reconciled.{name}") for name in names]
 
     here = reconcile(ErpFiles(shop.file))
     whole = tables()
+    monkeypatch.setattr(parts, "PART_ROWS", 9)
     there = reconcile(ErpFiles(shop.file, scheduler=address))
     assert tables() == whole
     assert there.match == here.match
     assert there.rows == here.rows
 
     published = shop.made.path.read_bytes()
-    monkeypatch.setattr(match_on_cluster, "match_files", lambda job, codes, over: over(os._exit, [1]))
+    monkeypatch.setattr(orders, "orders_part", _die)
     with pytest.raises(UsageError, match="workers of the cluster died repeatedly") as error:
         reconcile(ErpFiles(shop.file, scheduler=address))
     assert error.value.exit_code == ExitCode.USAGE
     assert shop.made.path.read_bytes() == published
     assert not list(shop.made.folder.rglob("*.parquet"))
+
+
+def _die(rows: object, reading: object) -> None:
+    os._exit(1)
 
 
 def test_workers_that_do_not_see_the_folder_are_named(address: str) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
@@ -15,9 +12,8 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from pipelines.reconcile import match_on_cluster
-from pipelines.reconcile.buckets import Mapper
-from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile import match as match_module
+from pipelines.reconcile.parts import Mapper
 from pipelines.warehouse.tables import replace
 from tests.transforms.erp.test_laws import good_hashes
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
@@ -27,16 +23,8 @@ from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
 from transforms.frames import from_arrow, typed
 
 
-class Here(Cluster):
-    """Tasks run in this process."""
-
-    @contextmanager
-    def mapper(self, folder: Path) -> Iterator[Mapper]:
-        yield map
-
-
 def match_in_buckets(
-    lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame, cluster: Cluster | None = None
+    lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame, map_tasks: Mapper = map
 ) -> MatchResult:
     """The match by way of a build on disk, and of files and buckets of two rows."""
     with TemporaryDirectory() as folder, duckdb.connect(f"{folder}/build.duckdb") as build:
@@ -44,7 +32,7 @@ def match_in_buckets(
         replace(build, "customers", known.assign(is_missing=known["_missing_since"].notna()))
         replace(build, "papers", papers)
         build.execute("CREATE TABLE raw.customers__documents AS FROM reconciled.papers")
-        findings, repeated = match_on_cluster.match_on_cluster(build, lines, "PE", cluster or Here(""))
+        findings, repeated = match_module.match_lines(build, lines, "PE", map_tasks)
         rows, differences = (
             typed(from_arrow(build.sql(f"FROM reconciled.{name}").to_arrow_table()), schema)
             for name, schema in (("erp_customers", ERP_CUSTOMERS), ("erp_differences", ERP_DIFFERENCES))
@@ -84,12 +72,12 @@ def some_frames(seed: int, rows: int = 150) -> tuple[pd.DataFrame, pd.DataFrame,
     return erp(*lines), customers(*known), documents(*papers)
 
 
-@pytest.mark.parametrize(("seed", "frequent"), [(1, 3), (2, 50)])
-def test_issue_16_3_the_match_in_buckets_is_the_match(seed: int, frequent: int) -> None:
+@pytest.mark.parametrize(("seed", "frequent", "rows"), [(1, 3, 250), (2, 50, 250), (1, 3, 10**6)])
+def test_the_match_in_buckets_is_the_match(seed: int, frequent: int, rows: int) -> None:
     frames = some_frames(seed)
     with (
-        patch.multiple(match_on_cluster, ROWS_PER_BUCKET=250, ROWS_PER_GROUP=60),
-        patch.multiple(match_on_cluster, GROUPS_PER_PIECE=2, hash_texts=good_hashes),
+        patch.multiple(match_module, ROWS_PER_BUCKET=rows, ROWS_PER_GROUP=60),
+        patch.multiple(match_module, GROUPS_PER_PIECE=2, hash_texts=good_hashes),
         patch("transforms.erp.cascade.FREQUENT", frequent),
         patch("transforms.erp.contradictions.FREQUENT", frequent),
     ):

@@ -1,9 +1,9 @@
-"""The match with the ERP on a cluster: tables and lines out to Parquet, matched in buckets, the result into the build.
+"""The match with the ERP: tables and lines out to Parquet, matched in buckets, the result into the build.
 
-In: a build with the reconciled customers, and the ERP's lines. Out: its tables of the match, the same as `match` makes
-here. DuckDB writes and reads the Parquet files, so no table is in the memory of this process. A task holds one piece of
-a file or one bucket in memory. What has to be known of the match as a whole is narrow: which homes a key connects, and
-the codes that have no match.
+In: a build with the reconciled customers, and the ERP's lines. Out: its tables of the match. DuckDB writes and reads
+the Parquet files. A task holds one piece of a file or one bucket in memory, here or on a cluster; a small match is one
+bucket. What has to be known of the match as a whole is narrow: which homes a key connects, and the codes that have no
+match.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.reconcile.buckets import Mapper, hash_texts, new_folder, read_bucket, write_buckets, write_groups
-from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile.buckets import hash_texts, read_bucket, write_buckets, write_groups
+from pipelines.reconcile.parts import Mapper, folder_of
 from pipelines.warehouse.sql import sql_text
+from sources.disk import PRIVATE_FOLDER
 from transforms.erp.components import buckets, components, connected_homes, hash_keys, links, row_homes
 from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
 from transforms.erp.match import match_part
@@ -122,21 +123,19 @@ class MatchJob:
         ]
 
 
-def match_on_cluster(
-    build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, country: str | None, cluster: Cluster
+def match_lines(
+    build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, country: str | None, map_tasks: Mapper = map
 ) -> tuple[pd.DataFrame, int]:
     """Makes `reconciled.erp_customers` and `.erp_differences` from the lines of the ERP's file.
 
-    The build is open for writing, with the reconciled customers and raw documents; the workers see its folder. For
-    `country` see `transforms.erp.match.match`.
+    The build is open for writing, with the reconciled customers and raw documents. For `country` see
+    `transforms.erp.match.match`.
 
     Returns:
         The findings, and the number of repeated lines.
-
-    Raises:
-        UsageError: see `Cluster.mapper`.
     """
-    folder = new_folder(build, "match")
+    folder = folder_of(build) / "match"
+    folder.mkdir(PRIVATE_FOLDER)
     rows = len(lines)
     for side, sql in (("customers", _CUSTOMERS), ("documents", _DOCUMENTS)):
         target = f"{sql_text(folder / f'{side}.parquet')} (FORMAT parquet, ROW_GROUP_SIZE {ROWS_PER_GROUP})"
@@ -145,8 +144,7 @@ def match_on_cluster(
     job = MatchJob(folder, tuple(name for name in ERP_FIELDS if name in lines), country, rows // ROWS_PER_BUCKET + 1)
     pq.write_table(to_arrow(lines, job.schemas["lines"]), job.file("lines"), ROWS_PER_GROUP)
     missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
-    with cluster.mapper(folder) as map_tasks:
-        result = match_files(job, missing_codes, map_tasks)
+    result = match_files(job, missing_codes, map_tasks)
     for table, (columns, order) in _ORDERS.items():
         build.execute(
             f"CREATE OR REPLACE TABLE reconciled.{table} AS SELECT {', '.join(columns)} "
@@ -164,11 +162,12 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper)
         The findings, and the number of repeated lines.
     """
     pieces, numbers = job.pieces(), range(job.buckets)
-    list(map_tasks(partial(write_links, job), pieces))
-    pairs = map_tasks(partial(find_connected_homes, job, pieces), numbers)
-    roots = components(pd.concat(list(pairs), ignore_index=True))
-    write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
-    list(map_tasks(partial(write_match_rows, job), pieces))
+    if job.buckets > 1:
+        list(map_tasks(partial(write_links, job), pieces))
+        pairs = map_tasks(partial(find_connected_homes, job, pieces), numbers)
+        roots = components(pd.concat(list(pairs), ignore_index=True))
+        write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
+        list(map_tasks(partial(write_match_rows, job), pieces))
     findings, repeated, codes = zip(*map_tasks(partial(match_bucket, job, pieces), numbers), strict=True)
     unmatched = UnmatchedCodes(*map(pd.concat, zip(*codes, strict=True)))
     return combine_findings([*findings, *unmatched_code_findings(unmatched, missing_codes)]), sum(repeated)
@@ -205,9 +204,7 @@ def write_match_rows(job: MatchJob, piece: Piece) -> None:
 
 def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> tuple[pd.DataFrame, int, UnmatchedCodes]:
     """Task: matches the rows of a bucket, and writes its tables. The rest is returned: see `PartialMatch`."""
-    lines, customers, documents = (
-        _read_bucket(job, "rows", [piece for piece in pieces if piece.side == side], bucket) for side in job.schemas
-    )
+    lines, customers, documents = (_read_side(job, pieces, side, bucket) for side in job.schemas)
     part = match_part(lines, customers, documents, job.country, hash_texts)
     write_groups(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
     write_groups(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
@@ -217,6 +214,13 @@ def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> tuple[p
 def _read(job: MatchJob, piece: Piece) -> pd.DataFrame:
     with pq.ParquetFile(job.file(piece.side)) as file:
         return from_arrow(file.read_row_groups(range(piece.first, piece.end)))
+
+
+def _read_side(job: MatchJob, pieces: Sequence[Piece], side: str, bucket: int) -> pd.DataFrame:
+    """The rows of a side in a bucket."""
+    if job.buckets == 1:
+        return from_arrow(pq.read_table(job.file(side)))
+    return _read_bucket(job, "rows", [piece for piece in pieces if piece.side == side], bucket)
 
 
 def _read_bucket(job: MatchJob, stage: str, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:

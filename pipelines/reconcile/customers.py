@@ -1,0 +1,68 @@
+"""The customers of a build, reconciled in parts.
+
+In: the raw customers, their documents and the raw price lists. Out: `reconciled.customers`. A part has customers with
+all of their documents. What concerns the list as a whole comes from narrow columns: the form of createdAt, and values
+that several customers have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+import pandas as pd
+
+from pipelines.reconcile import parts
+from pipelines.reconcile.parts import Parts
+from transforms.customers import (
+    CUSTOMER_FIELDS,
+    CUSTOMERS,
+    READ_CUSTOMERS,
+    CustomersReading,
+    customers_findings,
+    customers_part,
+)
+from transforms.dates import DateContext, DateEvidence
+from transforms.documents import OWNED_DOCUMENTS
+from transforms.findings import rule_findings
+from transforms.frames import from_arrow
+
+_NAMES: Final = {"customer_id": "o.id", "created_at_text": "o.created_at"}
+_DOCUMENTS: Final = """
+    CREATE OR REPLACE TEMP TABLE owned_documents AS
+    SELECT c.rowid - (SELECT coalesce(min(rowid), 0) FROM {customers}) AS owner, d.customer_id,
+        d.position::BIGINT AS position, d.number, d.fiscal_name, d.is_default, d.for_taxes
+    FROM raw.customers__documents d LEFT JOIN {customers} c ON c.id = d.customer_id ORDER BY owner, position"""
+
+
+def reconcile_customers(tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = "") -> str:
+    """Makes `reconciled.customers`; the other arguments are those of `CustomersReading`. Returns the form of dates."""
+    source, dates = tables.source("customers"), DateEvidence(context.order)
+    for part in tables.read({source: "created_at"}):
+        dates.add(part["created_at"])
+    reading = CustomersReading(dates.form(), price_lists, context, coverage_gap)
+    tables.build.execute(_DOCUMENTS.format(customers=source))
+    task = partial(customers_part, reading=reading)
+    made, counts = tables.fill(CUSTOMER_FIELDS, task, _with_documents(tables, source))
+    tables.findings.add(customers_findings(counts, reading))
+    orphans = tables.build.sql("SELECT customer_id FROM temp.owned_documents WHERE owner IS NULL").to_arrow_table()
+    ids = from_arrow(orphans)["customer_id"]
+    tables.findings.add(rule_findings("customers", "document_orphan", ids, detail="documents"))
+    columns = (
+        f"f.{name}" if name in CUSTOMER_FIELDS else f"{_NAMES.get(name, f'o.{name}')} AS {name}" for name in CUSTOMERS
+    )
+    tables.build.execute(
+        f"CREATE OR REPLACE TABLE reconciled.customers AS SELECT {', '.join(columns)} "
+        f"FROM {source} o POSITIONAL JOIN {made} f"
+    )
+    tables.build.execute("DROP TABLE temp.owned_documents")
+    return reading.dates.form
+
+
+def _with_documents(tables: Parts, source: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    columns = ", ".join(["owner - $first AS owner", *list(OWNED_DOCUMENTS)[1:]])
+    sql = f"SELECT {columns} FROM temp.owned_documents WHERE owner >= $first AND owner < $first + $count"
+    for number, rows in enumerate(tables.read({source: ", ".join(READ_CUSTOMERS)})):
+        values = {"first": number * parts.PART_ROWS, "count": len(rows)}
+        yield rows, from_arrow(tables.build.sql(sql, params=values).to_arrow_table())
