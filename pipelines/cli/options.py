@@ -146,7 +146,7 @@ erp_options = _together(
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Scheduler of a Dask cluster that makes the customers and matches --erp-customers, such as "
+        help="Scheduler of a Dask cluster that works on the parts of long lists, such as "
         "tcp://10.0.0.5:8786. Requires the extra `dask` of orderbridge.",
     ),
     lookup_option,

@@ -53,7 +53,7 @@ class ErpFiles:
     """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
 
     `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
-    Dask cluster that makes and matches the customers; None: this process does.
+    Dask cluster that works on the parts of long lists; None: this process does.
     """
 
     customers: Path | None = None

@@ -101,8 +101,8 @@ def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(
 
 def test_without_the_extra_the_message_has_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]") as error:
+    with pytest.raises(UsageError, match=r"(?s)not installed.*extra `dask`") as error:
         Reconciling(ErpFiles(tmp_path / "clientes.csv", scheduler="tcp://127.0.0.1:9"))
     assert error.value.exit_code == ExitCode.USAGE
-    with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]"):
+    with pytest.raises(UsageError, match=r"(?s)not installed.*extra `dask`"):
         Reconciling(ErpFiles(scheduler="tcp://127.0.0.1:9"))  # no file is required: the customers are made there

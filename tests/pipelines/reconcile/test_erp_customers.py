@@ -14,14 +14,14 @@ from pipelines.imports import RejectedInput, open_inputs
 from pipelines.mapping import load
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.reconcile import erp_customers
+from pipelines.reconcile import match
 from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import read_erp_variants
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
 from tests.pipelines.push.plans import patch, place
-from transforms.erp.match import match
+from transforms.erp.match import match_part
 from transforms.erp.variants import variants
 
 HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
@@ -172,12 +172,11 @@ def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
 
-    def lossy(erp: Any, customers: Any, documents: Any, **options: Any) -> Any:
-        lines, known = (erp.iloc[1:], customers) if lost == "lines" else (erp, customers[1:])
-        return match(lines, known, documents, **options)
+    def lossy(erp: Any, customers: Any, *others: Any) -> Any:
+        return match_part(*((erp.iloc[1:], customers) if lost == "lines" else (erp, customers[1:])), *others)
 
     before = shop.made.path.read_bytes()
-    monkeypatch.setattr(erp_customers, "match", lossy)
+    monkeypatch.setattr(match, "match_part", lossy)
     with pytest.raises(BridgeError, match="the totals do not balance"):
         reconcile(ErpFiles(shop.file))
     assert shop.made.path.read_bytes() == before

@@ -21,12 +21,11 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, par
     raw = RawRecords(seed)
     context = DateContext(AS_OF, timezone=raw.timezone)
     lists = [{name: row[name] for name in LISTED_PRICE_LISTS} for row in raw.price_lists]
-    tables = [
-        frame(RAW_CUSTOMERS, raw.customers),
-        frame({"customer_id": TEXT, **RAW_DOCUMENTS}, raw.documents),
-        frame(LISTED_PRICE_LISTS, lists),
-    ]
-    whole, made = (customers(*tables, context, "a gap", part_rows=rows) for rows in (10**6, part_rows))
+    known, held = frame(RAW_CUSTOMERS, raw.customers), frame({"customer_id": TEXT, **RAW_DOCUMENTS}, raw.documents)
+    whole, made = (
+        customers(known, held, frame(LISTED_PRICE_LISTS, lists), context, "a gap", part_rows=number)
+        for number in (10**6, part_rows)
+    )
     assert_frame_equal(made.customers, whole.customers)
     assert_frame_equal(made.findings, whole.findings)
     assert made.form == whole.form
