@@ -262,7 +262,7 @@ def test_something_else_in_place_of_what_a_run_makes_is_reported(made: Bridge, n
         place.mkdir()
     else:
         place.write_text("mine")
-    refused(made, made.path, "directory", "run again")
+    refused(made, made.path, "directory|File exists", "run again")
     assert place.exists()
     assert made.path.read_bytes() == before
 
