@@ -386,6 +386,13 @@ MUTANTS: Final = (
         "tests/pipelines/ledger/test_clock.py",
     ),
     Mutant(
+        "private-files-are-opened-in-a-folder-of-everyone",
+        "sources/settings/loaders.py",
+        "        check_private(file.parent, shared)\n",
+        "        pass\n",
+        "tests/sources/settings/test_ownership.py",
+    ),
+    Mutant(
         "a-journal-that-another-user-left-is-played-back",
         "sources/settings/loaders.py",
         "            check_owner(left, shared)\n",

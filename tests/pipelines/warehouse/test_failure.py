@@ -7,10 +7,12 @@ import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.destination_errors import destination_errors
-from pipelines.warehouse.failure import clear_failure, failure_file, read, record_failure
+from pipelines.warehouse.failure import clear_failure, describe_error, failure_file, read, record_failure
 from sources.errors import UsageError
 from sources.settings import warehouse_settings
 
@@ -50,6 +52,20 @@ def test_of_a_bug_only_its_kind_is_reported(path: Path) -> None:
     fails(path, error=ValueError(SECRET))
     assert SECRET not in failure_file(path).read_text("utf-8")
     assert json.loads(failure_file(path).read_text())["exit_code"] == 1
+
+
+def test_a_view_over_other_files_is_an_error_of_the_warehouse_that_shows_none(tmp_path: Path) -> None:
+    warehouse, secret = tmp_path / "w.duckdb", tmp_path / "secret.txt"
+    secret.write_text(SECRET)
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("CREATE SCHEMA raw; CREATE MACRO raw.spy(f) AS TABLE FROM read_text(f)")
+        connection.execute(f"CREATE VIEW raw.orders AS FROM read_text('{secret}')")
+    for query in ("FROM raw.orders", f"FROM raw.spy('{secret}')"):
+        with open_warehouse(warehouse) as connection, pytest.raises(duckdb.PermissionException) as caught:
+            connection.execute(query)
+        code, message, hint = describe_error(caught.value)
+        assert (code, "reads other files" in message) == (2, True)
+        assert SECRET not in message + hint
 
 
 def test_a_run_that_did_not_begin_leaves_a_note_next_to_a_warehouse_only(path: Path) -> None:
