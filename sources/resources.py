@@ -30,7 +30,7 @@ from dlt.extract.source import SourceInjectableContext
 
 from sources import __version__
 from sources.contract import LISTS, Record
-from sources.decode.schema_inference import FieldNames
+from sources.decode.schema_inference import FieldNames, KeptKind
 from sources.decode.stored_types import TYPES, as_stored
 from sources.decode.table_schema import FIELD, KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
 from sources.extract.nested_rows import nested_rows
@@ -160,7 +160,9 @@ class ListWalker:
         """Walks the list; from where a run was killed or failed, if that was less than an hour ago."""
         name, result = self.record.name, None
         state = {} if self.record.fields else dlt.current.resource_state(name)
-        options = replace(self._options, names=state.get("names"), kinds=state.get("kinds"))
+        known: dict[str, list[Any]] = state.get("kinds", {})
+        kinds = {path: KeptKind(*kept) for path, kept in known.items()}
+        options = replace(self._options, names=state.get("names"), kinds=kinds)
         identity = {"list": name, "host": self._base_url, "limit": str(options.page_limit), "version": __version__}
         try:
             with Client.with_http_settings(LISTS[name].family, self._base_url, self._api_key) as client:
@@ -170,7 +172,8 @@ class ListWalker:
             if result is None or result.error is not None:
                 folder.leave()
         if result.error is None and not self.record.fields:
-            state["kinds"] = state.get("kinds", {}) | {path: kind for path, kind, _ in result.kinds}
+            most = {path: [kind, max([values, *known.get(path, [])[1:]])] for path, kind, values in result.kinds}
+            state["kinds"] = known | most
             state["names"] = _field_names(state.get("names", {}), result)
         _warn(result)
         return result
