@@ -19,10 +19,21 @@ import pyarrow.compute as pc
 
 from sources.contract import Field, Record
 from sources.decode.extra_fields import read_extra_fields
+from sources.decode.json_text import has_odd_texts
 from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions
 from sources.decode.row_by_row import by_rows
 from sources.decode.rows import Decoded, Page
-from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, merged, schema_of, table_schema
+from sources.decode.table_schema import (
+    ABSENT,
+    DECIMAL,
+    MISTYPED,
+    TYPES,
+    UNKNOWN,
+    TableSchema,
+    merged,
+    schema_of,
+    table_schema,
+)
 
 _RawRows = list[dict[str, msgspec.Raw]]
 _raw_rows_decoder: Final = msgspec.json.Decoder(_RawRows)
@@ -60,6 +71,9 @@ class _Columnar:
         self._observations: Counter[tuple[str, str]] = Counter()
         self._pages = text.pages
         self._read_extra = lru_cache(maxsize=None)(partial(read_extra_fields, text.pages))
+        numbers = [f.name for each in (table, *table.children) for f in each.fields if f.type == "number"]
+        if has_odd_texts(text, frozenset(numbers)):
+            raise ColumnarFallback
         first = _raw_rows_decoder.decode(text.pages[0].rows)
         declared = _declared_type(table, first)
         # Where the first page has fields without a column, the strict attempt would fail.
@@ -129,8 +143,8 @@ def _declared_type(table: TableSchema, first: _RawRows) -> pa.StructType:
 def _parse_type(field: Field, first: _RawRows) -> pa.DataType:
     if field.type == "integer":
         return pa.int64()
-    if field.type == "boolean":
-        return pa.bool_()
+    if field.type in ("boolean", "number"):
+        return TYPES[field.type]
     is_number = field.type == "identifier" and field.json != "string"
     if field.type in ("identifier", "text"):
         values = (bytes(row[field.name])[:1] for row in first if field.name in row)

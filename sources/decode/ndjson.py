@@ -62,7 +62,7 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     Raises:
         ColumnarFallback: not one document per page, or a row that is null.
         pyarrow.ArrowInvalid: not JSON, a value of another type, a repeated name, or arrays that contradict themselves
-            (pyarrow 26 makes such arrays of an undeclared list of nulls).
+            (pyarrow 26 makes such arrays of an undeclared list of nulls, and of numbers with more digits than a decimal has).
     """
     pages = text.pages
     has_line_ends = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
@@ -79,8 +79,20 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
         raise ColumnarFallback
     table.validate()
     rows, parents = items_of(pa.concat_arrays(table.column(0).chunks))
+    _check_decimals(rows)
     numbers = int32_array(np.array([page.number for page in pages]))
     return ParsedRows(rows, [numbers.take(parents), positions(parents)])
+
+
+def _check_decimals(array: pa.Array) -> None:
+    """Raises pyarrow.ArrowInvalid for a decimal with more digits than its type has."""
+    if pa.types.is_struct(array.type):
+        for n in range(array.type.num_fields):
+            _check_decimals(array.field(n))
+    elif pa.types.is_list(array.type):
+        _check_decimals(array.values)
+    elif pa.types.is_decimal(array.type):
+        array.validate(full=True)
 
 
 def items_of(arrays: pa.ListArray) -> tuple[pa.StructArray, pa.Array]:

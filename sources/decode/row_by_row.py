@@ -119,7 +119,7 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
                 if (whole := rows.integer(value)) is None:
                     raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
                 return whole, True
-            case "decimal_text":
+            case "decimal_text" | "number":
                 return _decimal(value, path), True
     elif isinstance(value, str):
         if "\0" in value:
@@ -128,7 +128,7 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
         match field.type:
             case "text" | "identifier":
                 return value, True
-            case "decimal_text":
+            case "decimal_text" | "number":
                 return _decimal(value, path), True
             case "date":
                 day = _date(value)

@@ -32,6 +32,7 @@ TYPES: Final = {
     "identifier": pa.string(),
     "text": pa.string(),
     "integer": pa.int64(),
+    "number": DECIMAL,
     "boolean": pa.bool_(),
     "date": pa.date32(),
     "decimal_text": DECIMAL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,7 @@ from transforms.rules import read_rules
 
 NAME = "invoices"
 COUNT, PAGE = 60, 20
-DOCUMENTED = (
-    Field("id", "identifier", "string", required=True),
-    Field("number", "text"),
-    Field("total", "decimal_text", "string"),
-)
+DOCUMENTED = (Field("id", "identifier", "string", required=True), Field("number", "text"), Field("total", "number"))
 
 
 def _reconcile(inputs: StepInputs) -> Entity:
@@ -45,7 +42,7 @@ def _reconcile(inputs: StepInputs) -> Entity:
 
 
 def _generator(config: SandboxConfig) -> sandbox.records.Generate:
-    return lambda n: encoded({"id": f"inv_{n:04d}", "number": f"F-{n}", "total": "10.50", "lines": [{"sku": f"{n}"}]})
+    return lambda n: encoded({"id": f"inv_{n:04d}", "number": f"F-{n}", "total": 10.5, "lines": [{"sku": f"{n}"}]})
 
 
 @pytest.fixture(params=[DOCUMENTED, ()], ids=["documented", "undocumented"])
@@ -100,6 +97,7 @@ def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
     assert (walked.verdict, walked.distinct, len(walked.sweeps)) == ("complete", COUNT, 1)
     listed = set(made.platform.state.ids(NAME))
     assert {row[0] for row in made.rows("SELECT id FROM raw.invoices")} == listed
+    assert made.one("SELECT sum(total) FROM raw.invoices") == COUNT * Decimal("10.5")
     assert {row[0] for row in made.rows("SELECT invoice_id FROM reconciled.invoices")} == listed
     assert made.one("SELECT value FROM ops.control_totals WHERE entity = 'reconciled.invoices' AND measure = 'raw'")
     if not RECORDS[NAME].fields:

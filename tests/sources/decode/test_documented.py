@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sources.contract import CUSTOMER, PRICE_LIST, PROMOTION, Record
+from sources.contract import CUSTOMER, PRICE_LIST, PROMOTION, Field, Record
 from sources.decode.documented import columnar, decode
 from sources.decode.row_by_row import by_rows
 from sources.decode.rows import Decoded, Page
@@ -49,6 +49,31 @@ def cell(record: Record, text: str, column: str) -> object:
     assert not decoded.quarantined
     value: object = decoded.tables[record.name][column][0].as_py()
     return value
+
+
+INVOICE = Record("invoices", (Field("id", "identifier", required=True), Field("total", "number")), key="id")
+
+
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [
+        ("10.5", "10.5"), ("3", "3"), ("-0", "0"), ("1e3", "1000"), ("1.5E-2", "0.015"), ("1.10", "1.1"),
+        ("123456789012345678901234567890.5", None), ("1234567890123456789012345678.000000001",) * 2,
+        ("0.1234567891", None), ("1e400", None), ("true", None), ("[]", None),
+        ('"10.5"', "10.5"), ('"010"', "10"), ('"+1"', None), ('"1e3"', None), ('"1."', None), ('" 1"', None),
+    ],
+)  # fmt: skip
+def test_a_number_is_an_exact_decimal_or_refused(value: str, held: str | None) -> None:
+    text = f'{{"id":1,"total":{value}}}'
+    if held is None:
+        assert reason(INVOICE, text).startswith("total: expected ")
+    else:
+        assert cell(INVOICE, text, "total") == Decimal(held)
+
+
+@given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.decimals(places=2), st.text("0123456789.+-eE ")))
+def test_numbers_are_read_alike_by_both_ways(value: object) -> None:
+    one(INVOICE, f'{{"id":1,"total":{json.dumps(value) if isinstance(value, str) else value}}}')
 
 
 def test_every_field_of_the_interface_has_a_column() -> None:

@@ -54,6 +54,16 @@ def values(*written: str) -> tuple[str, list[object]]:
     return column("x", *(f'{{"id":1,"x":{value}}}' for value in written))
 
 
+@pytest.mark.parametrize("digits", [30, 31, 40])
+@pytest.mark.parametrize("form", ["{}", "[{}]", '{{"y":{}}}', '[{{"y":{}}}]'])
+def test_a_number_of_more_digits_than_a_decimal_has_is_not_in_its_column(form: str, digits: int) -> None:
+    numbers = ["1.5"] * 40 + ["9" * digits + ".5"]
+    rows = [f'{{"id":{n},"x":{form.format(number)}}}' for n, number in enumerate(numbers)]
+    _, (decoded,) = walk([raw_page(*rows)])
+    for table in decoded.tables.values():
+        table.validate(full=True)
+
+
 @pytest.mark.parametrize(
     ("written", "kept"),
     [
