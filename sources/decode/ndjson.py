@@ -62,7 +62,7 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     Raises:
         ColumnarFallback: not one document per page, or a row that is null.
         pyarrow.ArrowInvalid: not JSON, a value of another type, a repeated name, or arrays that contradict themselves
-            (pyarrow 26 makes such arrays of an undeclared list of nulls, and of numbers with more digits than a decimal has).
+            (pyarrow 26 makes such arrays of an undeclared list of nulls, and of decimals with too many digits).
     """
     pages = text.pages
     has_line_ends = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
