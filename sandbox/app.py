@@ -56,6 +56,7 @@ class Platform:
     async def handle(self, operation: Operation, exchange: Exchange, scope: Scope) -> None:
         """Handles one request to an operation."""
         self.state.requests += 1
+        exchange.settles_at_once = "late_apply" not in self.plan.rates
         call = Call(
             operation,
             scope["path"],

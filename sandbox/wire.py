@@ -21,18 +21,24 @@ from starlette.types import Receive, Scope, Send
 from sandbox.messages import SandboxResponse
 
 EXTENSION: Final = "sandbox.transport"
+SETTLES: Final = ((b"x-orderbridge-settles", b"at-once"),)
 _LINGER_NONE: Final = struct.pack("ii", 1, 0)
 _SETTLE_S: Final = 0.02
 _BOMB_BYTES: Final = 256 * 1024 * 1024
 
 
 class Exchange:
-    """One request's socket and messages."""
+    """One request's socket and messages.
+
+    Attributes:
+        settles_at_once: whether no write is applied later than its response: each response says so.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._transport: asyncio.Transport = scope["extensions"][EXTENSION]
         self._receive = receive
         self._send = send
+        self.settles_at_once = True
 
     async def body(self) -> bytes:
         """The complete request body."""
@@ -47,7 +53,11 @@ class Exchange:
         """Sends a response."""
         length = () if answer.status == HTTPStatus.NO_CONTENT else ((b"content-length", b"%d" % len(answer.body)),)
         await self._send(
-            {"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]}
+            {
+                "type": "http.response.start",
+                "status": answer.status,
+                "headers": [*answer.headers, *length, *(SETTLES if self.settles_at_once else ())],
+            }
         )
         await self._send({"type": "http.response.body", "body": answer.body})
 

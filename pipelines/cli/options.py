@@ -86,10 +86,10 @@ answer_options = _together(
     click.option(
         "--settle",
         type=click.FloatRange(min=0),
-        default=15,
-        show_default=True,
         metavar="MINUTES",
-        help="How long a create whose answer was lost may still take effect; less for a sandbox only.",
+        callback=lambda _, __, minutes: None if minutes is None else minutes * 60,
+        help="How long a create whose answer was lost may still take effect. Default: 15; 0 for the built-in sandbox, "
+        "which says that it settles at once. Less for an environment `sandbox` only, if you know that of it.",
     ),
 )
 lookup_option = path_option(

@@ -148,7 +148,7 @@ def command(
     plan: Path,
     confirm: int | None,
     yes: bool,
-    settle: float,
+    settle: float | None,
     style: Style,
     as_json: bool,
     **options: Any,  # noqa: ANN401 # checked by click
@@ -163,7 +163,7 @@ def command(
     from pipelines.push.model import PushOptions
 
     agreed = yes or (confirm is None and _agreed(plan))
-    result = send(plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle * 60, **options), reporter)
+    result = send(plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle, **options), reporter)
     print_result(result, reporter.style)
     if result.error is not None:
         print_error(result.exit_code, str(result.error), "orderbridge: ")

@@ -32,7 +32,7 @@ _SETTLED: Final = {
 @log_option
 def command(
     plan: str | None,
-    settle: float,
+    settle: float | None,
     accept_ledger: bool,
     style: Style,
     **answers: Any,  # noqa: ANN401 # checked by click
@@ -54,7 +54,7 @@ def command(
 
     hooks = PushHooks(stop=STOP.event, on_page=reporter.progress)
     with reporter:
-        result = settle_doubts(plan, Answers(**answers), settle * 60, hooks)
+        result = settle_doubts(plan, Answers(**answers), settle, hooks)
     if style == "json":
         left = [doubt._asdict() for doubt in result.left]
         print_json({"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})

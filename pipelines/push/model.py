@@ -28,13 +28,16 @@ GRACE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushOptions(Answers):
-    """Options of `orderbridge push`; see its `--help`."""
+    """Options of `orderbridge push`; see its `--help`.
+
+    `settle_s` None: `SETTLE_S`, or none where the platform says that it settles at once.
+    """
 
     confirm: int | None = None
     agreed: bool = False
     rate: float | None = None
     concurrency: int | None = None
-    settle_s: float = SETTLE_S
+    settle_s: float | None = None
     resend: bool = False
     wait: bool = False
     accept_unproven: bool = False

@@ -66,8 +66,7 @@ def push(
         message = f"--rate {options.rate:g} is less than one request in {1 / RATE_MIN:.0f} seconds"
         raise UsageError(message, f"Give {RATE_MIN:.4f} or more.")
     plan, legacy, public_v1 = checks.open_plan(folder)
-    if options.settle_s < SETTLE_S and legacy.environment != "sandbox":
-        raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")
+    check_settle_s(options.settle_s, legacy)
     checks.check_agreement(plan, options.confirm, options.agreed)
     observed = (
         [("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop))] if public_v1 is not None else []
@@ -97,6 +96,19 @@ def ledger_lock(ledger: Path) -> Iterator[None]:
         ledger.parent.mkdir(parents=True, exist_ok=True)
     with run_lock(ledger.with_name(f".{ledger.name}.lock"), "push", hint):
         yield
+
+
+def check_settle_s(settle_s: float | None, legacy: LegacySettings) -> None:
+    """Refuses a short settle time for production. Raises UsageError."""
+    if settle_s is not None and settle_s < SETTLE_S and legacy.environment != "sandbox":
+        raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")
+
+
+def settle_time_s(settle_s: float | None, client: Client) -> float:
+    """The settle time given; by default `SETTLE_S`, or none where the platform says that it settles at once."""
+    if settle_s is not None:
+        return settle_s
+    return 0.0 if client.settles_at_once() else SETTLE_S
 
 
 def walk_folder() -> Path:
@@ -158,7 +170,7 @@ class _PushRun:
         options, manifest = self.options, self.plan.manifest
         self.kind = KINDS[self.plan.kind]
         self.rules = PushRules(
-            settle_s=options.settle_s,
+            settle_s=settle_time_s(options.settle_s, self.client),
             resend=options.resend or self.legacy.environment == "sandbox",
             accept_unproven=options.accept_unproven,
             additive=additive_fields(manifest.semantics) | additive_fields(self.legacy.semantics),

@@ -20,8 +20,9 @@ from pipelines.push.lookups import ASK_PERSON, Doubt, SoughtKeys, doubts_of, int
 from pipelines.push.model import PushDependencies, PushHooks
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, answer_changes
-from pipelines.push.run import ledger_lock, read_list, recover, walk_folder
+from pipelines.push.run import check_settle_s, ledger_lock, read_list, recover, settle_time_s, walk_folder
 from sources.errors import ExitCode, UsageError
+from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields
 from sources.settings import LegacySettings, http_settings, ledger_path, legacy_settings, reconcile_settings
 
@@ -60,7 +61,7 @@ class SettleResult:
 def settle(
     plan: str | None,
     answers: Answers,
-    settle_s: float,
+    settle_s: float | None,
     hooks: PushHooks | None = None,
     dependencies: PushDependencies | None = None,
 ) -> SettleResult:
@@ -69,7 +70,7 @@ def settle(
     Args:
         plan: folder or beginning of the id of the plan that the answers are about.
         answers: of a person who has looked on the platform.
-        settle_s: seconds after which a write whose response was lost has arrived, if ever.
+        settle_s: seconds after which a write whose response was lost has arrived, if ever; see `PushOptions`.
         hooks: of a push.
         dependencies: of a push.
 
@@ -79,9 +80,14 @@ def settle(
     """
     hooks, dependencies, legacy = hooks or PushHooks(), dependencies or PushDependencies(), legacy_settings()
     path, result, host = ledger_path(), SettleResult(), legacy.base_url
-    with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
+    check_settle_s(settle_s, legacy)
+    with (
+        ledger_lock(path),
+        Ledger.open(path, read=dependencies.read_clock) as ledger,
+        dependencies.client(legacy, hooks.stop) as client,
+    ):
         rules = PushRules(
-            settle_s=settle_s,
+            settle_s=settle_time_s(settle_s, client),
             resend=False,
             additive=additive_fields(legacy.semantics),
             wall_time=ledger.clock.wall_time,
@@ -93,7 +99,7 @@ def settle(
             result.commit(named, answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers))
         result.settled["abandoned"] += close_overwritten(ledger, host)
         try:
-            reasons = _look_up(ledger, legacy, rules, hooks, dependencies, result)
+            reasons = _look_up(ledger, legacy, client, rules, hooks, dependencies, result)
         finally:
             shutil.rmtree(walk_folder(), ignore_errors=True)
         result.left = [*_left(ledger, host, rules, reasons)]
@@ -116,6 +122,7 @@ def _named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
 def _look_up(
     ledger: Ledger,
     legacy: LegacySettings,
+    client: Client,
     rules: PushRules,
     hooks: PushHooks,
     dependencies: PushDependencies,
@@ -130,8 +137,7 @@ def _look_up(
     if not doubts:
         return {}
     sought, reasons = SoughtKeys(ledger, legacy.base_url, doubts), {}
-    with dependencies.client(legacy, hooks.stop) as client:
-        listing = read_list(client, legacy, sought, hooks, dependencies, result.observed)
+    listing = read_list(client, legacy, sought, hooks, dependencies, result.observed)
     for doubt in doubts:
         found = look_up(doubt, sought, listing, rules.country)
         if isinstance(found, StateChange):

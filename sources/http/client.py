@@ -227,6 +227,13 @@ class Client:
             elapsed_s=elapsed_s,
         )
 
+    def settles_at_once(self) -> bool:
+        """Whether the platform says that no write takes effect after its response; asked on loopback only."""
+        if not self._http.is_plain:
+            return False
+        reply = self._http.exchange("GET", request_target("/customers", {"limit": 1}), b"", self._timeouts.total_s)
+        return not isinstance(reply, Failure) and reply.settles_at_once
+
     def _attempt(
         self, target: str, check: Callable[[bytes], T], until: float
     ) -> tuple[T, RawResponse, float] | Failure:

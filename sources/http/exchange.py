@@ -102,6 +102,11 @@ class Exchanger:
         self._closed = threading.Event()
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the host is reached by http: only one on loopback can be."""
+        return self._base_url.scheme == "http"
+
+    @property
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return self._closed.is_set()
@@ -140,6 +145,7 @@ class Exchanger:
         with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:  # not `iter_raw`, which copies and counts
             content_type = fields.get(b"content-type", "").partition(";")[0].strip().lower()
             reply = RawResponse(response.status_code, b"", content_type)
+            reply.settles_at_once = fields.get(b"x-orderbridge-settles") == "at-once"
             if not reply.is_success:
                 reply.location, reply.retry_after = fields.get(b"location", ""), fields.get(b"retry-after")
             try:

@@ -50,7 +50,10 @@ class WriteOutcome:
 
 @dataclass(slots=True)
 class RawResponse:
-    """A response as received: `body` is what arrived whole, otherwise `broken` holds what was wrong with it."""
+    """A response as received: `body` is what arrived whole, otherwise `broken` holds what was wrong with it.
+
+    `settles_at_once`: the platform says that no write takes effect after its response, as the built-in stand-in does.
+    """
 
     status: int
     body: bytes = field(repr=False)
@@ -58,6 +61,7 @@ class RawResponse:
     location: str = field(default="", repr=False)
     retry_after: str | None = None
     broken: Failure | None = None
+    settles_at_once: bool = False
 
     @property
     def is_success(self) -> bool:

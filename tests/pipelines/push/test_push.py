@@ -523,7 +523,7 @@ def test_a_stock_that_is_set_may_be_repeated(at: Place) -> None:
 def test_a_create_in_doubt_is_not_looked_for_before_it_has_settled(at: Place) -> None:
     now = [1_000_000.0]
     at.means = means(clock=lambda: now[0])
-    asked = PushOptions(agreed=True)
+    asked = PushOptions(agreed=True, settle_s=SETTLE_S)
     plan = at.plan([customer(1)])
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(plan, asked)
@@ -543,7 +543,7 @@ def test_a_clock_set_forward_settles_no_doubt_early(at: Place, restarted: bool) 
     """Issue 12, item 6."""
     clock = [ClockReading(1_000_000.0, "boot", 5_000.0)]
     at.means = means(read_clock=lambda: clock[0])
-    options = PushOptions(agreed=True)
+    options = PushOptions(agreed=True, settle_s=SETTLE_S)
     plan = at.plan([customer(1)])
     at.platform.set_faults({"reset_before": 1.0})
     at.means = replace(at.means, read_customers=_nobody)
@@ -558,6 +558,17 @@ def test_a_clock_set_forward_settles_no_doubt_early(at: Place, restarted: bool) 
     assert (outcomes(other), at.codes()) == ({"2": "unsent.blocked"}, [])
     clock[0] = clock[0]._replace(wall=clock[0].wall + 841, uptime=clock[0].uptime + 841)
     assert at.push(plan, options).exit_code == 0
+    assert at.codes() == ["C00001"]
+
+
+def test_a_doubt_about_the_built_in_sandbox_settles_at_once_since_it_says_so(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    at.platform.set_faults({"lost_answer": 1.0})
+    assert at.push(plan, PushOptions(agreed=True)).exit_code == 6
+    at.platform.set_faults({"late_apply": 0.0})  # a platform that applies writes later does not
+    assert at.push(plan, PushOptions(agreed=True)).exit_code == 6
+    at.platform.set_faults({})
+    assert at.push(plan, PushOptions(agreed=True)).exit_code == 0
     assert at.codes() == ["C00001"]
 
 
@@ -577,7 +588,7 @@ def test_production_sends_an_absent_create_again_only_where_it_is_reported(tmp_p
         now = [1_000_000.0]
         at.means = means(clock=lambda: now[0])
         plan = at.plan([customer(1)], environment="production")
-        asked = PushOptions(confirm=1)
+        asked = PushOptions(confirm=1, settle_s=SETTLE_S)
         at.platform.set_faults({"reset_before": 1.0})
         at.means = replace(at.means, read_customers=_nobody)
         assert at.push(plan, asked).exit_code == 6
@@ -713,7 +724,7 @@ def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_p
 def test_an_update_waits_while_one_of_another_plan_may_still_land_on_its_fields(at: Place) -> None:
     now = [1_000_000.0]
     at.means = means(clock=lambda: now[0])
-    asked = PushOptions(agreed=True)
+    asked = PushOptions(agreed=True, settle_s=SETTLE_S)
     first = at.plan([patch(1, 1, sku="A")], "variants")
     second = at.plan([patch(1, 1, sku="B"), patch(2, 1, weight=2, line=3), patch(3, 2, sku="C", line=4)], "variants")
     at.platform.set_faults({"lost_answer": 1.0})
@@ -1184,7 +1195,7 @@ def test_a_doubt_that_a_look_up_or_a_repeat_settles_has_the_advice_to_push_again
         (create, "looked up from 1970-01-12 14:01:40 UTC: push again then"),
         (update, "push again: it will be sent again"),
     ):
-        assert at.push(plan, PushOptions(agreed=True)).exit_code == 6
+        assert at.push(plan, PushOptions(agreed=True, settle_s=SETTLE_S)).exit_code == 6
         assert results(plan)["in_doubt"][0]["words"].endswith(words)
 
 
