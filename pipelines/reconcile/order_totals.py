@@ -45,7 +45,7 @@ _OF_ORDER: Final = ("customer_id", "ordered_at", "currency", "is_cancelled")
 
 def reconcile_lines(tables: Parts, name: str) -> int:
     """Makes `reconciled.order_lines` of a raw table, with the fields of the reconciled orders. Returns its raw rows."""
-    build, table = tables.build, tables.without_gaps(name)
+    build, table = tables.build, tables.numbered(name)
     kinds = columns_of(build, table)
     filled = line_columns(_filled(build, table, list(kinds)))
     read = ", ".join(f"{sql_name(column)} AS {field}" for field, column in filled.items()) or "NULL AS nothing"

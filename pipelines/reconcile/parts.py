@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.warehouse.accepted import Accepted
+from pipelines.warehouse.merge import columns_of
 from pipelines.warehouse.sql import sql_text
 from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, combine_findings, shared_value_findings
 from transforms.frames import BOOLEAN, Schema, column, from_arrow, to_arrow
@@ -117,24 +118,32 @@ class Parts:
 
         Its row numbers have no gaps.
         """
-        table = f"raw.{entity}"
+        table = self.numbered(entity)
         suspects = from_arrow(self.build.sql(_SUSPECTS.format(table=table)).to_arrow_table())
         if suspects.empty:
-            return self.without_gaps(entity)
+            return table
         kept, findings = one_row_per_id(suspects.rename(columns={"row": _ROW}), entity)
         self.findings.add(combine_findings(findings))
         left_out = suspects.loc[~suspects["row"].isin(kept[_ROW]), ["row"]]
         with self.given("left_out", left_out):
-            return self._copy(entity, "WHERE rowid NOT IN (FROM left_out)")
+            self.build.execute(
+                f"CREATE OR REPLACE TEMP TABLE {entity}_kept AS FROM {table} WHERE rowid NOT IN (FROM left_out)"
+            )
+        return f"temp.{entity}_kept"
 
-    def without_gaps(self, name: str) -> str:
-        """A raw table whose row numbers have no gaps, or a copy that has none."""
-        first, end, count = self._rows(f"raw.{name}")
-        return f"raw.{name}" if end - first == count else self._copy(name)
+    def numbered(self, name: str) -> str:
+        """A raw table whose rows DuckDB numbers without gaps, or a copy that has such numbers.
 
-    def _copy(self, name: str, where: str = "") -> str:
-        self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_kept AS FROM raw.{name} {where}")
-        return f"temp.{name}_kept"
+        A column of the name `rowid` hides them: it is `raw_rowid` in the copy.
+        """
+        table = f"raw.{name}"
+        hiding = [column for column in columns_of(self.build, table) if column.lower() == "rowid"]
+        first, end, count = (0, 0, -1) if hiding else self._rows(table)
+        if end - first == count:
+            return table
+        columns = "* RENAME (rowid AS raw_rowid)" if hiding else "*"
+        self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_numbered AS SELECT {columns} FROM {table}")
+        return f"temp.{name}_numbered"
 
     def read(self, columns: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """The columns (SQL) of tables without gaps, side by side and in their order, in at least one part.

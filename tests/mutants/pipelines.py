@@ -11,6 +11,13 @@ PUSH: Final = "tests/pipelines/push/test_push.py"
 MUTANTS: Final = (
     # --- fields of orders
     Mutant(
+        "documents-go-to-the-customers-of-the-first-part",
+        "pipelines/reconcile/customers.py",
+        "owner - $first AS owner",
+        "owner % $count AS owner",
+        "tests/pipelines/reconcile/test_parts.py tests/transforms/test_customers.py",
+    ),
+    Mutant(
         "the-columns-of-the-last-run-are-forgotten",
         "pipelines/warehouse/ops.py",
         "return LastOrderFields(columns, *rows[0][2:]) if rows",

@@ -50,6 +50,13 @@ MUTANTS: Final = (
         "tests/transforms/erp/test_match.py tests/transforms/erp/test_evidence.py",
     ),
     Mutant(
+        "the-last-part-decides-the-form-of-dates",
+        "transforms/dates.py",
+        "self._proofs.get(family.name, FormEvidence()) + family.examine()",
+        "family.examine()",
+        "tests/transforms/test_dates.py tests/pipelines/reconcile/test_parts.py",
+    ),
+    Mutant(
         "buckets-separate-rows-that-a-key-connects",
         "transforms/erp/components.py",
         'is_pair = links["home"] != other',

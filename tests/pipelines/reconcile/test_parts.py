@@ -13,6 +13,7 @@ from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
 from transforms.documents import RAW_DOCUMENTS
 from transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
+from transforms.order_fields import OrderFields
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -37,6 +38,15 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, par
     assert_frame_equal(in_parts.orders, all_orders.orders)
     assert_frame_equal(in_parts.findings, all_orders.findings)
     assert in_parts[2:] == all_orders[2:]
+
+
+def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_name() -> None:
+    rows = [{"id": one, "rowid": f"r{one}", "money": "EUR"} for one in ("b", "a", "b", "c")]
+    raw = frame({**RAW_ORDERS, "rowid": TEXT}, rows)
+    known = frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False)
+    made = orders(raw, known, OrderFields(currency="money"), DateContext(AS_OF))
+    assert made.orders["raw_rowid"].tolist() == ["ra", "rb", "rc"]
+    assert made.findings["rule"].tolist() == ["id_duplicate"]
 
 
 @pytest.mark.parametrize("part_rows", [1, 2, 10**6])
