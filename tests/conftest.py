@@ -50,7 +50,7 @@ LONGEST_FIRST = (
     "http/test_transport.py", "test_ratios.py", "warehouse/test_descriptions.py", "test_notebooks.py",
 )  # fmt: skip
 """Files that take ten seconds or more: begun at the end, one of them would keep a worker busy while the others wait."""
-OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "DLT_", "RUNTIME__", "DESTINATION__")
+OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "FILES__", "DLT_", "RUNTIME__", "DESTINATION__")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

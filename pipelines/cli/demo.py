@@ -107,13 +107,13 @@ def demo(folder: Path, style: Style) -> None:
 
 
 def _isolate(folder: Path) -> None:
-    """Hides the user's own settings: the demo must not copy its data to their destination."""
+    """Hides the user's own settings, except whose folders are trusted: nothing may be copied to their destination."""
     from sources.settings import set_project
     from sources.settings.sections import SECTIONS
     from sources.settings.setting import variable
 
     for name in list(os.environ):
-        if name.upper().startswith(tuple(f"{variable(section)}__" for section in SECTIONS)):
+        if name.upper().startswith(tuple(f"{variable(section)}__" for section in SECTIONS if section != "files")):
             del os.environ[name]
     set_project(folder)
     prepare_environment()

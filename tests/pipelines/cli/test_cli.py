@@ -17,12 +17,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from pipelines.cli import demo
 from pipelines.cli import main as cli
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse.failure import failure_file
 from sources import errors
+from sources.settings import own_path
 from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge, command, start
@@ -375,6 +377,17 @@ def test_a_list_that_was_tried_and_never_read_is_too_old_for_a_monitor(
 
 
 # --- demo and sandbox ------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_hides_settings_except_whose_folder_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("FILES__SHARED_FOLDER", str(tmp_path))
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
+    demo._isolate(tmp_path)
+    assert "WAREHOUSE__DESTINATION" not in os.environ
+    assert own_path(tmp_path / "w.duckdb")
 
 
 def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_path: Path) -> None:
