@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import duckdb
+import msgspec
 import pyarrow as pa
 
 from pipelines.warehouse.load import LOADED
+from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources.contract import RECORDS
+from sources.decode.schema_inference import DECIMAL_TEXT, WHOLE_TEXT, path_text
 from sources.decode.table_schema import DECIMAL, PLACE, schema_of
 from sources.extract.result import ListResult
 
@@ -151,7 +154,7 @@ def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str
     key = "id" if table == resource else f"{resource.removesuffix('s')}_id"
     exists, parts = table == resource or table in _children(build, resource), []
     if table in walked.files:
-        casts = _align(build, table, resource, key) if exists and not is_first else {}
+        casts = _align(build, walked, table, key) if exists and not is_first else {}
         empty = ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table)) if exists else ""
         replaced = ", ".join(f'{value} AS "{name}"' for name, value in casts.items())
         columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
@@ -193,20 +196,25 @@ def _empty_columns(build: duckdb.DuckDBPyConnection, walked: ListResult, table: 
     return [name for name in new if not _number(build, filled % name)]
 
 
-def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> dict[str, str]:
+def _align(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, key: str) -> dict[str, str]:
     """Gives a raw column whose type changed between runs the type that holds its new values and those that are kept.
 
-    Only undocumented fields change type.
+    Only undocumented fields change type. After a whole read a column has the type that was decided, and not that of a
+    text in an order that is listed no more: that text stays in `_extra`.
 
     Returns:
         The values of loaded columns that have to be cast, as SQL.
     """
+    resource = walked.resource
     old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
     kept = f'raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
     casts: dict[str, str] = {}
     for name in new:
         if name in old and old[name] != new[name]:
             common = _common_type(build, table, name, (old[name], new[name]), kept)
+            if walked.is_whole and common == "VARCHAR" != new[name]:
+                common = new[name]
+                _set_beside(build, table, name, old[name], common)
             casts[name] = _cast(f'l."{name}"', new[name], common)
             if common != old[name]:
                 stored = _cast(f'"{name}"', old[name], common)
@@ -232,6 +240,22 @@ def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds:
         lost = f"SELECT count({stored}) FILTER (try_cast({stored} AS {_DECIMAL}) IS NULL) FROM {kept}"
         return "VARCHAR" if _number(build, lost) else _DECIMAL
     return "VARCHAR"
+
+
+def _set_beside(build: duckdb.DuckDBPyConnection, table: str, name: str, kind: str, to: str) -> None:
+    """Moves the values of a raw column that another type does not hold to `_extra`, as odd values of their field."""
+    names = field_names(build, table.partition("__")[0]).get(table, {})
+    keys = next((path for path, column in names.items() if column == name), path_text([name]))
+    field, value = ".".join(msgspec.json.decode(keys, type=list[str])), f'"{name}"'
+    fits = f"{_text(_cast(value, kind, to), to)} IS NOT DISTINCT FROM {_text(value, kind)}"
+    if pattern := {"BIGINT": WHOLE_TEXT, _DECIMAL: DECIMAL_TEXT}.get(to) if kind == "VARCHAR" else None:
+        fits = f"{value} IS NULL OR regexp_matches({value}, '{pattern}')"
+    odd = f"left(json_object($1, {_text(value, kind)})::VARCHAR, -1)"  # no JSON is parsed: its numbers are exact
+    build.execute(
+        f"""UPDATE raw."{table}" SET _extra = {odd} || coalesce(',' || substr(_extra, 2), '}}'), {value} = NULL
+        WHERE NOT ({fits})""",
+        [field],
+    )
 
 
 def _cast(value: str, kind: str, to: str) -> str:

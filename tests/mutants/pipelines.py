@@ -24,6 +24,41 @@ MUTANTS: Final = (
         "return LastOrderFields({}, *rows[0][2:]) if rows",
         "tests/pipelines/reconcile/test_reconcile.py -k overnight",
     ),
+    Mutant(
+        "rows-of-a-child-table-may-be-lost",
+        "pipelines/warehouse/column_values.py",
+        "if rows != (loaded :=",
+        "if rows > (loaded :=",
+        "tests/pipelines/warehouse/test_table_merges.py -k loaded",
+    ),
+    Mutant(
+        "an-accepted-loss-hides-the-next-one",
+        "pipelines/warehouse/column_values.py",
+        '.values_gone", where, at)',
+        '.values_gone", where, None)',
+        "tests/pipelines/reconcile/test_reconcile.py -k gone",
+    ),
+    Mutant(
+        "a-declared-kind-widens-by-itself",
+        "sources/decode/schema_inference.py",
+        "not self.is_declared and ",
+        "",
+        "tests/sources/decode/test_undocumented.py -k declared",
+    ),
+    Mutant(
+        "a-column-of-few-values-becomes-narrower",
+        "sources/decode/schema_inference.py",
+        "return max(self.least, kind, key=_WIDER.index)",
+        "return kind",
+        "tests/sources/decode/test_undocumented.py -k few_values",
+    ),
+    Mutant(
+        "a-text-of-an-old-order-makes-a-column-text",
+        "pipelines/warehouse/merge.py",
+        'if walked.is_whole and common == "VARCHAR" != new[name]:',
+        "if False:",
+        "tests/pipelines/warehouse/test_table_merges.py -k beside",
+    ),
     # --- tails of orders
     Mutant(
         "a-tail-counts-as-a-complete-read",

@@ -13,11 +13,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import merge, table_merges
+from pipelines.warehouse import merge, ops, table_merges
+from pipelines.warehouse.column_values import record_column_values
 from pipelines.warehouse.load import CATALOG, LOADED
 from pipelines.warehouse.table_merges import TableMerges
-from sources.errors import Stopped
-from sources.extract.result import ListResult
+from sources.errors import BridgeError, Stopped
+from sources.extract.result import ListResult, Verdict
 
 
 def lists(rows: int) -> list[ListResult]:
@@ -52,12 +53,13 @@ def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.Monkey
     merges.merge_all(lists(250_000), "run")
 
 
-def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str) -> ListResult:
+def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str, verdict: Verdict = "complete") -> ListResult:
     """A walk of orders with these rows and lines, in SQL."""
-    build.execute(f'CREATE OR REPLACE TABLE {LOADED}.orders AS FROM (VALUES {rows}) t(id, "total")')
-    build.execute(f"CREATE OR REPLACE TABLE {LOADED}.orders__lines AS FROM (VALUES {lines}) t(order_id, sku)")
+    for table, columns, values in (("orders", "id, total", rows), ("orders__lines", "order_id, sku", lines)):
+        sql = f"SELECT *, NULL::VARCHAR AS _extra FROM (VALUES {values}) t({columns})"
+        build.execute(f"CREATE OR REPLACE TABLE {LOADED}.{table} AS {sql}")
     files = {"orders": [(Path("orders"), 2)], "orders__lines": [(Path("lines"), 2)]}
-    return ListResult("orders", verdict="complete", files=files, distinct=2)
+    return ListResult("orders", verdict=verdict, files=files, distinct=2)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,42 @@ def test_a_number_in_a_column_of_texts_is_in_plain_form(
     merges: TableMerges, kept: str, loaded: str, kind: str, values: tuple[object, ...]
 ) -> None:
     for row in (f"('1', {kept})", f"('2', {loaded})"):
-        merges.merge_all([orders(merges.build, row, "('1', 'a')")], "run")
+        merges.merge_all([orders(merges.build, row, "('1', 'a')", "tail")], "run")
     assert merge.columns_of(merges.build, "raw.orders")["total"] == kind
     rows = merges.build.execute("SELECT total FROM raw.orders ORDER BY id").fetchall()
     assert tuple(value for (value,) in rows) == values
+
+
+@pytest.mark.parametrize(
+    ("kept", "loaded", "kind", "held", "beside"),
+    [
+        ("'about 12'", "1.50::DECIMAL(38,9)", "DECIMAL(38,9)", None, '{"total":"about 12"}'),
+        ("'12.50'", "1.50::DECIMAL(38,9)", "DECIMAL(38,9)", Decimal("12.5"), None),
+        ("'007'", "1::BIGINT", "BIGINT", None, '{"total":"007"}'),
+        ("'12'", "1::BIGINT", "BIGINT", 12, None),
+        ("1.5::DECIMAL(38,9)", "true", "BOOLEAN", None, '{"total":"1.5"}'),
+        ("'about 12'", "'x'", "VARCHAR", "about 12", None),
+    ],
+)
+def test_after_a_whole_read_a_column_has_the_type_of_its_rows_and_old_values_stay_beside_it(
+    merges: TableMerges, kept: str, loaded: str, kind: str, held: object, beside: str | None
+) -> None:
+    for row in (f"('1', {kept})", f"('2', {loaded})"):
+        merges.merge_all([orders(merges.build, row, "('1', 'a')")], "run")
+    assert merge.columns_of(merges.build, "raw.orders")["total"] == kind
+    assert merges.build.execute("SELECT total, _extra FROM raw.orders WHERE id = '1'").fetchall() == [(held, beside)]
+
+
+def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(merges: TableMerges) -> None:
+    ops.create_missing(merges.build)
+    walked = orders(merges.build, "('1', 5), ('2', 6)", "('1', 'a'), ('2', 'b')")
+    merges.merge_all([walked], "run")
+    record_column_values(merges.build, "run", walked.ended_at, walked)
+    totals = merges.build.execute("SELECT entity, measure, value FROM ops.control_totals ORDER BY ALL").fetchall()
+    assert totals == [(f"raw.{one}", what, 2) for one in ("orders", "orders__lines") for what in ("loaded", "raw")]
+    merges.build.execute("DELETE FROM raw.orders__lines WHERE order_id = '2'")
+    with pytest.raises(BridgeError, match="orders__lines: 2 rows were loaded, 1 of them are in its raw table"):
+        record_column_values(merges.build, "run", walked.ended_at, walked)
 
 
 def test_child_tables_merged_at_the_same_time_take_over_the_times_of_their_records(
@@ -112,10 +146,10 @@ def test_child_tables_merged_at_the_same_time_take_over_the_times_of_their_recor
         ("b", "about 2", "run 2", one, two, None),
         ("c", "about 3", "run 2", two, two, None),
     ]
-    assert build.execute(sql.format("order_id, sku", "orders__lines")).fetchall() == [
-        ("a", "x", "run 1", one, one, two),
-        ("b", "7", "run 2", one, two, None),
-        ("c", "8", "run 2", two, two, None),
+    assert build.execute(sql.format("order_id, sku, _extra", "orders__lines")).fetchall() == [
+        ("a", None, '{"sku":"x"}', "run 1", one, one, two),
+        ("b", 7, None, "run 2", one, two, None),
+        ("c", 8, None, "run 2", two, two, None),
     ]
 
 
