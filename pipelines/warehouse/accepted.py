@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
+from sources.disk import write_private
 from sources.errors import UsageError
 from sources.settings.ownership import check_private
 from sources.settings.root import find_root, read_toml
@@ -148,6 +149,4 @@ def write_acceptances(path: Path, entries: Sequence[Acceptance]) -> None:
             values = {name: getattr(entry, name) for name in ("rule", "subject", "who", "when", "why", "until")}
             tables.append(tomlkit.item({name: value for name, value in values.items() if value not in ("", None)}))
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(tomlkit.dumps(document), "utf-8")
-    part.replace(path)
+    write_private(path, tomlkit.dumps(document).encode())

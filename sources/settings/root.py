@@ -66,7 +66,6 @@ def _found_root() -> Path:
 
 
 def _has_sections(folder: Path) -> bool:
-    check_private(folder)
     paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]
     return not {path.rpartition(".")[0] for path in paths}.isdisjoint(SECTIONS)
 
