@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
-from pipelines.push.checks import changed_file
-from pipelines.push.lookups import intact_plan
 from pipelines.reporting.report_data import read_rows
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
@@ -120,6 +118,9 @@ def _can_resume(plan: OpenPlan) -> bool:
     """Whether a push or an answer can still change something: not what was never sent of a plan that is out of date."""
     if not plan.states.keys().isdisjoint(("in_flight", "in_doubt", "conflict")):
         return True
+    from pipelines.push.checks import changed_file  # not needed without open plans, and imports httpx
+    from pipelines.push.lookups import intact_plan
+
     intact = intact_plan(plan.plan_id, plan.folder)
     return intact is not None and changed_file(intact.manifest) is None
 
