@@ -25,7 +25,9 @@ from sources.settings import warehouse_path
 
 FOLDER: Final = "mappings"
 _SHARE: Final = 0.5
-"""Share of a file's columns that a mapping must name to be taken for that of an earlier version of the file."""
+_MISSING: Final = 1 / 3
+"""Share of a file's columns that a mapping must name to be taken for that of an earlier version of the file, and share
+of the columns it uses that may be missing there: the plan then names them, since they may have been renamed."""
 Answers = Mapping[str, str | None]
 """The field of each column that was asked for; None: ignored."""
 AskTotals = Callable[[Sequence[int]], Literal["skip", "keep"] | None]
@@ -50,9 +52,11 @@ def find_mapping(kind: KindName, file: Path) -> Path | None:
             columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
         except UsageError:  # its [file] is of another file
             continue
-        named = columns & {*mapping.columns, *mapping.used_columns}
-        found = (columns.issuperset(mapping.used_columns), len(named), path)
-        if len(named) >= _SHARE * len(columns) and (best is None or found[:2] > best[:2]):
+        named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
+        missing = [name for name in used if name not in columns]
+        is_of_file = len(named) >= _SHARE * len(columns) and len(missing) <= _MISSING * len(used)
+        found = (not missing, len(named), path)
+        if is_of_file and (best is None or found[:2] > best[:2]):
             best = found
     return best[2] if best is not None else None
 

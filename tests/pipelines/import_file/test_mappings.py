@@ -70,6 +70,7 @@ def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
         (HEADER.replace(";Agente", ""), True),  # an ignored one that it no longer has
         (HEADER.replace("Correo", "Buzón"), True),  # a used one has another name: reported, and not proposed anew
         ("Código;Descripción;PVP;Existencias;Peso", False),
+        ("Código;Zona;Nombre completo;Buzón", False),  # another export that has some columns of it
     ],
 )
 def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_found: bool) -> None:

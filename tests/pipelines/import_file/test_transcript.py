@@ -1,0 +1,111 @@
+"""The transcripts of docs/import.md are what a person sees who types their commands and answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import openpyxl
+
+from sandbox import SandboxConfig, serve
+from tests.pipelines.push.plans import settings
+
+CHECKOUT = Path(__file__).parents[3]
+BLOCK = re.compile(r"^<!-- transcript -->\n```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CUSTOMERS = """\
+Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Tarifa
+000901;Cafés Serra S.L.;Nuria;Serra Puig;934 000 901;nuria.serra@example.com;Calle Mayor 1;B12345674;
+000902;Ruiz y Gil SA;Iván;Ruiz Gil;934 000 902;ivan.ruiz@example.com;Gran Vía 2;A58818501;
+000903;Bodegas Peña;Íñigo;Peña Ibáñez;934 000 903;;Plaza Nueva 3;B12345674;
+"""
+NEXT_DAY = """\
+000904;;Ana;Mar;;ana.mar@example.com;;;
+000905;;Luz;Sol;;luz.sol@example.com;;;
+"""
+ARTICLES = """\
+Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA
+1;1001;00038;Côte de Blaye;1.263,50;17;N
+1;1002;00039;Chai;18,00;39;N
+"""
+SHOPIFY = """\
+Customer ID,First Name,Last Name,Email,Accepts Email Marketing,Default Address Company,Default Address Address1,\
+Default Address City,Phone,Total Spent,Note,Tags
+'6940095561234,Zoë,Muñoz,zoe@example.net,yes,Zoë Muñoz Ltd,1 High Street,Leeds,'+44 113 496 0001,99.90,,b2b
+'6940095561235,Óscar,Güell,oscar@example.net,no,,2 Low Street,York,'+44 113 496 0002,0.00,,
+"""
+SHEET = (
+    ["Tarifa de noviembre"], [], ["Producto", "Variante", "Referencia", "PVP", "Stock"],
+    [2, 1005, "00041", "1,50 €", 4], [2, 1006, "00042", "12,00 €", 9], ["Total", None, None, "13,50 €", 13],
+)  # fmt: skip
+
+
+def write_files(folder: Path) -> None:
+    corrected = CUSTOMERS.replace(";;Plaza", ";inigo@example.com;Plaza") + NEXT_DAY
+    with_zone = "".join(f"{line};{'Zona' if at == 0 else 'Norte'}\n" for at, line in enumerate(corrected.splitlines()))
+    texts = {
+        "clientes.csv": CUSTOMERS,
+        "clientes-2.csv": with_zone,
+        "articulos.csv": ARTICLES,
+        "articulos-2.csv": ARTICLES.replace("1.263,50", "1.350,00"),
+    }
+    for name, text in texts.items():
+        (folder / name).write_bytes(text.encode("cp1252"))
+    (folder / "customers_export.csv").write_text(SHOPIFY, "utf-8")
+    book = openpyxl.Workbook()
+    for row in SHEET:
+        book.active.append(row)
+    book.save(folder / "tarifa.xlsx")
+
+
+def commands() -> Iterator[tuple[list[str], str, str]]:
+    """The arguments of each command, what is typed while it runs, and what is shown."""
+    for block in BLOCK.findall((CHECKOUT / "docs/import.md").read_text("utf-8")):
+        for part in block.split("$ orderbridge ")[1:]:
+            line, _, rest = part.partition("\n")
+            typed = "".join(f"{answer}\n" for answer in re.findall("^> (.*)$", rest, re.MULTILINE))
+            yield line.split(), typed, re.sub("\n> .*\n", " ", rest)
+
+
+def run(arguments: list[str], typed: str, folder: Path, env: dict[str, str]) -> str:
+    """What a command prints, with a terminal as its input."""
+    terminal, keyboard = os.openpty()
+    os.write(terminal, typed.encode())
+    command = [sys.executable, "-m", "pipelines.cli", *arguments, "--log", "plain"]
+    done = subprocess.run(
+        command, cwd=folder, env=env, stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    os.close(terminal)
+    os.close(keyboard)
+    assert done.returncode in (0, 5), done.stdout
+    return done.stdout
+
+
+def pattern(shown: str) -> str:
+    """A regular expression of a transcript: `…` on a line of its own is any lines, otherwise any text."""
+    parts = re.split("(^…\n|…)", shown, flags=re.MULTILINE)
+    return "".join({"…\n": r"(?:.*\n)*?", "…": ".*"}.get(part, re.escape(part)) for part in parts)
+
+
+def test_the_transcripts_are_what_is_seen(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    (tmp_path / "home").mkdir()
+    with serve(SandboxConfig(customers=8, orders=0, promotions=0, price_lists=2)) as platform:
+        env = {
+            **settings(platform, tmp_path), "PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"),
+            "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1",
+        }  # fmt: skip
+        ran = 0
+        for arguments, typed, shown in commands():
+            seen = run(arguments, typed, tmp_path, env)
+            assert re.fullmatch(pattern(shown), seen), f"{arguments}:\n{seen}"
+            assert len(typed.splitlines()) <= 1, "at most one question"
+            ran += 1
+        assert ran == 6
+        codes = {body["erpCode"] for body in platform.state.customer_inputs}
+        assert codes == {"000901", "000902", "000903", "000904", "000905", "6940095561234", "6940095561235"}
+        assert platform.state.variants[1, 1001].fields["price"] == 1350
+        assert platform.state.variants[2, 1005].fields["price"] == 1.5
