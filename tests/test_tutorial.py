@@ -96,11 +96,14 @@ def first_hour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 
 def test_issue_15_7_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[str, str], list[str]]) -> None:
     folder, _, printed = first_hour
-    assert len(printed) == 7
-    for name in ("confirmed", "rejected", "in_doubt", "unsent"):
-        lines = (folder / f"plan-customers/results/{name}.csv").read_text("utf-8-sig").splitlines()[1:]
-        assert len(lines) == {"confirmed": 2, "rejected": 1}.get(name, 0)
-    assert printed[-1].splitlines()[-1].split() == ["2", "on", "the", "platform", "as", "sent"]
+    assert len(printed) == 6
+    first, second = sorted(folder.glob("plan-customers-*"), key=lambda path: path.stat().st_mtime)
+    for name, counts in (("confirmed", (2, 2)), ("rejected", (1, 0)), ("in_doubt", (0, 0)), ("unsent", (0, 0))):
+        for plan, count in zip((first, second), counts, strict=True):
+            lines = (plan / f"results/{name}.csv").read_text("utf-8-sig").splitlines()[1:]
+            assert len(lines) == count, (plan, name)
+    assert (first / "result.xlsx").exists()
+    assert printed[-1].splitlines()[-1].split() == ["1", "on", "the", "platform", "as", "sent"]
 
 
 def test_issue_15_7_after_the_first_hour_git_sees_nothing_private(
@@ -111,7 +114,7 @@ def test_issue_15_7_after_the_first_hour_git_sees_nothing_private(
     folder, env, _ = first_hour
     subprocess.run(["git", "init", "-q"], cwd=folder, env=env, check=True)
     done = subprocess.run(["git", "add", "-An"], cwd=folder, env=env, check=True, capture_output=True, text=True)
-    assert sorted(re.findall(r"add '(.*)'", done.stdout)) == [".gitignore", "clientes.toml"]
+    assert sorted(re.findall(r"add '(.*)'", done.stdout)) == [".gitignore", "mappings/customers.toml"]
 
 
 @pytest.mark.parametrize("way", ["copy", "environment"])
