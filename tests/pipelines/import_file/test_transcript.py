@@ -37,7 +37,7 @@ Default Address City,Phone,Total Spent,Note,Tags
 '6940095561234,Zoë,Muñoz,zoe@example.net,yes,Zoë Muñoz Ltd,1 High Street,Leeds,'+44 113 496 0001,99.90,,b2b
 '6940095561235,Óscar,Güell,oscar@example.net,no,,2 Low Street,York,'+44 113 496 0002,0.00,,
 """
-SHEET = (
+SHEET: tuple[list[object], ...] = (
     ["Tarifa de noviembre"], [], ["Producto", "Variante", "Referencia", "PVP", "Stock"],
     [2, 1005, "00041", "1,50 €", 4], [2, 1006, "00042", "12,00 €", 9], ["Total", None, None, "13,50 €", 13],
 )  # fmt: skip
