@@ -145,9 +145,10 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
     contested = {name: path for path, names in proposed.contested.items() for name in names}
     taken = {column.field for column in proposed.columns.values()}
     click.echo(
-        f"Columns that match no field of {proposed.kind}, or the same one: a field, or i to ignore the", err=True
+        f"Columns that match no field of {proposed.kind}, or the same one: type a field, i to ignore the column, or\n"
+        f"a to ignore it and all that follow. The fields: orderbridge template {proposed.kind} --mapping",
+        err=True,
     )
-    click.echo("column, or a to ignore it and all that follow. Fields: orderbridge template KIND --mapping", err=True)
     for name in sorted(proposed.unknown, key=lambda name: name not in contested):
         cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][:_EXAMPLES]
         path = contested.get(name, "a")
