@@ -231,6 +231,12 @@ class InferredNode:
             else:
                 node.least = known.kind
 
+    def forget_counts(self) -> None:
+        """Counts from zero on, here and below; kinds stay until they are settled again."""
+        self.counts.clear()
+        for node in self.fields.values():
+            node.forget_counts()
+
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""
         self.kind = self._kind()

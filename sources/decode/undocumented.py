@@ -115,7 +115,8 @@ class InferredSchema:
         """
         counted: set[int] = {page.number for page in pages} if is_known else set()
         if pages and not self._key.seen:
-            self._widen(pages[:1], counted)
+            self._widen(pages[:1], set())  # shows the types to parse with; it is counted with the others
+            self._root.forget_counts()
         while True:
             before = self._state
             if (whole := self._columnar(pages)) is not None:

@@ -53,6 +53,13 @@ MUTANTS: Final = (
         "tests/sources/decode/test_undocumented.py -k few_values",
     ),
     Mutant(
+        "the-first-page-decides-for-those-that-fit",
+        "sources/decode/undocumented.py",
+        "self._widen(pages[:1], set())",
+        "self._widen(pages[:1], counted)",
+        "tests/sources/decode/test_undocumented.py -k all_pages",
+    ),
+    Mutant(
         "a-text-of-an-old-order-makes-a-column-text",
         "pipelines/warehouse/merge.py",
         'if walked.is_whole and common == "VARCHAR" != new[name]:',

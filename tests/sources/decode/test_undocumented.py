@@ -238,6 +238,14 @@ def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(value: str,
     assert str(schema.schema_of()["orders"].field("code").type) == expected
 
 
+def test_the_values_of_all_pages_decide_also_of_those_that_fit_at_once() -> None:
+    schema = InferredSchema(ORDER)
+    schema.decode([raw_page(*['{"id":1,"code":5,"lines":[{"sku":"A"}]}'] * 15, number=number) for number in (1, 2)])
+    assert {path: values for path, _, values in schema.kinds()} == dict.fromkeys(
+        ('["code"]', '["lines"]', '["lines","sku"]'), 30
+    )
+
+
 def test_what_a_person_declared_decides_before_the_values() -> None:
     declared = {
         '["code"]': KeptKind("text"),
