@@ -46,7 +46,7 @@ from pipelines.plan.outcomes import (
     skip_reasons,
     write_outcomes,
 )
-from pipelines.plan.rejects import RejectsWriter
+from pipelines.plan.rejects import RejectsWriter, check_codes
 from pipelines.plan.replaced import replaced_sha256
 from pipelines.plan.requests import PlanCounts, RequestOptions
 from pipelines.plan.spool import InputSpool
@@ -139,6 +139,7 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         files += [_plan_file(lookup.path) for lookup in mapping.lookups]
     login_mode, semantics = settings.login_mode, settings.semantics
     inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
+    check_codes(inputs, options.file)
     if options.save_mapping is not None:
         save_mapping(to_toml(inputs.mapping), options.save_mapping)
     if options.mapping is None:

@@ -16,15 +16,18 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.imports import Inputs
 from pipelines.imports.lines import FillDown
+from pipelines.imports.model import listed
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping import Mapping as ColumnMapping
-from pipelines.plan.model import REJECTS_FILE
+from pipelines.mapping.field_paths import resolve
+from pipelines.plan.model import MANIFEST_FILE, REJECTS_FILE, Plan, file_sha256
 from sources.disk import create_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
@@ -191,3 +194,39 @@ def _encodable(text: str, encoding: str, delimiter: str, quote: str) -> str:
 def _is_same_codec(one: str | None, other: str) -> bool:
     """Whether two encodings are the same; pure ASCII is detected as utf-8 although the input was cp1252."""
     return one is not None and (codecs.lookup(one) == codecs.lookup(other) or {one, other} == {"utf-8", "cp1252"})
+
+
+def check_codes(inputs: Inputs, file: Path) -> None:
+    """Compares corrected rows with the lines that they were rejected from, as long as that file is as it was planned.
+
+    Raises:
+        UsageError: texts have lost their leading zeros, as in a CSV that a spreadsheet program has saved.
+    """
+    if not inputs.table.is_excerpt or not (file.parent / MANIFEST_FILE).exists():
+        return
+    planned = Plan(file.parent).manifest.input
+    if file_sha256(Path(planned.path)) != planned.sha256:
+        return
+    line_column = inputs.table.columns[-len(REJECT_COLUMNS)]
+    fields = {name: resolve(inputs.kind, column.field or "") for name, column in inputs.mapping.columns.items()}
+    names = [name for name, field in fields.items() if not isinstance(field, str) and field.value_kind == "text"]
+    corrected = {row[line_column]: row for row in _cells(inputs.table, [*names, line_column])}
+    original = open_input_table(Path(planned.path), inputs.mapping.read_options, inputs.mapping)
+    lost: list[str] = []
+    for row in _cells(original, [name for name in names if name in original.columns]):
+        after = corrected.get(str(row.pop(LINE_COLUMN)), {})
+        lost += [
+            f"line {after[line_column]}: {name} was {before}"
+            for name, before in row.items()
+            if before != after.get(name, before) == before.lstrip("0")
+        ]
+    if lost:
+        raise UsageError(
+            f"{file.name}: codes have lost their leading zeros: {listed(lost)}",
+            "A spreadsheet reads them as numbers. Restore them, or correct the result.xlsx of `orderbridge import`.",
+        )
+
+
+def _cells(table: SourceTable, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for batch in table.batches(on_reject=lambda row: None):
+        yield from batch.select([*names, LINE_COLUMN]).to_pylist()

@@ -12,6 +12,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from pipelines.import_file import result as writing
 from pipelines.import_file.mappings import keep_mapping
 from pipelines.mapping import MappedColumn, Mapping
+from sources.errors import UsageError
 from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import Desk
 
@@ -128,3 +129,16 @@ def test_of_a_large_file_only_lines_that_need_attention_have_a_row(desk: Desk, m
     first = desk.run(desk.write("productId;variantId;sku\n1;1001;a\n1;1002;b\n1;;c\n", "articulos.csv"), "variants")
     assert first.file is not None
     assert [row[3] for row in cells(openpyxl.load_workbook(first.file)["all lines"])] == ["line", "4"]
+
+
+def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named(desk: Desk) -> None:
+    text = "productId;variantId;sku;price\n01;1001;00038;consultar\n1;1002;A7;consultar\n1;1003;00040;consultar\n"
+    first = desk.run(desk.write(text, "articulos.csv"), "variants")
+    rejects = first.plan.folder / "rejects.csv"
+    corrected = rejects.read_text("cp1252").replace("consultar", "5")
+    rejects.write_text(corrected.replace("00038", "38").replace("A7", "A8"), "cp1252")
+    with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00038\n"):
+        desk.run(rejects, "variants")
+    rejects.write_text(corrected.replace("A7", "A8").replace("01;1001", "1;1001"), "cp1252")  # an id is a number
+    assert desk.run(rejects, "variants").exit_code == 0
+    assert desk.at.platform.state.variants[1, 1001].fields["sku"] == "00038"
