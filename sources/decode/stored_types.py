@@ -23,6 +23,8 @@ TYPES: Final = frozenset(_KINDS)
 _BY_ARROW: Final = {ARROW[kind]: name for name, kind in _KINDS.items()}
 _CASTS: Final = {("bigint", "decimal"), ("decimal", "bigint"), ("bigint", "text"), ("bool", "text")}
 """Types between which Arrow casts as rows are cast. Of texts it would make numbers of codes: `007` would be 7."""
+_DOUBLE: Final = "double"
+"""The type of numbers with a fraction in columns that version 0.2 made."""
 
 
 def as_stored(batch: pa.Table, stored: Mapping[str, str], split: Container[str] = TYPES) -> tuple[pa.Table, list[str]]:
@@ -43,6 +45,8 @@ def as_stored(batch: pa.Table, stored: Mapping[str, str], split: Container[str] 
         columns[name] = values
         own = _BY_ARROW.get(values.type)
         kind = stored.get(name, own)
+        if kind == _DOUBLE and own in ("bigint", "decimal"):
+            columns[name] = pc.cast(pc.cast(values, pa.string()), pa.float64())  # directly, 1905.33 is ….3300000000002
         if own is None or kind == own or kind not in _KINDS:
             continue
         fitting, others = _split(values, own, kind)
