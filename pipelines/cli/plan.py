@@ -25,21 +25,17 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
     """Makes a plan and prints its summary. Returns the exit code. Raises what `make_plan` raises."""
     from pipelines.plan.make import make_plan
 
-    saved = options.save_mapping
-    more = [f"Saved to {saved}: pass it with --mapping the next time."] if saved is not None else []
-    result = make_plan(options, lambda columns: print_proposal(columns, reporter, *more))
+    def on_proposal(columns: list[str]) -> None:
+        lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns)]
+        reporter.event("proposed", "\n".join(lines), columns=columns)
+
+    result = make_plan(options, on_proposal)
     print_warnings(result, reporter)
     if reporter.style == "json":
         print_json(record(result))
     else:
         print_lines(*summary_lines(result, result.folder))
     return result.exit_code
-
-
-def print_proposal(columns: list[str], reporter: Reporter, *more: str) -> None:
-    """Prints a proposed mapping, a line per column, on stderr."""
-    lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns), *more]
-    reporter.event("proposed", "\n".join(lines), columns=columns)
 
 
 def print_warnings(result: PlanResult, reporter: Reporter) -> None:
@@ -96,7 +92,6 @@ def record(result: PlanResult) -> dict[str, Any]:
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
-@path_option("--save-mapping", help="Write the detected mapping, to edit it.")
 @path_option("--out", metavar="DIR", help="Folder of the plan. Default: plan-KIND-ID.")
 @click.option(
     "--passwords",

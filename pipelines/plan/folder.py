@@ -17,9 +17,8 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from sources.disk import create_private, disk_errors, exclude_from_git, sync
+from sources.disk import disk_errors, exclude_from_git, sync
 from sources.errors import UsageError
-from sources.settings import own_path
 
 HIDDEN: Final = ".orderbridge-plan-"
 
@@ -88,13 +87,3 @@ def _remove_unowned(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(owner)
-
-
-def save_mapping(toml: str, path: Path) -> None:
-    """Writes a new mapping file for a person to edit. Raises UsageError if it exists or cannot be written."""
-    path = own_path(path)
-    with plan_disk_errors(path.absolute().parent):
-        if path.exists():
-            raise UsageError(f"{path} exists already", "Name another file with --save-mapping.")
-        with create_private(path) as out:
-            out.write(toml.encode())

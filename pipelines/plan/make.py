@@ -23,7 +23,7 @@ from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
 from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import hidden_folder, publish_folder, save_mapping
+from pipelines.plan.folder import hidden_folder, publish_folder
 from pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
@@ -79,7 +79,6 @@ class PlanOptions:
     Attributes:
         mapping: mapping file; None proposes a mapping from the headers.
         out: the plan folder; None: `plan-KIND-ID` in the current folder.
-        save_mapping: where to write a proposed mapping.
         passwords: of new customers, if no column contains them; None: as the mapping says.
         lookups: lookup files that the mapping may name outside its own folder.
         send_all: send every field of variants, also where it is as last confirmed.
@@ -89,7 +88,6 @@ class PlanOptions:
     file: Path
     mapping: Path | None = None
     out: Path | None = None
-    save_mapping: Path | None = None
     passwords: Literal["mail", "file"] | None = None
     notify: bool = False
     batch_size: int = BATCH_SIZE
@@ -140,8 +138,6 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
     login_mode, semantics = settings.login_mode, settings.semantics
     inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
     check_codes(inputs, options.file)
-    if options.save_mapping is not None:
-        save_mapping(to_toml(inputs.mapping), options.save_mapping)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
     parent = own_path(usable_path((options.out or Path("plan")).absolute())).parent

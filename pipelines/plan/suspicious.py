@@ -40,12 +40,6 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         r'"(?:[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}'
         rf'|[0-9]{{1,2}}-(?i:{_MONTHS})|(?i:{_MONTHS})-[0-9]{{1,2}})"',
     ),
-    "several_urls": ("contains several URLs in one text", r"https?://[^\s\"]*[\s,;|]+https?://"),
-    "html": (
-        "contains HTML such as &amp;, which is sent as it is",
-        r"&(?:amp|lt|gt|quot|apos|nbsp|[A-Za-z]{1,2}(?:acute|grave|uml|circ|tilde|cedil|ring|slash|lig)"
-        r"|#(?:[0-9]+|x[0-9A-Fa-f]+));",
-    ),
 }
 """Words and pattern (of the JSON text) by code, for all fields."""
 _ANY_TEXT: Final = "|".join(pattern for _, pattern in _TEXTS.values())

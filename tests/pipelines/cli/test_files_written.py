@@ -22,7 +22,7 @@ from tests.pipelines.bridge import Bridge, Done, bridge, command, start, wait_fo
 CHECKOUT = Path(__file__).parents[3]
 INPUT = "clientes.csv"
 NAME = "Zurita-Personal"
-EXAMPLES = {"the file of `--csv`": ("clean.csv",), "the file of `--save-mapping`": ("saved.toml",)}
+EXAMPLES = {"the file of `--csv`": ("clean.csv",)}
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 
@@ -130,7 +130,6 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Br
         shell.run("template", "customers")
         shell.run("preview", INPUT, "--csv", "clean.csv")
         plan = ("plan", "customers", INPUT, "--passwords", "file", "--out", "plan-1")
-        shell.run(*plan, "--save-mapping", "saved.toml")
         shell.run(*plan)
         shell.kill_once(".ledger.sqlite.walk/**/*", "push", "plan-1", "--yes", "--accept-unproven")
         shell.run("push", "plan-1", "--yes", "--accept-unproven")

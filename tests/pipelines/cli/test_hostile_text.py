@@ -113,7 +113,7 @@ def test_issue_14_9_nothing_hostile_is_raw_in_a_terminal_html_or_csv(
         ["run"],
         ["preview", file.name],
         ["preview", file.name, "--csv", "clean.csv"],
-        ["plan", "customers", file.name, "--save-mapping", mapping.name, "--out", "plan-0"],
+        ["plan", "customers", file.name, "--out", "plan-0"],
         ["reconcile", "--erp-customers", file.name],
         ["status"],
         ["status", "--json"],
