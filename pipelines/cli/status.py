@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,5 +83,6 @@ def _mark(resource: str, status: Status) -> str:
 
 def _plan_line(plan: OpenPlan) -> str:
     left = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items()))
-    resume = f"orderbridge push {shlex.quote(str(plan.folder))}"
+    is_there = Path(plan.folder).is_dir()
+    resume = f"orderbridge push {shlex.quote(plan.folder)}" if is_there else f"orderbridge settle {plan.plan_id[:12]}"
     return f"  open plan {plan.plan_id}  {plan.kind}: {left}; to resume: {resume}"

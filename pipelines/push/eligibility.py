@@ -26,6 +26,7 @@ from pipelines.push.lookups import (
     QUARANTINE,
     Doubt,
     SoughtKeys,
+    ask_person,
     doubts_of,
     intact_plan,
     look_up,
@@ -126,7 +127,7 @@ def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[
 def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> Withheld:
     is_own = claim.folder == str(plan.folder)
     other = f"operation {claim.id} of this plan" if is_own else f"operation {claim.id} of the plan {claim.folder}"
-    answer = f"look on the platform, then: orderbridge settle {claim.plan_id[:12]} --landed {claim.id}, or --not-landed"
+    answer = ask_person(claim.plan_id, claim.id)
     if claim.state == "confirmed":
         return Withheld("exists_now", f"{other} has created this record: pull, and plan this file again")
     if claim.state == "abandoned":
@@ -319,8 +320,7 @@ class UnsettledUpdates:
                 continue
             what = f"operation {other.id} of the plan {other.folder} on the same fields"
             if shared & self._rules.additive and other.is_open:
-                ids = f"{other.plan_id[:12]} --landed {other.id}"
-                return f"{what} is in doubt: look on the platform, then: orderbridge settle {ids}, or --not-landed"
+                return f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
             state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
             if other.is_open and other.is_later:
                 return f"{what} {state}: push that plan, which is later"

@@ -45,6 +45,11 @@ class Doubt:
     hashes: Set[bytes] = frozenset()
 
 
+def ask_person(plan_id: str, operation: int) -> str:
+    """What settles a doubt that only a person can settle, whether its plan is there or not."""
+    return f"look on the platform, then: orderbridge settle {plan_id[:12]} --landed {operation}, or --not-landed"
+
+
 def intact_plan(plan_id: str, folder: str) -> Plan | None:
     """The plan that the ledger has with this id, if its folder is as it was."""
     try:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipelines.ledger.model import State, StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.push.eligibility import PushRules, close_overwritten, format_time
-from pipelines.push.lookups import ASK_PERSON, Doubt, SoughtKeys, doubts_of, intact_plan, look_up, not_created
+from pipelines.push.lookups import Doubt, SoughtKeys, ask_person, doubts_of, intact_plan, look_up, not_created
 from pipelines.push.model import PushDependencies, PushHooks
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, answer_changes
@@ -97,7 +97,8 @@ def settle(
         if plan is not None:
             named = _named_plan(ledger, host, plan)
             result.commit(named, answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers))
-        result.settled["abandoned"] += close_overwritten(ledger, host)
+        if closed := close_overwritten(ledger, host):
+            result.settled["abandoned"] = closed
         try:
             reasons = _look_up(ledger, legacy, client, rules, hooks, dependencies, result)
         finally:
@@ -153,11 +154,11 @@ def _look_up(
 def _left(ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]) -> Iterator[OpenDoubt]:
     for plan_id, kind, folder in ledger.unsettled_plans(host):
         for row in PlanLedger(ledger, plan_id).rows("in_doubt", "conflict"):
-            advice = reasons.get((plan_id, row.id), ASK_PERSON)
+            advice = reasons.get((plan_id, row.id), f"{ask_person(plan_id, row.id)}, or --abandon")
             if row.state == "in_doubt" and KINDS[kind].is_listed and rules.settles_at(row) > ledger.clock.now():
                 advice = f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}"
             elif KINDS[kind].is_update and not rules.additive & set(row.fields):
                 advice = "push its plan again, or a later one that sets these fields"
             elif row.state == "conflict":
-                advice = f"{row.words}: {ASK_PERSON}"
+                advice = f"{row.words}: {advice}"
             yield OpenDoubt(plan_id, folder, kind, row.id, row.path, row.fields, advice)

@@ -155,7 +155,7 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     for plan in (found, absent, several):
         shutil.rmtree(plan)
     result = settle(None, Answers(), 0.0, dependencies=at.means)
-    assert dict(result.settled) == {"confirmed": 1, "planned": 1, "conflict": 1, "abandoned": 0}
+    assert dict(result.settled) == {"confirmed": 1, "planned": 1, "conflict": 1}
     (left,) = result.left
     assert (result.exit_code, left.operation, left.folder) == (6, 3, str(several))
     assert settle(left.plan_id[:8], Answers(landed=ids(3)), 0.0, dependencies=at.means).exit_code == 0
@@ -173,7 +173,7 @@ def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle
     at.platform.state.remove("customers", gone)
     at.platform.state.change("customers", changed, {"firstName": "Eva"})
     early = settle(None, Answers(), SETTLE_S, dependencies=at.means)
-    assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {"abandoned": 0})
+    assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {})
     assert early.left[0].advice == "it can be looked up from 1970-01-12 14:01:40 UTC"
     now[0] += SETTLE_S + 1
     result = settle(None, Answers(), SETTLE_S, dependencies=at.means)
@@ -192,7 +192,7 @@ def test_answers_about_a_plan_that_is_gone_free_its_records(at: Place) -> None:
     assert "orderbridge settle" in words
     plan_id = words.partition("orderbridge settle ")[2].split()[0]
     result = settle(plan_id, Answers(landed=ids(1), not_landed=ids(2)), 0.0, dependencies=at.means)
-    assert (result.exit_code, dict(result.settled)) == (0, {"confirmed": 1, "planned": 1, "abandoned": 0})
+    assert (result.exit_code, dict(result.settled)) == (0, {"confirmed": 1, "planned": 1})
     assert at.push(tonight).exit_code == 0
     assert [variant.fields["stock"] for variant in at.platform.state.variants.values()] == [6, 6]
 
