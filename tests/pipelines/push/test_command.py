@@ -79,7 +79,7 @@ def test_what_another_plan_is_writing_is_blocked_and_names_the_folder_of_that_pl
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(first)
     at.platform.set_faults({})
-    done = command("push", str(second), "--yes", env=at.environment(), cwd=at.folder)
+    done = command("push", str(second), "--yes", "--settle", "15", env=at.environment(), cwd=at.folder)
     assert done.code == 5
     assert "1  not sent (1 blocked)" in done.out
     assert "results/unsent.csv" in done.out
