@@ -112,10 +112,10 @@ def test_issue_13_5_revenue_is_by_currency_and_without_cancelled_orders(warehous
     shutil.copyfile(warehouse, copy)
     with duckdb.connect(str(copy)) as connection:
         connection.execute("""
-            UPDATE reconciled.orders SET order_status = 'CONFIRMED', currency = 'PEN', total = 10;
+            UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, currency = 'PEN', total = 10;
             UPDATE reconciled.orders SET currency = 'USD', total = 7777
             WHERE order_id = (SELECT max(id) FROM raw.orders);
-            UPDATE reconciled.orders SET order_status = 'CANCELLED', total = 8888
+            UPDATE reconciled.orders SET order_status = 'CANCELLED', is_cancelled = true, total = 8888
             WHERE order_id = (SELECT min(id) FROM raw.orders)""")
     tables = [cells(output) for output in drawn_tables(executed(FOLDER / f"{NAMES[2]}.ipynb", copy))]
     months, customers, statuses = tables[:3]
@@ -132,10 +132,11 @@ def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(war
     shutil.copyfile(warehouse, copy)
     with duckdb.connect(str(copy)) as connection:
         connection.execute("""
-            UPDATE reconciled.orders SET order_status = 'CONFIRMED', currency = 'PEN', total = 10 * (number % 2),
-                ordered_at = '2026-01-05 12:00Z'::TIMESTAMPTZ + INTERVAL 3 MONTH * (number % 2);
+            UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, currency = 'PEN',
+                total = 10 * (number % 2), ordered_at = '2026-01-05 12:00Z'::TIMESTAMPTZ + INTERVAL 3 MONTH * (number % 2);
             INSERT INTO reconciled.orders BY NAME SELECT 'x' AS order_id, 'paid' AS order_status, 'PEN' AS currency,
-                7 AS total, '2026-05-05 12:00Z'::TIMESTAMPTZ AS ordered_at, false AS is_missing""")
+                7 AS total, '2026-05-05 12:00Z'::TIMESTAMPTZ AS ordered_at, false AS is_cancelled,
+                false AS is_missing""")
     with open_warehouse(copy) as connection:
         months = query(NAMES[2], "AS change_percent")
         rows = connection.execute(months, {"as_of": "2026-06-02 12:00Z"}).fetchall()
