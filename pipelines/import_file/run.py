@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from pipelines.import_file.examples import examples
 from pipelines.import_file.mappings import AskColumns, AskTotals, find_mapping, keep_mapping, new_mapping
 from pipelines.import_file.result import write_result
+from pipelines.imports import open_inputs
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
@@ -160,6 +161,8 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
     mapping = new_mapping(options.kind, options.file, options.passwords, steps.ask_columns, steps.ask_totals)
     if mapping is None:
         return options
+    settings = legacy_settings()  # a mapping that does not do would be found again, and nobody asked
+    open_inputs(options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=settings.semantics)
     path = keep_mapping(mapping)
     lines = [f"the columns are read as follows, the next time too; to change that, edit {path}", *mapping.explain()]
     steps.on_step("mapping", "\n  ".join(lines))

@@ -158,3 +158,12 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     kept = desk.at.folder / "mappings/variants.toml"
     assert preview(file, load(kept).read_options, PreviewOptions(), load(kept).used_columns) == code
     assert preview(file, ReadOptions(), PreviewOptions()) == 5
+
+
+def test_a_mapping_that_lacks_a_required_field_is_not_kept(desk: Desk) -> None:
+    desk.columns = {"Zona": None}
+    file = desk.write("Código;Nombre;Zona\n00001;Ana;Norte\n")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="no column fills email"):
+            desk.run(file)
+    assert not (desk.at.folder / "mappings").exists()
