@@ -740,4 +740,47 @@ MUTANTS: Final = (
         "",
         "tests/pipelines/warehouse/test_destination_changes.py",
     ),
+    # --- import
+    Mutant(
+        "an-overwritten-export-is-taken-for-the-file-that-was-begun",
+        "pipelines/import_file/run.py",
+        "used == given and all(file_sha256(Path(file.path)) == file.sha256 for file in files)",
+        "used == given",
+        "tests/pipelines/import_file/test_run.py -k changed_file",
+    ),
+    Mutant(
+        "a-larger-plan-than-was-agreed-to-is-sent",
+        "pipelines/import_file/run.py",
+        "if options.confirm is not None and manifest.operations > options.confirm:",
+        "if False:",
+        "tests/pipelines/import_file/test_run.py -k nobody_agreed",
+    ),
+    Mutant(
+        "yes-is-enough-for-production",
+        "pipelines/import_file/run.py",
+        '(options.agreed and manifest.environment == "sandbox")',
+        "options.agreed",
+        "tests/pipelines/import_file/test_run.py -k nobody_agreed",
+    ),
+    Mutant(
+        "a-corrected-workbook-is-replaced",
+        "pipelines/import_file/result.py",
+        "if not path.exists() or file_sha256(path) == written",
+        "if True",
+        "tests/pipelines/import_file/test_result.py -k changed_one",
+    ),
+    Mutant(
+        "a-mapping-of-another-export-is-taken",
+        "pipelines/import_file/mappings.py",
+        "len(missing) <= _MISSING * len(used)",
+        "True",
+        "tests/pipelines/import_file/test_mappings.py -k header_alone",
+    ),
+    Mutant(
+        "two-currencies-of-a-column-are-one",
+        "pipelines/imports/lines.py",
+        'one = shown.signs if len(shown.signs) == 1 else {""}',
+        "one = {max(shown.signs)}",
+        "tests/pipelines/imports/test_inputs.py -k currency",
+    ),
 )
