@@ -133,7 +133,8 @@ def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(war
     with duckdb.connect(str(copy)) as connection:
         connection.execute("""
             UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, currency = 'PEN',
-                total = 10 * (number % 2), ordered_at = '2026-01-05 12:00Z'::TIMESTAMPTZ + INTERVAL 3 MONTH * (number % 2);
+                total = 10 * (number % 2),
+                ordered_at = '2026-01-05 12:00Z'::TIMESTAMPTZ + INTERVAL 3 MONTH * (number % 2);
             INSERT INTO reconciled.orders BY NAME SELECT 'x' AS order_id, 'paid' AS order_status, 'PEN' AS currency,
                 7 AS total, '2026-05-05 12:00Z'::TIMESTAMPTZ AS ordered_at, false AS is_cancelled,
                 false AS is_missing""")
