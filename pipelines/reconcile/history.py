@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+from uuid import uuid4
 
 import duckdb
 
+from pipelines.reconcile.parts import folder_of
 from pipelines.warehouse.merge import columns_of
+from pipelines.warehouse.sql import sql_text
 
 PERIOD: Final = {
     "version": "INTEGER",
@@ -31,6 +34,7 @@ PERIOD: Final = {
 version was seen, or the record was seen to be missing; null while it is valid. `ended_by`: `changed` or `missing`."""
 _NOT_IN_HISTORY: Final = ("_run_id", "_first_seen_at", "_missing_since", "_extra", "is_missing")
 """Columns that describe the record as a whole and not its version."""
+DOCUMENTS_IN_MEMORY: Final = 400_000
 _DOCUMENT: Final = ("number", "fiscal_name", "fiscal_address", "email", "is_default", "for_taxes")
 
 
@@ -43,7 +47,7 @@ class History:
         entity: the reconciled table of the records.
         key: column that identifies a record.
         fields: columns that make a version.
-        documents: SQL of the documents of each record, which are a column of it; empty: it has none.
+        documents: the table of the documents of records, which are a column of theirs; empty: they have none.
     """
 
     name: str
@@ -75,10 +79,7 @@ HISTORIES: Final = (
             "price_list_id",
             "documents",
         ),
-        # As JSON, in the order of their values: no order of documents is shown.
-        documents=f"""SELECT customer_id,
-            to_json(list_sort(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)}))))::VARCHAR AS documents
-            FROM raw.customers__documents GROUP BY customer_id""",
+        documents="raw.customers__documents",
     ),
     History(
         "promotion_history",
@@ -104,8 +105,7 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     """
     records = f"FROM reconciled.{history.entity}"
     if history.documents:
-        build.execute(f"CREATE OR REPLACE TEMP TABLE documents_seen AS {history.documents}")
-        documents = f"LEFT JOIN documents_seen d USING ({history.key})"
+        documents = f"LEFT JOIN {_documents(build, history)} d USING ({history.key})"
         records = f"SELECT c.*, coalesce(d.documents, '[]') AS documents {records} c {documents}"
     build.execute(f"CREATE OR REPLACE TEMP VIEW seen AS {records}")
     columns = {name: kind for name, kind in columns_of(build, "seen").items() if name not in _NOT_IN_HISTORY}
@@ -115,11 +115,28 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     for name in [name for name in columns if name not in stored]:
         build.execute(f'ALTER TABLE {history.table} ADD COLUMN "{name}" {columns[name]}')
     _rebuild(build, history, list(columns))
-    build.execute("DROP VIEW seen; DROP TABLE newest; DROP TABLE IF EXISTS documents_seen")
+    build.execute("DROP VIEW seen; DROP TABLE newest")
     ((versions, current),) = build.execute(
         f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}"
     ).fetchall()
     return versions, current
+
+
+def _documents(build: duckdb.DuckDBPyConnection, history: History) -> str:
+    """Writes the documents of each record, as JSON in the order of their values: no order of documents is shown.
+
+    DuckDB holds lists that it makes in memory, so they are made in parts. Returns how it reads them.
+    """
+    ((rows,),) = build.execute(f"SELECT count(*) FROM {history.documents}").fetchall()
+    parts, name = rows // DOCUMENTS_IN_MEMORY + 1, folder_of(build) / uuid4().hex
+    documents = f"to_json(list_sort(list(struct_pack({', '.join(f'{c} := {c}' for c in _DOCUMENT)}))))::VARCHAR"
+    for part in range(parts):
+        build.execute(
+            f"""COPY (SELECT {history.key}, {documents} AS documents FROM {history.documents}
+                WHERE hash({history.key}) % {parts} = {part} GROUP BY {history.key})
+                TO {sql_text(f"{name}-{part}.parquet")} (FORMAT parquet)"""
+        )
+    return f"read_parquet({sql_text(f'{name}-*.parquet')})"
 
 
 def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[str]) -> None:

@@ -40,8 +40,10 @@ from transforms.findings import combine_findings
 from transforms.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
-MEMORY_LIMIT: Final = "400MB"
-"""Of DuckDB, which uses most of the machine's memory by default; beyond it, DuckDB writes to the disk."""
+MEMORY_MB: Final = 350
+MEMORY_MB_PER_MILLION: Final = 12
+"""Of DuckDB, in all and for a million raw rows. By default it uses most of the machine's memory; beyond this, it writes
+to the disk what it can."""
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
 
@@ -173,9 +175,9 @@ class Reconciling:
     def _build_tables(
         self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, map_tasks: Mapper
     ) -> ReconcileResult:
-        build.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         merge.create_missing(build)
         ops.create_missing(build)
+        build.execute(f"SET memory_limit = '{_memory_mb(build)}MB'")
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
@@ -213,6 +215,12 @@ class Reconciling:
         ops.record_reconciled_reads(build, run_id)
         create_views(build)
         return result
+
+
+def _memory_mb(build: duckdb.DuckDBPyConnection) -> int:
+    sql = "SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'"
+    ((rows,),) = build.execute(sql).fetchall()
+    return MEMORY_MB + int(rows) * MEMORY_MB_PER_MILLION // 1_000_000
 
 
 _FINDINGS: Final = """

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import pytest
@@ -65,8 +70,15 @@ class Warehouse:
         ).fetchall()
 
 
+@cache
+def _folder() -> str:
+    folder = tempfile.mkdtemp(prefix="orderbridge-history-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def warehouse() -> Warehouse:
-    connection = duckdb.connect()
+    connection = duckdb.connect(f"{_folder()}/{uuid4().hex}.duckdb")
     connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA reconciled")
     merge.create_missing(connection)
     texts = ("customer_id", "erp_code", "login_code", "first_name", "last_name", "email", "phone", "phone_digits",
