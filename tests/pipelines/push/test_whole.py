@@ -77,7 +77,7 @@ def test_prices_arrive_exactly_and_a_second_plan_has_nothing_to_send(tmp_path: P
         assert done.code == 0, done.said
         pushed = command("push", "plan-2", "--yes", env=env, cwd=tmp_path)
         assert pushed.code == 0, pushed.said
-        assert re.search(r"2\s+confirmed \(2 unchanged\)", pushed.out)
+        assert re.search(r"2\s+left out: as last confirmed", pushed.out)
         assert made.platform.state.requests == requests
 
 
