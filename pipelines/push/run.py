@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.ledger.keys import body_hash, key_hashes, record_hash
-from pipelines.ledger.model import NewOperation
+from pipelines.ledger.model import FINAL_STATES, NewOperation
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, file_sha256
 from pipelines.push import checks, results
@@ -169,8 +169,9 @@ class _PushRun:
     def __post_init__(self) -> None:
         options, manifest = self.options, self.plan.manifest
         self.kind = KINDS[self.plan.kind]
+        is_open = not self.ledger.counts().keys() <= set(FINAL_STATES)
         self.rules = PushRules(
-            settle_s=settle_time_s(options.settle_s, self.client),
+            settle_s=settle_time_s(options.settle_s, self.client) if is_open else SETTLE_S,
             resend=options.resend or self.legacy.environment == "sandbox",
             accept_unproven=options.accept_unproven,
             additive=additive_fields(manifest.semantics) | additive_fields(self.legacy.semantics),
