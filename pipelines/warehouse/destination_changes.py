@@ -21,7 +21,6 @@ from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from pipelines.warehouse.descriptions import primary_keys
@@ -131,6 +130,8 @@ class CopyNotes:
                     writer.write_batch(batch)
             if not last.exists():
                 return TableChanges(name)
+            import pyarrow.dataset as ds  # which imports pandas: half a second of a pull without a copy
+
             for view, file in (("current", note), ("noted", last)):
                 cursor.register(view, ds.dataset(file))
                 has_null = " OR ".join(f"{column} IS NULL" for column in map(sql_name, key))
