@@ -240,6 +240,8 @@ class InferredNode:
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""
         self.kind = self._kind()
+        if self.kept is not None:
+            self.kept = self.kind  # wider from now on, whatever is counted later
         for node in self.fields.values():
             node.settle()
 

@@ -211,8 +211,11 @@ def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     assert json.loads(decoded.tables["orders"]["_extra"][0].as_py()) == {
         "total": "n/a", "paid": 2, "customer": "x", "lines": "x", "tags": {"a": 1}
     }  # fmt: skip
-    later.decode([raw_page('{"id":3,"total":5.5}')])
-    assert later.schema_of()["orders"].field("total").type == pa.decimal128(38, 9)
+    for rows in (['{"id":3,"total":5.5}'], ['{"id":3,"total":5.5}', '{"id":4,"total":5}']):
+        later = InferredSchema(ORDER, None, kept)
+        (decoded,) = [later.decode([raw_page(*rows, number=number) for number in (1, 2)])]
+        assert decoded.tables["orders"].schema.field("total").type == pa.decimal128(38, 9)
+        assert decoded.tables["orders"]["total"].to_pylist()[0] == Decimal("5.5")
 
 
 @pytest.mark.parametrize(
