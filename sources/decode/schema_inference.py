@@ -233,7 +233,8 @@ class InferredNode:
 
     def forget_counts(self) -> None:
         """Counts from zero on, here and below; kinds stay until they are settled again."""
-        self.counts.clear()
+        if self.kept is None:  # else only the first look finds what widens it: a batch is not counted there
+            self.counts.clear()
         for node in self.fields.values():
             node.forget_counts()
 

@@ -518,3 +518,10 @@ def test_issue_11_12_the_key_may_be_another_field() -> None:
     assert decoded.tables["orders"].select(["id", "id_2"]).to_pylist() == [{"id": "N1", "id_2": 7}]
     assert decoded.tables["orders__lines"]["order_id"].to_pylist() == ["N1"]
     assert [row.reason for row in decoded.quarantined] == ["number: expected an identifier, found nothing"]
+
+
+def test_fractions_in_all_rows_widen_a_kept_column_of_whole_numbers() -> None:
+    inferred = InferredSchema(ORDER, kept={'["number"]': KeptKind("bigint", 30)})
+    rows = [{"id": f"o-{n}", "number": n + 0.5} for n in range(30)]
+    decoded = inferred.decode([Page(1, json.dumps(rows).encode())]).tables["orders"]
+    assert decoded["number"].to_pylist() == [Decimal(str(row["number"])) for row in rows]
