@@ -187,8 +187,11 @@ def matching_rows(
         places = {n for n, customer_id in enumerate(table["id"].to_pylist() if ids else ()) if customer_id in ids}
         for name in LIST_KEYS:
             values = table[snake(name)].to_pylist()
+            in_any_case = f"{name}{ANY_CASE}"
             places |= {
-                n for n, value in enumerate(values) if value and any(key in keys for key in _row_keys(name, value))
+                n
+                for n, value in enumerate(values)
+                if value and ((name, key := search_key(name, value)) in keys or (in_any_case, key.casefold()) in keys)
             }
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
             matches[row["id"]] = {name: row[column] for column, name in columns.items()} | {"documents": []}

@@ -152,12 +152,15 @@ def _is_error_status(value: object) -> bool:
 
 
 def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
-    """Whether a record in a response can be the one that was written; fields that it does not contain do not count."""
+    """Whether a record in a response can be the one that was written; fields that it does not contain do not count.
+
+    A platform may write a code in other letters.
+    """
     if ids := variant_ids(operation.path):
         return record.get("id") is None or str(record["id"]) in ids
     identity = operation.keys or {name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body}
     return all(
-        comparable(name, str(record[name])) == comparable(name, str(value))
+        comparable(name, str(record[name])).casefold() == comparable(name, str(value)).casefold()
         for name, value in identity.items()
         if record.get(name) is not None
     )

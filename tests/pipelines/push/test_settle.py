@@ -16,8 +16,10 @@ from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.model import SETTLE_S, PushOptions
+from pipelines.push.outcome import classify
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import settle
+from sources.http.responses import WriteOutcome
 from tests.pipelines.push.plans import YES, Place, customer, means, outcomes, patch, place, results, subcategory
 
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
@@ -262,3 +264,24 @@ def test_the_very_same_plan_made_again_sends_what_was_found_to_be_absent(at: Pla
             connection.execute("UPDATE operations SET doubt_at = NULL")
     assert at.push(make()).exit_code == 0
     assert at.codes() == ["C1", "C1"]
+
+
+def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Place) -> None:
+    plan = at.plan([customer(1, erpCode="c1", email="a@x.test"), customer(2, erpCode="c2", lastName="B")])
+    lose(at, plan)
+    first, second = at.platform.state.ids("customers")[-2:]
+    at.platform.state.change("customers", first, {"erpCode": "C1", "email": None})
+    at.platform.state.change("customers", second, {"erpCode": "C2", "lastName": "other"})
+    assert at.push(plan).exit_code == 6
+    assert at.states(plan) == ["conflict", "conflict"]  # one lost its e-mail address, the other has another name
+    at.platform.state.change("customers", first, {"email": "a@x.test"})
+    again = at.plan([customer(1, erpCode="c3", email="c@x.test")])
+    lose(at, again)
+    at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
+    assert at.push(again).exit_code == 0
+    assert "erpCode in other letters there" in results(again)["confirmed"][0]["words"]
+
+
+def test_a_response_with_the_code_in_other_letters_confirms() -> None:
+    answer = WriteOutcome("answered", 201, b'{"id":7,"erpCode":"C1"}', "application/json")
+    assert classify(customer(1, erpCode="c1"), answer, False, 1.0).to == "confirmed"
