@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from pipelines.pull.quarantine import quarantine_file
@@ -309,3 +310,18 @@ def test_a_later_pull_opens_the_published_file_once(published: Bridge) -> None:
     with mock.patch("pipelines.warehouse.build.connect", wraps=connect) as opened:
         published.pull("price_lists")
     assert [call.args[0].name for call in opened.call_args_list] == ["warehouse.duckdb", "build.duckdb"]
+
+
+def test_duckdb_keeps_the_rows_of_a_table_made_and_added_to_in_one_transaction() -> None:
+    """DuckDB 2.0.0 lost them without an error, and its `count(*)` still had them, from metadata."""
+    rows = pa.table({"id": [str(n) for n in range(130_000)], "detail": ["x"] * 130_000})
+    connection = duckdb.connect()
+    connection.execute("SET threads = 2")
+    connection.begin()
+    connection.register("many", rows)
+    connection.register("few", rows.slice(0, 5))
+    connection.execute("CREATE TABLE t AS FROM many LIMIT 0")
+    connection.execute("INSERT INTO t FROM many")
+    connection.execute("INSERT INTO t FROM few")
+    connection.commit()
+    assert connection.execute("SELECT count(DISTINCT id) FROM t").fetchone() == (130_005,)
