@@ -181,8 +181,8 @@ def _one_step(source: Any) -> Any:
     return source, (source != np.arange(len(source))).astype(np.int64)
 
 
-def _by_owner(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.sort_values("owner", ignore_index=True, kind="stable")
+def _last_first(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.iloc[::-1].sort_values("owner", ignore_index=True, kind="stable")
 
 
 def test_reconciled_tables_are_what_plain_python_makes_of_the_records() -> None:
@@ -198,7 +198,7 @@ BROKEN_TRANSFORMS: dict[str, Callable[[], Any]] = {
     "cancelled orders count": lambda: mock.patch.object(orders, "CANCELLED_WORDS", "nothing"),
     "the row seen first is kept": lambda: mock.patch.object(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
     "a chain ends after one source": lambda: mock.patch.object(price_lists, "_ends", _one_step),
-    "documents have any order": lambda: mock.patch.object(documents, "sort_documents", _by_owner),
+    "documents are in reverse": lambda: mock.patch.object(documents, "sort_documents", _last_first),
 }
 
 

@@ -53,4 +53,6 @@ def test_issue_15_two_organizations_pulled_at_once_do_not_mix(tmp_path: Path, da
                 assert hosts == [(platforms[name].url.removeprefix("http://"),)]
     assert sorted(path.name for path in tmp_path.iterdir() if path.name in CUSTOMERS) == sorted(CUSTOMERS)
     for name in CUSTOMERS:
-        assert sorted(path.name for path in (tmp_path / name).iterdir()) == [".dlt", "warehouse.duckdb"]
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == [
+            ".dlt", ".warehouse.duckdb.copied", "warehouse.duckdb",
+        ]  # fmt: skip
