@@ -6,6 +6,7 @@ except a temporary file that proves the folder writable.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,6 @@ from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
-from pipelines.warehouse.disk_need import disk_need
 from sources.contract import LISTS, Family, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.walk import paginator_for
@@ -150,9 +150,8 @@ def _warehouse() -> str:
         return f"{path} (does not exist yet; its folder is writable)"
     build = Build(path)
     build.check()
-    with build.published() as warehouse:
-        need, free = (size / 1e6 for size in disk_need(warehouse, path, tuple(LISTS)))
-    return f"{path} (a pull needs about {need:,.0f} MB of disk space next to it; {free:,.0f} MB are free)"
+    with build.published():
+        return f"{path} ({shutil.disk_usage(path.parent).free / 1e6:,.0f} MB are free next to it)"
 
 
 def _ledger() -> str:

@@ -101,11 +101,6 @@ class OrderTail:
             self._saved = _saved(warehouse)
             self._reason = self._objection(last_reads(warehouse).get(ORDER.name), now)
 
-    @property
-    def has_start(self) -> bool:
-        """Whether the orders are likely to be continued; the organization is compared later."""
-        return self._is_wanted and not self._reason
-
     def objection(self, organization: str | None) -> str:
         """Why the orders have to be read whole with a key of this organization; empty where they can be continued."""
         saved = self._saved.owner.organization if self._saved is not None else None

@@ -19,7 +19,7 @@ from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
-from pipelines.warehouse import disk_need, merge, ops
+from pipelines.warehouse import merge, ops
 from pipelines.warehouse.column_values import record_column_values
 from pipelines.warehouse.field_kinds import record_kinds
 from pipelines.warehouse.load import attached, load
@@ -210,8 +210,6 @@ class Publication:
                 "duplicates": walked.duplicates if walked.error is None else 0,
                 "quarantined": len(walked.quarantined),
             }
-            if walked.is_whole:
-                totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self._run.build, walked)
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
             ops.record_totals(connection, run_id, walked.resource, totals)

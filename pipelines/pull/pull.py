@@ -15,7 +15,6 @@ from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.walking import KnownList, ListWalks, known_list
 from pipelines.warehouse.build import warehouse_errors
-from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.field_kinds import declared_kinds
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
@@ -88,8 +87,6 @@ def _read_published(
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
         for tail in tails.values():
             tail.find_start(warehouse, run.started_at)
-        continued = [name for name, tail in tails.items() if tail.has_start]
-        compare_with_last_read(warehouse, path, [name for name in names if name not in continued])
         folder, refresh = run.build.run_folder, options.refresh
         return {name: known_list(warehouse, name, folder, is_refreshed=name in refresh) for name in names}
 

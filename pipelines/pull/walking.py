@@ -23,7 +23,6 @@ from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.ops import last_observed
@@ -177,16 +176,7 @@ class ListWalks:
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
         if start is not None or name in self._refreshed:
             spool.clear()  # of a tail that was stopped: it may have started elsewhere
-        is_first_page = not path.exists() and not spool.last_page_at()
-
-        def report(resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
-            nonlocal is_first_page
-            if is_first_page and rows and total:
-                compare_with_first_page(self._build, resource, rows, total)
-            is_first_page = False
-            self._progress(resource, pages, rows, total, sweep)
-
-        return walk(name, client, self._files / place, spool, options, report, start)
+        return walk(name, client, self._files / place, spool, options, self._progress, start)
 
 
 def _merge_as_walked(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 import shutil
 import stat
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,9 +13,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.pull.check import check
-from pipelines.warehouse.build import Build, open_warehouse
-from pipelines.warehouse.disk_need import disk_need
 from sources.errors import UsageError
 from tests.pipelines.bridge import SMALL, Bridge, bridge, command
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -114,78 +109,6 @@ def test_a_path_below_a_file_is_reported(made: Bridge) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that takes no files")
-def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_request(
-    made: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with duckdb.connect(str(made.path), read_only=True) as warehouse:
-        rows = warehouse.execute("SELECT entity, value FROM ops.control_totals WHERE measure = 'disk_bytes'").fetchall()
-        sql = "SELECT sum(column_count * estimated_size) FROM duckdb_tables() WHERE schema_name = 'raw'"
-        ((cells,),) = warehouse.execute(sql).fetchall()
-    needs = dict(rows)
-    assert needs.keys() == set(RESOURCES)
-    assert all(needs.values())
-    published = 2 * made.path.stat().st_size
-    need = sum(needs.values()) + published + 24 * int(cells)
-    free = need - 1
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, free))
-    with caplog.at_level("WARNING", "orderbridge.pull"):
-        assert made.code() == 0
-    (record,) = caplog.records
-    words = f" needs about {need / 1e6:,.0f} MB of disk space, {free / 1e6:,.0f} MB are free. Free space, or "
-    assert words in record.getMessage()
-    (result,) = [one for one in check(threading.Event()) if one.what == "warehouse"]
-    assert result.message.endswith(f"{free / 1e6:,.0f} MB are free)")
-    caplog.clear()
-    with open_warehouse(made.path) as warehouse:
-        free, _ = disk_need(warehouse, made.path, ["customers"])
-    assert made.code("customers") == 0
-    assert caplog.records == []
-    with open_warehouse(made.path) as warehouse:
-        whole, _ = disk_need(warehouse, made.path, ["customers"])
-    spools = Build(made.path).spools / "customers"
-    spools.mkdir(parents=True)
-    (spools / "sweep-1.pages").write_bytes(b"of a killed run")
-    with open_warehouse(made.path) as warehouse:
-        assert disk_need(warehouse, made.path, ["customers"])[0] == whole - len(b"of a killed run")
-    free = 2 * need
-    assert made.code() == 0
-
-
-def test_the_log_of_tables_that_are_merged_at_the_same_time_is_counted(tmp_path: Path) -> None:
-    """12 tables of 30,000 rows had 118 MB in it; a long table has the last of its row groups."""
-    path = tmp_path / "w.duckdb"
-    with duckdb.connect(str(path)) as warehouse:
-        warehouse.execute("CREATE SCHEMA raw; CREATE TABLE raw.promotions AS SELECT 1 AS id FROM range(200_000)")
-        tables = [f"orders{f'__{number}' * bool(number)}" for number in range(12)]
-        columns = ", ".join(f"NULL::BIGINT AS c{number}" for number in range(14))
-        for table in tables:
-            warehouse.execute(f"CREATE TABLE raw.{table} AS SELECT {columns} FROM range(30_000)")
-        twice = 2 * path.stat().st_size
-        assert disk_need(warehouse, path, ["orders"])[0] - twice == 12 * 30_000 * 14 * 24 > 118e6
-        assert disk_need(warehouse, path, ["promotions"])[0] - twice == 122_880 * 24
-        assert disk_need(warehouse, path, ["price_lists"])[0] == twice
-
-
-def test_issue_16_1_a_disk_that_is_too_small_is_reported_after_the_first_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with (
-        caplog.at_level("WARNING", "orderbridge.pull"),
-        bridge(tmp_path, customers=500, readings={"customers_end": "pagination"}) as made,
-    ):
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 10_000))
-        assert made.pull("customers").lists[0].verdict == "complete"
-        (record,) = caplog.records
-        assert re.search(r": customers has 500 rows: .* disk space, 0 MB are free\. Free space", record.getMessage())
-        caplog.clear()
-        made.path.unlink()
-        # Enough, judged by the first page; when the second sweep begins, the spools hold the whole list.
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 3_000_000))
-        assert made.pull("customers").lists[0].verdict == "complete"
-        assert caplog.records == []
-        monkeypatch.undo()
-
-
 def test_a_folder_that_takes_no_files_is_reported(made: Bridge) -> None:
     refused(made, Path("/proc/warehouse.duckdb"), "/proc: ", "writable")
     done = command("check", env=made.environment(WAREHOUSE__PATH="/proc/warehouse.duckdb"), cwd=made.folder)
