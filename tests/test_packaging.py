@@ -179,7 +179,7 @@ def test_issue_15_4_each_target_sets_up_only_what_it_needs(tmp_path: Path, targe
     assert set(re.findall(r"--no-compile --require-hashes -r requirements(-\w+)?\.txt", recipes)) == installed
 
 
-# --- operating systems (issue 15, 4) ----------------------------------------------------------------------------------
+# --- operating systems ------------------------------------------------------------------------------------------------
 LINUX_ONLY = {"O_PATH", "O_TMPFILE", "copy_file_range", "eventfd", "memfd_create", "pidfd_open", "posix_fadvise"}
 LINUX_ONLY |= {"posix_fallocate", "sched_getaffinity", "splice", "unshare", "SIGPWR", "sigwaitinfo", "sigtimedwait"}
 POSIX_MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
@@ -211,7 +211,7 @@ def test_issue_15_4_on_windows_the_command_names_wsl(monkeypatch: pytest.MonkeyP
     assert "WSL 2" in str(result.exception)
 
 
-# --- supply chain (issue 14, 11) --------------------------------------------------------------------------------------
+# --- supply chain -----------------------------------------------------------------------------------------------------
 EXAMPLES = [*CHECKOUT.glob("docs/**/*.yml"), *CHECKOUT.glob(".github/workflows/*.yml")]
 
 

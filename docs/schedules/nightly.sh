@@ -4,7 +4,7 @@
 # know, on stderr: cron mails it. Needs the settings in the environment and orderbridge on the PATH. Writes nightly.jsonl
 # and report.html into the current folder.
 #
-# Exit code: 0 if a new warehouse was published, otherwise that of orderbridge.
+# Exit code: that of orderbridge; 5, rows in quarantine, counts as done (0). After 7 and 9 a new warehouse is published too.
 set -u
 umask 077
 tries=${ORDERBRIDGE_TRIES:-3}

@@ -18,7 +18,7 @@ import click
 from pipelines.cli import plan as plan_command
 from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
-from pipelines.cli.options import json_option, log_option, lookup_option, path_option
+from pipelines.cli.options import json_option, log_option, path_option, plan_options
 from pipelines.cli.process import STOP, exit_process, print_error, start
 from pipelines.cli.terminal import Style, escape, print_json, print_lines
 from sources.errors import UsageError
@@ -40,13 +40,7 @@ _EXAMPLES: Final = 3
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--mapping", help="Which column is which field. Default: as the last time, or detected.")
-@click.option(
-    "--passwords",
-    type=click.Choice(["mail", "file"]),
-    help="Generate passwords of new customers: mailed by the platform, or written to a file for you.",
-)
-@lookup_option
-@click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
+@plan_options
 @click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
 @click.option(
     "--confirm",

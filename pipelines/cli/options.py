@@ -95,6 +95,16 @@ answer_options = _together(
 lookup_option = path_option(
     "--lookup", "lookups", multiple=True, help="A lookup file that the mapping may read outside its own folder."
 )
+# fields of `PlanOptions`, of `plan` and `import`
+plan_options = _together(
+    click.option(
+        "--passwords",
+        type=click.Choice(["mail", "file"]),
+        help="Generate passwords of new customers: mailed by the platform, or written to a file for you.",
+    ),
+    lookup_option,
+    click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer."),
+)
 # the fields of `PullOptions` but `resources` and `command`
 pull_options = _together(
     click.option(

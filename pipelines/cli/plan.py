@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import json_option, log_option, lookup_option, path_option
+from pipelines.cli.options import json_option, log_option, path_option, plan_options
 from pipelines.cli.process import exit_process, start
 from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.kinds import KINDS
@@ -93,13 +93,7 @@ def record(result: PlanResult) -> dict[str, Any]:
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
 @path_option("--out", metavar="DIR", help="Folder of the plan. Default: plan-KIND-ID.")
-@click.option(
-    "--passwords",
-    type=click.Choice(["mail", "file"]),
-    help="Generate passwords of new customers: mailed by the platform, or written to a file for you.",
-)
-@lookup_option
-@click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
+@plan_options
 @click.option("--all", "send_all", is_flag=True, help="Send every field of variants, also what is as last confirmed.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option

@@ -1,4 +1,4 @@
-"""E-mail addresses: one rule for a text and for a column (issue 12)."""
+"""E-mail addresses: one rule for a text and for a column."""
 
 from __future__ import annotations
 

@@ -125,6 +125,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Br
             process.communicate()
         shell.run("run", codes=(2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
         shell.run("reconcile")
+        shell.run("schema", "orders", "--write")
+        shell.run("accept", "orders.values_gone", "--why", "as agreed")
         shell.run("status")
         shell.run("check")
         shell.run("template", "customers")

@@ -154,7 +154,7 @@ def test_the_command_has_its_exit_codes(file: Path) -> None:
     first = run(str(file))
     assert first.returncode == 5
     assert "pyarrow.lib" in first.stderr
-    assert "pandas.core" not in first.stderr  # 0.3 s for nothing (issue 16, item 4)
+    assert "pandas.core" not in first.stderr  # 0.3 s for nothing
     whole = run(str(file), "--delimiter", ",", "--header-row", "1", "--json")
     assert whole.returncode in (0, 5)
     missing = run(str(file.with_name("none.csv")))

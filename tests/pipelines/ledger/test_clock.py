@@ -1,4 +1,4 @@
-"""Ledger time: a clock that is set, and a machine that restarts, never make it pass sooner (issue 12, item 6)."""
+"""Ledger time: a clock that is set, and a machine that restarts, never make it pass sooner."""
 
 from __future__ import annotations
 

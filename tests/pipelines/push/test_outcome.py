@@ -1,4 +1,4 @@
-"""Responses with 2xx: what confirms a write and what leaves it in doubt (issue 12, item 1)."""
+"""Responses with 2xx: what confirms a write and what leaves it in doubt."""
 
 from __future__ import annotations
 

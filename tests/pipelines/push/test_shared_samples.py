@@ -1,4 +1,4 @@
-"""Real exports from file to confirmed, where they are on the machine: as .csv and as .xlsx (issue 12, shows).
+"""Real exports from file to confirmed, where they are on the machine: as .csv and as .xlsx.
 
 What the sandbox holds in the end is compared with the file as Python's csv module reads it.
 """

@@ -1,4 +1,4 @@
-"""Ids that occur twice in a list: the same row again, or a different one (issue 13, number 12)."""
+"""Ids that occur twice in a list: the same row again, or a different one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Arrow reads is what the exact reader reads (issue 16, item 4)."""
+"""What Arrow reads is what the exact reader reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would run (issue 12, item 3)."""
+"""Cells that a spreadsheet would run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells and tags of a sheet by whole columns and chunks are what they are one by one (issue 16, item 4)."""
+"""Cells and tags of a sheet by whole columns and chunks are what they are one by one."""
 
 from __future__ import annotations
 

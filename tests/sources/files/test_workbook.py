@@ -304,7 +304,7 @@ def test_a_broken_or_huge_workbook_is_an_error(tmp_path: Path, monkeypatch: pyte
         open_table(path)
 
 
-# --- what a sheet shows and what it holds (issue 12, 7) --------------------------------------------------------------
+# --- what a sheet shows and what it holds ----------------------------------------------------------------------------
 
 
 def formatted(tmp_path: Path, code: str, number: str, *, is_text: bool) -> Row | RejectedRow:
@@ -462,7 +462,7 @@ def test_7_other_spreadsheets_are_named_with_what_to_do(tmp_path: Path, content:
     assert re.search(cure, error.value.hint)
 
 
-# --- sizes (issue 14, 5) ---------------------------------------------------------------------------------------------
+# --- sizes -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
