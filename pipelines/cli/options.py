@@ -48,13 +48,13 @@ def _answer_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 # as
     return click.option(name, multiple=True, metavar="IDS", callback=_numbers, help=help)
 
 
-def _use_style(_: click.Context, __: click.Parameter, style: str) -> str:
-    STOP.as_json = style == "json"
+def _use_style(context: click.Context, _: click.Parameter, style: str) -> str:
+    STOP.as_json = style == "json" or context.params.get("as_json", False)
     return style
 
 
-def _use_json(_: click.Context, __: click.Parameter, as_json: bool) -> bool:
-    STOP.as_json = STOP.as_json or as_json
+def _use_json(context: click.Context, _: click.Parameter, as_json: bool) -> bool:
+    STOP.as_json = as_json or context.params.get("style") == "json"
     return as_json
 
 

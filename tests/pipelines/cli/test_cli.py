@@ -484,6 +484,7 @@ def test_an_age_that_is_no_number_is_refused(pulled: tuple[Bridge, Done]) -> Non
         (["pull", "coupons", "--log", "json"], {}, 2),
         (["status", "--json"], {"WAREHOUSE__PATH": "none.duckdb"}, 2),
         (["preview", "none.csv", "--json"], {}, 2),
+        (["push", "none", "--json"], {}, 2),
     ],
 )
 def test_errors_are_json_too(
