@@ -90,14 +90,20 @@ def new_mapping(
 def keep_mapping(mapping: ColumnMapping) -> Path:
     """Writes a mapping to the folder of mappings, under the first free name. Raises UsageError."""
     folder = warehouse_path().parent / FOLDER
-    with disk_errors(folder, "Make the folder writable, or pass a mapping file of your own with --mapping."):
+    hint = "Free space or make the folder writable, or pass a mapping file of your own with --mapping."
+    with disk_errors(folder, hint):
         folder.mkdir(mode=0o700, exist_ok=True)
         for number in itertools.count(1):
             path = folder / f"{mapping.kind}{f'-{number}' if number > 1 else ''}.toml"
             if not path.exists():
                 break
         with create_private(path) as out:
-            out.write(to_toml(mapping).encode())
+            try:
+                out.write(to_toml(mapping).encode())
+                out.flush()
+            except BaseException:  # what is left of it would be found by the next import
+                path.unlink()
+                raise
     return path
 
 

@@ -135,15 +135,17 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
     if result.push.stopped or result.push.error is not None:
         return result
     try:
+        try:
+            result.file = write_result(plan)
+        except UsageError as error:
+            result.error = error
         if not _pull_customers(options.kind, math.inf, steps):
             publish_push_log(plan.manifest.plan_id, result.push.observed)
         result.verification = verify(plan.folder)
     except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
         result.error = error
-    try:
-        result.file = write_result(plan)
-    except UsageError as error:
-        result.error = result.error or error
+    except KeyboardInterrupt:  # the result of the push is shown all the same
+        result.push.stopped = True
     return result
 
 

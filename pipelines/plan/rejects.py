@@ -112,7 +112,8 @@ class RejectsWriter:
         """The rows with problems in the order of the file: line, cells without a password, note of what is missing."""
         width = len(self.columns)
         for row in self._rejected_rows():
-            yield row.line, *self._cells(row, width)
+            if row.line in self.problems:  # a line of totals is broken, too, and may be skipped
+                yield row.line, *self._cells(row, width)
 
     def _rejected_rows(self) -> Iterator[Row | RejectedRow]:
         if not self.problems:

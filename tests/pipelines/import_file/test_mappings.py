@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import click
 import openpyxl
@@ -158,6 +158,21 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     kept = desk.at.folder / "mappings/variants.toml"
     assert preview(file, load(kept).read_options, PreviewOptions(), load(kept).used_columns) == code
     assert preview(file, ReadOptions(), PreviewOptions()) == 5
+    book.active["D5"] = "?"
+    book.save(file)
+    rejects = (desk.run(file, "variants").plan.folder / "rejects.csv").read_text("utf-8-sig")
+    assert [line.split(",")[1] for line in rejects.splitlines()[1:]] == ["1002", *([""] if answer is None else [])]
+
+
+def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def create(path: Path) -> BinaryIO:
+        path.touch()
+        return Path("/dev/full").open("wb")
+
+    monkeypatch.setattr("pipelines.import_file.mappings.create_private", create)
+    with pytest.raises(UsageError, match="Free space"):
+        keep_mapping(propose(["Código"], "customers"))
+    assert list((folder / "mappings").iterdir()) == []
 
 
 def test_a_mapping_that_lacks_a_required_field_is_not_kept(desk: Desk) -> None:

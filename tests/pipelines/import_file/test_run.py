@@ -90,6 +90,20 @@ def test_if_the_platform_fails_after_the_push_the_next_run_verifies(desk: Desk) 
     assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
 
 
+def test_a_stop_after_the_push_hides_nothing_of_its_result(desk: Desk) -> None:
+    steps = desk.steps()
+
+    def stop(options: Any) -> Any:
+        if "push" in desk.done:
+            raise KeyboardInterrupt
+        return steps.pull(options)
+
+    desk.steps = lambda: replace(steps, pull=stop)  # type: ignore[method-assign]
+    result = desk.run(desk.write())
+    assert (result.exit_code, result.push.lines) == (130, {("confirmed", "confirmed"): 6})
+    assert result.file is not None
+
+
 def test_a_person_sees_examples_and_decides(desk: Desk) -> None:
     file = desk.write(VARIANTS, "articulos.csv")
     desk.answer = True
