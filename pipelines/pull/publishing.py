@@ -167,9 +167,9 @@ class Publication:
         self._hold_back()
         connection.begin()
         self._record_lists(connection, at)
+        connection.commit()
         if step is not None:
             result.step_code = step(connection, result.run_id, at)
-        connection.commit()
         hosts = {"legacy_host": source.legacy_host, "public_v1_host": source.public_v1_host}
         self._run.record(connection, result.exit_code, environment=source.environment, **hosts)
         push_log.update_push_log(connection)

@@ -44,6 +44,7 @@ MEMORY_MB: Final = 350
 MEMORY_MB_PER_MILLION: Final = 12
 """Of DuckDB, in all and for a million raw rows. By default it uses most of the machine's memory; beyond this, it writes
 to the disk what it can."""
+_NO_LIMIT: Final = "RESET memory_limit"
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
 
@@ -112,9 +113,7 @@ def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> Recon
         with build.published():
             pass  # it can be built on
         with build.open() as connection:
-            connection.begin()  # otherwise each statement would be synced to disk
             result = reconciling.build_tables(connection, run.run_id, run.started_at)
-            connection.commit()
             run.record(connection, result.exit_code)
             steps.info("publishing")
             build.publish(connection)
@@ -160,24 +159,42 @@ class Reconciling:
         return self.result.exit_code
 
     def build_tables(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> ReconcileResult:
-        """Makes the reconciled tables of a build, open for writing, anew.
+        """Makes the reconciled tables of a build, open for writing, anew and in one transaction.
 
+        Where DuckDB runs out of the memory that it may use, they are made again with all that it uses by default.
         `at` is the instant that promotions, birthdates and orders are compared with.
 
         Raises:
             UsageError: a setting names a column that the raw orders do not have; see `Cluster.mapper`.
             BridgeError: rows would be lost.
         """
+        limit = f"{_memory_mb(build)}MB"
+        try:
+            return self._commit_tables(build, run_id, at, f"SET memory_limit = '{limit}'")
+        except duckdb.OutOfMemoryException:
+            steps.info("reconciling again: DuckDB needs more memory than %s", limit)
+        build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
+        for file in folder_of(build).glob("*.parquet"):
+            file.unlink()
+        return self._commit_tables(build, run_id, at, _NO_LIMIT)
+
+    def _commit_tables(
+        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, set_limit: str
+    ) -> ReconcileResult:
         mapper = nullcontext(map) if self._cluster is None else self._cluster.mapper(folder_of(build))
+        build.begin()  # otherwise each statement would be synced to disk
+        build.execute(set_limit)
         with mapper as map_tasks:
-            return self._build_tables(build, run_id, at, map_tasks)
+            result = self._build_tables(build, run_id, at, map_tasks)
+        build.commit()
+        build.execute(_NO_LIMIT)
+        return result
 
     def _build_tables(
         self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, map_tasks: Mapper
     ) -> ReconcileResult:
         merge.create_missing(build)
         ops.create_missing(build)
-        build.execute(f"SET memory_limit = '{_memory_mb(build)}MB'")
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)

@@ -17,6 +17,7 @@ import pytest
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile import entities
+from pipelines.reconcile import reconcile as reconciling
 from pipelines.reconcile.entities import STEPS
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from pipelines.warehouse.accepted import Acceptance, accepted_file, read_acceptances, write_acceptances
@@ -337,6 +338,25 @@ def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytes
     with pytest.raises(BridgeError, match="promotions: 9 raw rows, 8 reconciled"):
         reconcile()
     assert made.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("limit_mb", [0, 12])  # less than is in use already; enough for the first steps
+def test_where_memory_ends_the_tables_are_made_without_a_limit(
+    made: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, limit_mb: int
+) -> None:
+    reconcile()
+    expected = tables_of(made)
+    monkeypatch.setattr(reconciling, "MEMORY_MB", limit_mb)
+    with caplog.at_level("INFO", "orderbridge.steps"):
+        reconcile()
+    assert f"reconciling again: DuckDB needs more memory than {limit_mb}MB" in caplog.messages
+    assert tables_of(made) == expected
+
+
+def tables_of(made: Bridge) -> dict[str, list[Any]]:
+    """The rows of the reconciled tables."""
+    names = made.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'reconciled'")
+    return {name: made.rows(f"FROM reconciled.{name} ORDER BY ALL") for (name,) in names}
 
 
 def test_without_a_warehouse_it_says_what_to_do(tmp_path: Path) -> None:
