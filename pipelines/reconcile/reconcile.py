@@ -173,6 +173,8 @@ class Reconciling:
             return self._commit_tables(build, run_id, at, f"SET memory_limit = '{limit}'")
         except duckdb.OutOfMemoryException:
             steps.info("reconciling again: DuckDB needs more memory than %s", limit)
+        with build.cursor() as cursor:  # an aborted transaction executes nothing, and its rollback takes memory
+            cursor.execute(_NO_LIMIT)
         build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
         for file in folder_of(build).glob("*.parquet"):
             file.unlink()
