@@ -157,17 +157,6 @@ PRICE_LIST: Final = Record(
 ORDER: Final = Record("orders", (), key="id", key_setting="order_key")
 """Fields of an order: not shown. All types come from the walk."""
 
-PAGINATION: Final = Record(
-    "pagination",
-    (
-        Field("page", "integer", meaning="current page number"),
-        Field("pages", "integer", meaning="total number of pages"),
-        Field("total", "integer", meaning="total number of elements"),
-        Field("hasPrevPage", "boolean"),
-        Field("hasNextPage", "boolean"),
-    ),
-)
-
 CUSTOMER_CREATE: Final = Record(
     "customer_create",
     (

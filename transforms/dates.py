@@ -277,15 +277,6 @@ def _at(rows: Ints, texts: Column[Any]) -> Bools:
     return flags
 
 
-def date_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> list[pd.DataFrame]:
-    """What is wrong with a column of dates: its form as a whole, or single texts, and times of an unknown zone.
-
-    The names of the rules begin with `rule`; `field` is the platform's name of the column.
-    """
-    single = [] if dates.is_unreadable else [unread_findings(entity, rule, field, dates, ids)]
-    return [*single, *form_findings(entity, rule, field, dates, dates.zone_count)]
-
-
 def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:
     """The texts that are not read although the form of their column is known."""
     return rule_findings(entity, f"{rule}_unreadable", ids, dates.unread | dates.endless, field)

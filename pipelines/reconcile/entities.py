@@ -34,8 +34,6 @@ from transforms.order_lines import ORDER_LINES, lines_tables
 from transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from transforms.promotions import promotions
 
-DOCUMENTS: Final = "customers__documents"
-
 
 @dataclass(slots=True)
 class StepInputs:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from enum import Enum, Flag, auto
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, cast, get_args
+from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 import pyarrow as pa
@@ -70,7 +70,6 @@ class Seen(Flag):
 ColumnKind = Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"]
 """How the values of a place are held. `json` holds any value, `list` lists without objects; both are JSON text. Nothing
 was seen of an `empty` place but null, `[]` and `{}`."""
-COLUMN_KINDS: Final[tuple[ColumnKind, ...]] = get_args(ColumnKind)
 ARROW: Final = {
     "key": pa.string(),
     "text": pa.string(),

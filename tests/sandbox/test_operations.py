@@ -11,7 +11,7 @@ import pytest
 
 from sandbox import Sandbox, SandboxConfig, serve
 from sandbox.public_v1 import KEYS
-from sources.contract import CUSTOMER, CUSTOMER_DOCUMENT, OPERATIONS, PAGINATION, PRICE_LIST, PROMOTION
+from sources.contract import CUSTOMER, CUSTOMER_DOCUMENT, OPERATIONS, PRICE_LIST, PROMOTION
 from tests.sandbox.talk import CUSTOMER as CUSTOMER_BODY
 from tests.sandbox.talk import V1, WAREHOUSE, client_of, cursors, pages, talking
 
@@ -46,7 +46,7 @@ def test_orders_to_the_end(sandbox: Sandbox, client: httpx.Client, limit: int) -
 def test_pagination_object(client: httpx.Client) -> None:
     body = client.get("/promotions", params={"page": 2, "limit": 25}).json()
     assert body["pagination"] == {"page": 2, "pages": 3, "total": 60, "hasPrevPage": True, "hasNextPage": True}
-    assert list(body["pagination"]) == [field.name for field in PAGINATION.fields]
+    assert list(body["pagination"]) == ["page", "pages", "total", "hasPrevPage", "hasNextPage"]
 
 
 def test_term_searches_names_and_coupon_codes(client: httpx.Client) -> None:

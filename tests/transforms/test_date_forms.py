@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from transforms.dates import date_findings, read_dates
+from transforms.dates import DateColumn, form_findings, read_dates, unread_findings
+from transforms.frames import Column
 
 START = datetime(2024, 1, 1, 9, 5, 7, 123456, UTC)
 MOMENTS = [START + timedelta(days=11 * n, hours=n % 14, minutes=n) for n in range(60)]
@@ -143,6 +144,12 @@ def check(texts: list[str], truth: list[datetime], precision: list[str]) -> tupl
         rules = pd.concat(findings)["rule"].tolist() if findings else []
         assert "ordered_at_form" in rules or rules.count("ordered_at_unreadable") == unread
     return int(read.sum()), unread
+
+
+def date_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> list[pd.DataFrame]:
+    """All that is wrong with a column of dates."""
+    single = [] if dates.is_unreadable else [unread_findings(entity, rule, field, dates, ids)]
+    return [*single, *form_findings(entity, rule, field, dates, dates.zone_count)]
 
 
 def test_there_are_sixty_forms() -> None:
