@@ -25,7 +25,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, file_sha256
 from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.checks import check_agreement, describe_plan
+from pipelines.push.checks import describe_plan
 from pipelines.push.model import PushOptions, PushResult
 from pipelines.push.verify import VerifyResult, verify
 from pipelines.warehouse.build import open_warehouse
@@ -240,5 +240,6 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
         )
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
     if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
-        check_agreement(plan, None, is_agreed=False)
+        option = f"--confirm {manifest.operations}" if manifest.environment == "production" else "--yes"
+        raise UsageError(describe_plan(plan), f"To send it, run the same command with {option}.")
     return replace(options, agreed=True, confirm=manifest.operations)

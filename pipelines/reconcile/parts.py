@@ -4,8 +4,8 @@ In: the tables of a build, and pure functions of a part (frame in, `Part` out). 
 with a row for each row of the source, in its order, which DuckDB then joins to the source by position: columns that no
 rule reads never enter a frame. Findings go to a file of their own. Parts are mapped over by `map`, or by a cluster.
 
-Files, and not temporary tables: where a transaction has inserted over 122,880 rows into a table of its own, DuckDB 2.0
-drops all of them at the next small insert (seen with two threads and rows from Arrow or Parquet).
+Files, and not temporary tables: where a transaction has inserted over 122,880 rows into a table of its own, DuckDB
+2.0.0 drops all of them at the next small insert (seen with two threads and rows from Arrow or Parquet).
 """
 
 from __future__ import annotations

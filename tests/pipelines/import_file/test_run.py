@@ -140,8 +140,9 @@ def test_nothing_is_sent_that_nobody_agreed_to(
     if is_sent:
         assert desk.run(file, "variants", push).exit_code == 0
     else:
-        with pytest.raises(UsageError, match="4 requests for variants would be sent"):
+        with pytest.raises(UsageError, match="4 requests for variants would be sent") as refused:
             desk.run(file, "variants", push)
+        assert "orderbridge push" not in str(refused.value), "import goes on by itself"
     assert desk.done == ["plan", *(["push"] if is_sent else [])]
 
 
