@@ -62,12 +62,11 @@ class Converter:
         given = Given(batch.columns, batch.size, batch.lines, batch.bounds, batch.complete)
         json_bodies = bodies(self._bindings.shape, given)
         paths = self._paths(batch)
-        passwords: Sequence[int | None] = [None] * batch.size
         if self._bindings.password_column is not None:
-            passwords = batch.password_lines(self._bindings.password_column)
+            batch.check_passwords(self._bindings.password_column)
         self._check(batch, json_bodies)
         if not batch.problems and all(json_bodies):
-            yield from map(ReadyInput, batch.numbers, paths, json_bodies, passwords)
+            yield from map(ReadyInput, batch.numbers, paths, json_bodies)
             return
         for row, body in enumerate(json_bodies):
             if problems := batch.problems.get(row):
@@ -75,7 +74,7 @@ class Converter:
             elif not body:
                 yield SkippedLine(batch.numbers[row], NO_FIELDS)
             else:
-                yield ReadyInput(batch.numbers[row], paths[row], body, passwords[row])
+                yield ReadyInput(batch.numbers[row], paths[row], body)
 
     def _paths(self, batch: _Batch) -> list[dict[str, str]]:
         """The parameters of each request's path."""
@@ -207,17 +206,13 @@ class _Batch:
                 column = [value or None for value in column]  # a change by 0 is not sent
             self.columns[source.path] = column
 
-    def password_lines(self, column: str) -> list[int | None]:
-        """The line with each input's password."""
-        lines: list[int | None] = []
+    def check_passwords(self, column: str) -> None:
+        """Rejects inputs none of whose lines has a password."""
         secrets = self.lines[PASSWORD]
         for row, numbers in enumerate(self.numbers):
             begin, end = self.bounds[row] if self.bounds else (row, row + 1)
-            index = next((index for index in range(begin, end) if secrets[index] is not None), None)
-            if index is None:
+            if all(secret is None for secret in secrets[begin:end]):
                 self.report(row, PASSWORD, "required", _REQUIRED, column, numbers[0])
-            lines.append(None if index is None else self._line_numbers[index])
-        return lines
 
     def _merged(self, source: Source, column: list[Any]) -> list[Any]:
         """One value per group: all lines that have one must agree."""

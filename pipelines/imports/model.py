@@ -36,13 +36,11 @@ class ReadyInput(msgspec.Struct, frozen=True):
         lines: its 1-based lines in the file, ascending.
         path: parameters of the request's path.
         body: fields in the contract's order; numbers are Decimal, so that every digit is sent.
-        password_line: the line with its password; None if there is none.
     """
 
     lines: tuple[int, ...]
     path: dict[str, str]
     body: dict[str, Any]
-    password_line: int | None = None
 
 
 class RejectedInput(msgspec.Struct, frozen=True):
