@@ -81,7 +81,7 @@ class MatchJob:
     Attributes:
         folder: of all files; before the match it has one of each side: `lines.parquet` …
         fields: the fields of the lines.
-        country: see `transforms.erp.match.match`.
+        country: see `transforms.erp.match.match_part`.
         buckets: number of buckets.
     """
 
@@ -129,7 +129,7 @@ def match_lines(
     """Makes `reconciled.erp_customers` and `.erp_differences` from the lines of the ERP's file.
 
     The build is open for writing, with the reconciled customers and raw documents. For `country` see
-    `transforms.erp.match.match`.
+    `transforms.erp.match.match_part`.
 
     Returns:
         The findings, and the number of repeated lines.

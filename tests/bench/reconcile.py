@@ -3,7 +3,7 @@
 For each amount of rows, so many customers of the platform and lines of the ERP are made, seeded: some on one side only,
 some that differ. Each contender joins and compares them in a process of its own:
 
-    ours      transforms.erp.match: four keys, normalised comparison, findings
+    ours      transforms.erp.match in one part: four keys, normalised comparison, findings
     lost      the same, where every twentieth line has lost its code and is found by its login code
     pandas    one merge on the code, columns compared as they stand
     duckdb    one join on the code in SQL, likewise
@@ -32,7 +32,7 @@ import pyarrow.feather as feather
 
 from pipelines.reconcile.buckets import hash_texts
 from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
-from transforms.erp.match import match
+from tests.transforms.erp.whole import match
 from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import TEXT, from_arrow, typed
 

@@ -28,7 +28,6 @@ from transforms.erp.findings import (
     contradicting_codes,
     decision_findings,
     line_findings,
-    unmatched_code_findings,
     unmatched_codes,
 )
 from transforms.erp.match_keys import MATCH_KEYS, document_number
@@ -46,55 +45,23 @@ from transforms.texts import tidied
 
 
 @dataclass(frozen=True, slots=True)
-class MatchResult:
-    """The tables of a match.
+class PartialMatch:
+    """The match of lines and customers that share no key with any others; together with the others' it is the whole.
 
     Attributes:
         customers: the columns of `ERP_CUSTOMERS`: the lines of the ERP in their order, then the customers that no line
             is, by id.
-        differences: the columns of `ERP_DIFFERENCES`, of matched rows, in their order.
+        differences: the columns of `ERP_DIFFERENCES`, of matched rows, in their order, and the number of the `line`.
         findings: about lines and customers.
         repeated: number of lines that are equal to an earlier one, and so are in no row.
+        unmatched: of these, findings about all parts together are made.
     """
 
     customers: pd.DataFrame
     differences: pd.DataFrame
     findings: pd.DataFrame
     repeated: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartialMatch(MatchResult):
-    """The match of lines and customers that share no key with any others; together with the others' it is the whole.
-
-    `differences` have the number of the line too (`line`), and findings about `unmatched` codes are made of all parts.
-    """
-
     unmatched: UnmatchedCodes
-
-
-def match(
-    erp: pd.DataFrame,
-    customers: pd.DataFrame,
-    documents: pd.DataFrame,
-    country: str | None = None,
-    hash_texts: HashTexts | None = None,
-) -> MatchResult:
-    """Matches the ERP's customers with the platform's, one to one, and compares those that match.
-
-    Args:
-        erp: `_line` and any of `ERP_FIELDS`; blank is like null.
-        customers: the columns of `PLATFORM_CUSTOMERS`.
-        documents: the columns of `PLATFORM_DOCUMENTS`.
-        country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
-        hash_texts: settles the pairs that no other row can change first, with the same result and less work: see
-            `certain_pairs`.
-    """
-    is_missing = customers["_missing_since"].notna()
-    present = customers[~is_missing] if is_missing.any() else customers
-    part = match_part(erp, present, documents, country, hash_texts)
-    findings = [part.findings, *unmatched_code_findings(part.unmatched, customers.loc[is_missing, "erp_code"])]
-    return MatchResult(part.customers, part.differences.drop(columns="line"), combine_findings(findings), part.repeated)
 
 
 def match_part(
@@ -104,9 +71,15 @@ def match_part(
     country: str | None = None,
     hash_texts: HashTexts | None = None,
 ) -> PartialMatch:
-    """Matches lines and customers that share no key with any others: see `transforms.erp.components`, and `match`.
+    """Matches lines and customers that share no key with any others, and compares those that match.
 
-    `customers` are without those that went missing; `documents` are of these customers and any others.
+    Args:
+        erp: `_line` and any of `ERP_FIELDS`; blank is like null.
+        customers: the columns of `PLATFORM_CUSTOMERS`, without those that went missing.
+        documents: the columns of `PLATFORM_DOCUMENTS`, of these customers and any others.
+        country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
+        hash_texts: settles the pairs that no other row can change first, with the same result and less work: see
+            `certain_pairs`.
     """
     columns = {"_line": BIGINT, **{field: TEXT for field in ERP_FIELDS if field in erp}}
     with ThreadPoolExecutor(THREADS) as pool:

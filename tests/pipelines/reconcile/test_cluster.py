@@ -22,7 +22,7 @@ from sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop
 from tests.pipelines.reconcile.test_erp_customers import shop as shop
 from tests.pipelines.reconcile.test_match import assert_equal, match_in_buckets, some_frames
-from transforms.erp.match import match
+from tests.transforms.erp.whole import match
 
 
 @pytest.fixture(scope="module")

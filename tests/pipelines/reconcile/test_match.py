@@ -17,7 +17,7 @@ from pipelines.reconcile.parts import Mapper
 from pipelines.warehouse.tables import replace
 from tests.transforms.erp.test_laws import good_hashes
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
-from transforms.erp.match import MatchResult, match
+from tests.transforms.erp.whole import MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
 from transforms.frames import from_arrow, typed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.transforms.erp.test_match import customers, differing, documents, erp, matched, reported, rules
-from transforms.erp.match import MatchResult
+from tests.transforms.erp.whole import MatchResult
 
 ROW = ("line", "customer_id", "status", "matched_by", "reason")
 

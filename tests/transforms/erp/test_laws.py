@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, reported
+from tests.transforms.erp.whole import MatchResult, match
 from transforms.erp.certain_pairs import Hashes, certain_pairs
-from transforms.erp.match import MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.erp.tables import ERP_FIELDS, PLATFORM_CUSTOMERS
 

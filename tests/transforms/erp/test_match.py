@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from transforms.erp.match import MatchResult, match
+from tests.transforms.erp.whole import MatchResult, match
 from transforms.erp.tables import (
     ERP_CUSTOMERS,
     ERP_DIFFERENCES,
