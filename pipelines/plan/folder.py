@@ -1,7 +1,8 @@
 """The plan folder: written hidden next to its final path, synced, then renamed, so that it exists whole or not at all.
 
 In: a target path, and code that writes the files. Out: the folder; if the identical plan exists already, that folder
-unchanged. A folder with other content is never written to. The next plan removes what a killed one left.
+unchanged, also if its rejects were corrected. A folder with other content is never written to. The next plan removes
+what a killed one left.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final
 
 from filelock import lock_descriptor
 
+from pipelines.plan.model import REJECTS_FILE
 from sources.disk import disk_errors, exclude_from_git, sync
 from sources.errors import UsageError
 
@@ -51,11 +53,12 @@ def publish_folder(folder: Path, target: Path) -> bool:
     """
     names = sorted(path.name for path in folder.iterdir())
     if target.exists() or target.is_symlink():
-        if target.is_dir() and filecmp.cmpfiles(folder, target, names, shallow=False)[0] == names:
+        fixed = [name for name in names if name != REJECTS_FILE]  # which a person corrects there
+        if target.is_dir() and filecmp.cmpfiles(folder, target, fixed, shallow=False)[0] == fixed:
             return False
         raise UsageError(
             f"{target} exists already, with other content",
-            "Nothing was written. Name another folder with --out, or move that one away.",
+            "Nothing was written. Move it away, then run the same command again.",
         )
     exclude_from_git(folder)
     for name in names:

@@ -439,8 +439,10 @@ def test_another_input_or_mapping_is_another_plan(work: Path) -> None:
     assert len({one.folder.name for one in made}) == 3
 
 
-def test_planning_again_finds_the_very_same_plan(work: Path) -> None:
-    first, again = (variants(work, "1;1;a;;\n") for _ in range(2))
+def test_planning_again_finds_the_very_same_plan_also_with_corrected_rejects(work: Path) -> None:
+    first = variants(work, "1;1;a;;\n")
+    (first.folder / "rejects.csv").write_text("corrected")
+    again = variants(work, "1;1;a;;\n")
     assert (first.is_new, again.is_new) == (True, False)
     assert first.folder == again.folder
 
