@@ -137,7 +137,7 @@ def main() -> None:
         else:
             usage = io.StringIO()
             error.show(usage)
-            sys.stderr.write(escape(usage.getvalue(), keep="\n"))
+            sys.stderr.write(escape(usage.getvalue(), keep="\n\t"))
     except (KeyboardInterrupt, click.Abort) as error:
         code = _stopped(error)
     except BrokenPipeError:

@@ -99,6 +99,7 @@ def test_help_and_version_need_no_settings_and_write_nothing(tmp_path: Path) -> 
         done = command(*arguments, env=env, cwd=work)
         assert (done.code, done.err) == (0, "")
     assert re.match(r"orderbridge \d+\.\d+\.\d+ \(dlt [\d.]+, duckdb [\d.]+", done.out)
+    assert "\n\tvariants,\n" in command("import", env=env, cwd=work).err
     assert not list(work.iterdir())
     assert not list((tmp_path / "home").iterdir())
 
