@@ -47,7 +47,6 @@ class MergeCounts:
         missing: in the raw table, not marked, and not in the list.
         known: in the raw table and not marked.
         newly_missing: `missing`, where the list is complete; 0 otherwise.
-        present: not marked as missing after the merge.
     """
 
     new: int
@@ -56,7 +55,6 @@ class MergeCounts:
     missing: int
     known: int
     newly_missing: int
-    present: int
 
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
@@ -96,20 +94,11 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
             count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({" OR ".join(differs)})),
             count(*) FILTER (l.id IS NOT NULL AND o._missing_since IS NOT NULL),
             count(*) FILTER (l.id IS NULL AND o._missing_since IS NULL),
-            count(*) FILTER (o.id IS NOT NULL AND o._missing_since IS NULL),
-            count(l.id)
+            count(*) FILTER (o.id IS NOT NULL AND o._missing_since IS NULL)
         FROM {LOADED}."{resource}" l FULL JOIN raw."{resource}" o ON l.id = o.id"""
-    ((added, changed, returned, missing, known, listed),) = build.execute(sql).fetchall()
-    is_complete = walked.verdict == "complete"
-    return MergeCounts(
-        added,
-        changed,
-        returned,
-        missing,
-        known,
-        missing if is_complete else 0,
-        listed + (0 if is_complete else missing),
-    )
+    ((added, changed, returned, missing, known),) = build.execute(sql).fetchall()
+    newly_missing = missing if walked.verdict == "complete" else 0
+    return MergeCounts(added, changed, returned, missing, known, newly_missing)
 
 
 def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:

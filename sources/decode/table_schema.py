@@ -105,13 +105,9 @@ def tables_from_lines(lines: Mapping[str, list[list[object]]], schemas: Mapping[
     return tables
 
 
-def merged(
-    parts: Sequence[Decoded],
-    schemas: Mapping[str, pa.Schema],
-    observations: Mapping[tuple[str, str], int] | None = None,
-) -> Decoded:
-    """Batches as one, with these tables; `observations` are added to theirs."""
-    counts = Counter(observations)
+def merged(parts: Sequence[Decoded], schemas: Mapping[str, pa.Schema]) -> Decoded:
+    """Batches as one, with these tables."""
+    counts = Counter[tuple[str, str]]()
     for part in parts:
         counts.update(part.observations)
     return Decoded(
