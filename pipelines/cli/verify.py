@@ -56,7 +56,7 @@ def lines_of(result: VerifyResult) -> list[str]:
     """What a verification found, as text."""
     lines = [f"{result.outcomes[name]:>8}  {words}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
     if result.in_doubt:
-        lines.append(f"{result.in_doubt} in doubt: they may have arrived; push the plan again")
+        lines.append(f"{result.in_doubt} in doubt: they may have arrived; see results/in_doubt.csv")
     if not KINDS[result.kind].is_listed:
         lines.append(f"{result.kind} cannot be read from the platform: its confirmation is the only evidence")
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]
