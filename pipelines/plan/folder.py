@@ -42,6 +42,12 @@ def hidden_folder(parent: Path) -> Iterator[Path]:
         os.close(owner)
 
 
+def has_plan(target: Path, folder: Path) -> bool:
+    """Whether a folder has the plan of a hidden one. Its rejects may be others: a person corrects them there."""
+    fixed = sorted(path.name for path in folder.iterdir() if path.name != REJECTS_FILE)
+    return target.is_dir() and filecmp.cmpfiles(folder, target, fixed, shallow=False)[0] == fixed
+
+
 def publish_folder(folder: Path, target: Path) -> bool:
     """Renames a hidden folder to its final path.
 
@@ -53,8 +59,7 @@ def publish_folder(folder: Path, target: Path) -> bool:
     """
     names = sorted(path.name for path in folder.iterdir())
     if target.exists() or target.is_symlink():
-        fixed = [name for name in names if name != REJECTS_FILE]  # which a person corrects there
-        if target.is_dir() and filecmp.cmpfiles(folder, target, fixed, shallow=False)[0] == fixed:
+        if has_plan(target, folder):
             return False
         raise UsageError(
             f"{target} exists already, with other content",

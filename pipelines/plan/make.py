@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -23,7 +24,7 @@ from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
 from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import hidden_folder, publish_folder
+from pipelines.plan.folder import has_plan, hidden_folder, publish_folder
 from pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
@@ -146,7 +147,9 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, files)
-            target = options.out or Path(f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}")
+            name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"
+            paths = (Path(f"{name}-{n}" if n > 1 else name) for n in count(1))  # organization: not in id
+            target = options.out or next(path for path in paths if not os.path.lexists(path) or has_plan(path, folder))
             is_new = publish_folder(folder, target.absolute())
         result = PlanResult(target, manifest, statistics, is_new)
         if manifest.read is not None:

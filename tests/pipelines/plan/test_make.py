@@ -447,6 +447,14 @@ def test_planning_again_finds_the_very_same_plan_also_with_corrected_rejects(wor
     assert first.folder == again.folder
 
 
+def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
+    first = variants(work, "1;1;a;;\n")
+    (first.folder / "plan.json").write_text("{}")
+    again, third = (variants(work, "1;1;a;;\n") for _ in range(2))
+    assert (again.folder.name, again.is_new) == (f"{first.folder.name}-2", True)
+    assert (third.folder, third.is_new) == (again.folder, False)
+
+
 def test_a_folder_with_another_plan_is_refused_and_kept(work: Path) -> None:
     variants(work, "1;1;a;;\n", out=work / "plan")
     before = files_of(work / "plan")
