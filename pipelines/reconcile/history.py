@@ -115,7 +115,7 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     for name in [name for name in columns if name not in stored]:
         build.execute(f'ALTER TABLE {history.table} ADD COLUMN "{name}" {columns[name]}')
     _rebuild(build, history, list(columns))
-    build.execute("DROP VIEW seen; DROP TABLE newest")
+    build.execute("DROP VIEW seen; DROP TABLE newest; DROP TABLE renewed")
     ((versions, current),) = build.execute(
         f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}"
     ).fetchall()
@@ -164,6 +164,15 @@ def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[s
         ) l USING ({key})
         WHERE l.version IS NULL OR l.is_current OR s._missing_since IS NULL OR s._last_seen_at > l.valid_to"""
     )
+    # The records are wide: they must not be the side that a join holds, nor be joined at the same time as the versions.
+    build.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
+    build.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE renewed AS
+        SELECT n.version, n.begins AS valid_from, n.ends AS valid_to, n.ends IS NULL AS is_current,
+            CASE WHEN n.ends IS NOT NULL THEN 'missing' END AS ended_by, {now}
+        FROM seen s JOIN newest n USING ({key})"""
+    )
     build.execute(
         f"""
         CREATE OR REPLACE TABLE {table} AS
@@ -172,8 +181,6 @@ def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[s
         SELECT h.version, h.valid_from, n.last_ends AS valid_to, n.version IS NULL AS is_current,
             CASE WHEN n.version IS NOT NULL THEN 'changed' END AS ended_by, {old}
         FROM {table} h LEFT JOIN newest n USING ({key}) WHERE h.is_current AND n.goes_on IS NOT true
-        UNION ALL BY NAME
-        SELECT n.version, n.begins AS valid_from, n.ends AS valid_to, n.ends IS NULL AS is_current,
-            CASE WHEN n.ends IS NOT NULL THEN 'missing' END AS ended_by, {now}
-        FROM seen s JOIN newest n USING ({key})"""
+        UNION ALL BY NAME FROM renewed"""
     )
+    build.execute("RESET disabled_optimizers")

@@ -176,6 +176,7 @@ class Reconciling:
         with build.cursor() as cursor:  # an aborted transaction executes nothing, and its rollback takes memory
             cursor.execute(_NO_LIMIT)
         build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
+        build.execute("RESET disabled_optimizers")  # of a step that was interrupted
         for file in folder_of(build).glob("*.parquet"):
             file.unlink()
         return self._commit_tables(build, run_id, at, _NO_LIMIT)
