@@ -157,7 +157,7 @@ def _check_widths(header: Record, names: int, width: int, surplus: int, rows: li
 
 def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
     """The layout with the types of its columns, from the rows up to a blank line or to the names of another table."""
-    width, names = len(layout.columns), {*layout.columns}
+    width, names = len(layout.columns), {name.casefold() for name in layout.columns}
     blank = {record.line for record in records if record.cells is not None and is_blank(record.cells, 2)}
     usual: list[list[str]] = []
     ended = False
@@ -165,7 +165,7 @@ def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
         cells = row.cells or []
         ended = ended or (len(usual) > 1 and row.line - 1 in blank)
         is_odd = len(cells) < width or is_rule(cells) or is_totals(cells)
-        if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(names.intersection(cells)) > 1)):
+        if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(names.intersection(map(str.casefold, cells))) > 1)):
             continue
         if ended or looks_like_names(cells[:width]):
             break

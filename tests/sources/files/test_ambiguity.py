@@ -171,6 +171,11 @@ def test_a_header_amid_the_rows_begins_another_table(tmp_path: Path, header: str
     assert rejected(table(tmp_path, text)) == []
 
 
+def test_a_header_repeated_in_capitals_hides_no_other_table(tmp_path: Path) -> None:
+    rows = f"A0;Clavo;1\nCÓDIGO;NOMBRE;PVP\n{ROWS}Cliente;Ciudad;Saldo\nC1;Roma;10\n"
+    assert "line 7 has names" in error_of(tmp_path, f"Código;Nombre;PVP\n{rows}")
+
+
 def test_names_with_digits_or_gaps_begin_another_table_after_a_blank_line(tmp_path: Path) -> None:
     for header in ("Ref;Nombre;Precio 2024", "Ref;;Precio"):
         assert "line 6 has names" in error_of(tmp_path, f"Código;Nombre;PVP\n{ROWS}\n{header}\nx;A3;4\n")
