@@ -165,7 +165,8 @@ def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
         cells = row.cells or []
         ended = ended or (len(usual) > 1 and row.line - 1 in blank)
         is_odd = len(cells) < width or is_rule(cells) or is_totals(cells)
-        if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(names.intersection(map(str.casefold, cells))) > 1)):
+        repeated = names.intersection(map(str.casefold, cells))
+        if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(repeated) > 1)):
             continue
         if ended or looks_like_names(cells[:width]):
             break
