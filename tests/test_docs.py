@@ -86,13 +86,13 @@ def test_the_settings_in_readme_and_dlt_are_what_make_docs_writes() -> None:
     assert (CHECKOUT / ".dlt/example.secrets.toml").read_text("utf-8") == generate.secrets_toml(), "run `make docs`"
 
 
-def test_issue_15_7_the_generated_pages_are_what_make_docs_writes() -> None:
+def test_the_generated_pages_are_what_make_docs_writes() -> None:
     for name, text in generate.pages():
         assert (CHECKOUT / name).read_text("utf-8") == text, f"{name}: run `make docs`"
     assert re.findall(r"^## `(.*)`$", generate.commands_page(), re.MULTILINE) == sorted(orderbridge.commands)
 
 
-def test_issue_15_7_every_page_is_in_the_navigation_of_the_site() -> None:
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
     listed = re.findall(r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(
         page.relative_to(CHECKOUT / "docs").as_posix() for page in (CHECKOUT / "docs").rglob("*.md")
@@ -153,7 +153,7 @@ def test_the_readme_stays_short() -> None:
     assert (CHECKOUT / "README.md").read_text("utf-8").count("\n") < 200
 
 
-def test_issue_10_files_and_names_of_the_table_where_to_change_what_exist() -> None:
+def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
     page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
     named = re.findall(r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")])
     folders = [CHECKOUT / name for name in ("sources", "transforms", "pipelines", "sandbox", "tests/mutants")]
@@ -202,7 +202,7 @@ def test_every_page_of_the_docs_is_linked_and_every_link_leads_somewhere() -> No
     assert {path for path in (CHECKOUT / "docs").rglob("*") if path.is_file() and path.suffix != ".pyc"} <= linked
 
 
-def test_issue_15_7_docstrings_cite_pages_that_are_here() -> None:
+def test_docstrings_cite_pages_that_are_here() -> None:
     for path in (
         path for name in ("sources", "transforms", "pipelines", "sandbox") for path in (CHECKOUT / name).rglob("*.py")
     ):

@@ -113,9 +113,7 @@ print(">>" + json.dumps([request.partition_key for request in requests]))
 """
 
 
-def test_issue_15_3_dagster_materializes_each_organization(
-    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
-) -> None:
+def test_dagster_materializes_each_organization(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
     python = python_with("dagster")
     names, *results, requested = run(python, LOAD + DAGSTER, tmp_path, environment(tmp_path))
     assert names == requested == sorted(CUSTOMERS)
@@ -131,9 +129,7 @@ def test_issue_15_3_dagster_materializes_each_organization(
             assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS[name],)]
 
 
-def test_issue_15_3_dagster_does_not_repeat_what_cannot_succeed(
-    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
-) -> None:
+def test_dagster_does_not_repeat_what_cannot_succeed(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
     python = python_with("dagster")
     env = environment(tmp_path)
     command(tmp_path, f'echo "$@" >>{tmp_path}/calls; exit 3')
@@ -154,7 +150,7 @@ for name in ("pull_customers", "pull_promotions", "reconcile"):
 """
 
 
-def test_issue_15_3_airflow_has_a_task_for_each_list(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
+def test_airflow_has_a_task_for_each_list(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
     python = python_with("airflow")
     env = environment(tmp_path, AIRFLOW_HOME=str(tmp_path / "airflow"))
     lists = ["pull_customers", "pull_orders", "pull_price_lists", "pull_promotions"]
@@ -178,9 +174,7 @@ for code in range(10):
 """
 
 
-def test_issue_15_3_airflow_repeats_only_what_may_succeed_later(
-    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
-) -> None:
+def test_airflow_repeats_only_what_may_succeed_later(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
     python = python_with("airflow")
     for code in range(10):
         command(tmp_path, f"exit {code}").rename(projects[0] / "shop" / f"end-{code}")
@@ -205,7 +199,7 @@ with prefect_test_harness(server_startup_timeout=120):
 """
 
 
-def test_issue_15_3_prefect_repeats_by_exit_code(tmp_path: Path) -> None:
+def test_prefect_repeats_by_exit_code(tmp_path: Path) -> None:
     python = python_with("prefect")
     env = environment(tmp_path, PREFECT_HOME=str(tmp_path / "prefect"), PREFECT_SERVER_ANALYTICS_ENABLED="false")
     env["DO_NOT_TRACK"] = "1"
@@ -219,7 +213,7 @@ def test_issue_15_3_prefect_repeats_by_exit_code(tmp_path: Path) -> None:
     assert (tmp_path / "calls").read_text().split() == ["late", "late", "never"]
 
 
-def test_issue_15_3_containers_name_what_is_there() -> None:
+def test_containers_name_what_is_there() -> None:
     dockerfile = (EXAMPLES / "Dockerfile").read_text("utf-8")
     copies = [line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)]
     for name in chain.from_iterable(copies):

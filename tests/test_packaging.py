@@ -156,7 +156,7 @@ def test_the_requirements_files_agree(file: str) -> None:
         assert development[name] == versions
 
 
-def test_issue_15_4_what_only_benchmarks_need_is_not_set_up_by_make() -> None:
+def test_what_only_benchmarks_need_is_not_set_up_by_make() -> None:
     """These are installed together with the others, so a package in both files has one version."""
     development, bench = pinned("requirements-dev.txt"), pinned("requirements-bench.txt")
     assert not {"datacompy", "polars", "splink", "matplotlib"} & set(development)
@@ -170,7 +170,7 @@ def test_issue_15_4_what_only_benchmarks_need_is_not_set_up_by_make() -> None:
     ("target", "installed"),
     [("demo", {"", "-build"}), ("notebooks", {"", "-build", "-notebooks"}), ("unit", {"", "-build", "-dev"})],
 )
-def test_issue_15_4_each_target_sets_up_only_what_it_needs(tmp_path: Path, target: str, installed: set[str]) -> None:
+def test_each_target_sets_up_only_what_it_needs(tmp_path: Path, target: str, installed: set[str]) -> None:
     make = shutil.which("make")
     if make is None:
         pytest.skip("no make")
@@ -186,7 +186,7 @@ POSIX_MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=IDS)
-def test_issue_15_4_nothing_is_used_that_macos_lacks(path: Path) -> None:
+def test_nothing_is_used_that_macos_lacks(path: Path) -> None:
     for node in nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"os", "signal"}:
             assert node.attr not in LINUX_ONLY, f"{path}:{node.lineno}"
@@ -194,7 +194,7 @@ def test_issue_15_4_nothing_is_used_that_macos_lacks(path: Path) -> None:
             assert path == Path("pipelines/ledger/clock.py"), f"{path}:{node.lineno}"  # it has a fallback
 
 
-def test_issue_15_4_modules_that_windows_lacks_are_not_imported_before_its_message() -> None:
+def test_modules_that_windows_lacks_are_not_imported_before_its_message() -> None:
     for path in MODULES:
         module = nodes(path)[0]
         assert isinstance(module, ast.Module)
@@ -204,7 +204,7 @@ def test_issue_15_4_modules_that_windows_lacks_are_not_imported_before_its_messa
             assert not POSIX_MODULES & set(names), path
 
 
-def test_issue_15_4_on_windows_the_command_names_wsl(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_windows_the_command_names_wsl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.cli.main._IS_WINDOWS", True)
     result = CliRunner().invoke(orderbridge, ["status"])
     assert isinstance(result.exception, UsageError)
@@ -216,18 +216,18 @@ EXAMPLES = [*CHECKOUT.glob("docs/**/*.yml"), *CHECKOUT.glob(".github/workflows/*
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(CHECKOUT)))
-def test_issue_14_11_actions_are_pinned_by_commit(file: Path) -> None:
+def test_actions_are_pinned_by_commit(file: Path) -> None:
     for use in re.findall(r"uses: *(.*)", file.read_text("utf-8")):
         assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use), use
 
 
-def test_issue_14_11_the_build_backend_and_pip_are_pinned_by_hash() -> None:
+def test_the_build_backend_and_pip_are_pinned_by_hash() -> None:
     (backend,) = (NAME.match(text) for text in pyproject()["build-system"]["requires"])
     assert backend is not None
     assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend[0])}
 
 
-def test_issue_14_11_every_installation_of_a_checkout_uses_hashes() -> None:
+def test_every_installation_of_a_checkout_uses_hashes() -> None:
     makefile = (CHECKOUT / "Makefile").read_text("utf-8")
     (install,) = re.findall(r"^INSTALL := (.*)", makefile, re.MULTILINE)
     files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), CHECKOUT / "docs/schedules.md"]
@@ -264,7 +264,7 @@ def test_issue_14_11_every_installation_of_a_checkout_uses_hashes() -> None:
         (None, 75, "NOT CHECKED: requirements.txt: no result: ConnectionError: no route"),
     ],
 )
-def test_issue_14_11_the_audit_is_never_silently_green(tmp_path: Path, result: object, code: int, words: str) -> None:
+def test_the_audit_is_never_silently_green(tmp_path: Path, result: object, code: int, words: str) -> None:
     (tmp_path / "result.json").write_text(json.dumps(result))
     program = tmp_path / "pip-audit"
     save = f'for a in "$@"; do case $a in --output=*) cp {tmp_path}/result.json "${{a#--output=}}";; esac; done'

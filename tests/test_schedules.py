@@ -208,7 +208,7 @@ UNITS = ("orderbridge.service", "orderbridge-monitor.service")
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_issue_14_14_units_are_hardened(unit: str) -> None:
+def test_units_are_hardened(unit: str) -> None:
     text = (EXAMPLES / unit).read_text("utf-8")
     lines = text.splitlines()
     assert {"CapabilityBoundingSet=", "NoNewPrivileges=yes", "LimitCORE=0", "ProtectSystem=strict"} <= set(lines)
@@ -222,7 +222,7 @@ def test_issue_14_14_units_are_hardened(unit: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_issue_14_14_the_monitor_gets_no_keys() -> None:
+def test_the_monitor_gets_no_keys() -> None:
     """That it works without them is seen in the run of the crontab."""
     unit = (EXAMPLES / "orderbridge-monitor.service").read_text("utf-8")
     _, (_, (_, monitor)) = schedule()

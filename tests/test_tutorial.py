@@ -94,7 +94,7 @@ def first_hour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
     return folder / "project", env, follow_tutorial(folder / "project", env)
 
 
-def test_issue_15_7_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[str, str], list[str]]) -> None:
+def test_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[str, str], list[str]]) -> None:
     folder, _, printed = first_hour
     assert len(printed) == 6
     first, second = sorted(folder.glob("plan-customers-*"), key=lambda path: path.stat().st_mtime)
@@ -106,7 +106,7 @@ def test_issue_15_7_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[
     assert printed[-1].splitlines()[-1].split() == ["1", "on", "the", "platform", "as", "sent"]
 
 
-def test_issue_15_7_after_the_first_hour_git_sees_nothing_private(
+def test_after_the_first_hour_git_sees_nothing_private(
     first_hour: tuple[Path, dict[str, str], list[str]],
 ) -> None:
     if shutil.which("git") is None:
@@ -118,7 +118,7 @@ def test_issue_15_7_after_the_first_hour_git_sees_nothing_private(
 
 
 @pytest.mark.parametrize("way", ["copy", "environment"])
-def test_issue_15_1_a_project_with_its_own_sources_uses_them(project: tuple[Path, dict[str, str]], way: str) -> None:
+def test_a_project_with_its_own_sources_uses_them(project: tuple[Path, dict[str, str]], way: str) -> None:
     folder, env = project
     (folder / "sources").mkdir()
     (folder / "sources/__init__.py").touch()

@@ -11,6 +11,6 @@ from tests.bench.ratios import WORKS
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_issue_16_8_no_ratio_to_its_floor_grows_by_a_quarter(name: str, tmp_path: Path) -> None:
+def test_no_ratio_to_its_floor_grows_by_a_quarter(name: str, tmp_path: Path) -> None:
     # in a process of its own: other tests leave much behind
     run("tests.bench.ratios", "--check", name, folder=tmp_path, settings={})

@@ -20,7 +20,7 @@ from tests.crashes.enumeration import pull_crashes, push_crashes
 
 
 @pytest.mark.parametrize("kind", ["customers", "variants"])
-def test_issue_16_6_a_crash_at_any_point_of_a_push_costs_no_write_and_doubles_none(kind: KindName) -> None:
+def test_a_crash_at_any_point_of_a_push_costs_no_write_and_doubles_none(kind: KindName) -> None:
     enumeration = push_crashes(kind, 2)
     assert enumeration.problems == []
     assert enumeration.points >= 20
@@ -58,7 +58,7 @@ def test_the_judge_of_pushes_catches_broken_code(name: str) -> None:
     assert push_crashes("customers", 1, BROKEN_PUSHES[name]).problems
 
 
-def test_issue_16_6_a_crash_at_any_point_of_a_pull_leaves_one_version_whole(tmp_path: Path) -> None:
+def test_a_crash_at_any_point_of_a_pull_leaves_one_version_whole(tmp_path: Path) -> None:
     enumeration = pull_crashes(tmp_path, resumed=range(15, 16))
     assert enumeration.problems == []
     assert enumeration.points >= 30

@@ -283,7 +283,7 @@ MUTANTS: Final = (
         "pipelines/pull/walking.py",
         "(is_long or pending.isdisjoint(walks))",
         "pending.isdisjoint(walks)",
-        "tests/pipelines/pull/test_merged_early.py -k issue_16_1",
+        "tests/pipelines/pull/test_merged_early.py -k before_the_last_walk_begins",
     ),
     Mutant(
         "long-lists-are-merged-at-the-same-time",

@@ -107,7 +107,7 @@ def test_the_match_rate_counts_only_lines_that_are_matched(warehouse: Path) -> N
     }  # fmt: skip
 
 
-def test_issue_13_5_revenue_is_by_currency_and_without_cancelled_orders(warehouse: Path, tmp_path: Path) -> None:
+def test_revenue_is_by_currency_and_without_cancelled_orders(warehouse: Path, tmp_path: Path) -> None:
     copy = tmp_path / "warehouse.duckdb"
     shutil.copyfile(warehouse, copy)
     with duckdb.connect(str(copy)) as connection:

@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_records() -> None:
         assert other.state.records("customers") != first.state.records("customers")
 
 
-def test_issue_15_5_orders_go_up_to_yesterday_with_growth_seasons_and_quiet_sundays() -> None:
+def test_orders_go_up_to_yesterday_with_growth_seasons_and_quiet_sundays() -> None:
     today = date(2026, 3, 1)
     with talking(orders=4_000, customers=10, today=today) as (sandbox, _):
         days = [datetime.fromisoformat(row["createdAt"]).date() for row in sandbox.state.records("orders")]
@@ -124,7 +124,7 @@ def test_issue_15_5_orders_go_up_to_yesterday_with_growth_seasons_and_quiet_sund
     assert sum(day >= today - timedelta(days=30) for day in days) > 200
 
 
-def test_issue_15_5_promotions_run_today_and_some_end_soon() -> None:
+def test_promotions_run_today_and_some_end_soon() -> None:
     now = datetime.now(UTC)
     with talking() as (sandbox, _):
         rows = [row for row in sandbox.state.records("promotions") if row["isActive"]]

@@ -43,7 +43,7 @@ SEEDS = 60
 DATES_AT_THE_INSTANT = 42
 
 
-def test_issue_16_6_walks_with_random_faults_and_stops_are_judged_right() -> None:
+def test_walks_with_random_faults_and_stops_are_judged_right() -> None:
     counts, problems = block(("pull", 0, SEEDS))
     assert problems == []
     assert counts["complete"] + counts["unproven"] + counts["incomplete"] == SEEDS
@@ -56,18 +56,18 @@ def test_walks_of_platforms_that_page_unusually_are_judged_right() -> None:
     assert min(counts["complete"], counts["unproven"]) > 15
 
 
-def test_issue_16_6_a_seed_can_be_run_again() -> None:
+def test_a_seed_can_be_run_again() -> None:
     assert WalkSeed.drawn(7) == WalkSeed.drawn(7)
     assert [walk_seed(seed) for seed in range(8)] == [walk_seed(seed) for seed in range(8)]
 
 
-def test_issue_16_6_history_under_whole_and_short_walks() -> None:
+def test_history_under_whole_and_short_walks() -> None:
     counts, problems = block(("history", 0, 5))
     assert problems == []
     assert min(counts["complete"], counts["unproven"]) > 2
 
 
-def test_issue_16_2_tails_among_whole_reads() -> None:
+def test_tails_among_whole_reads() -> None:
     counts, problems = block(("tails", 0, 12))
     assert problems == []
     assert min(counts["tail"], counts["tail with new orders"], counts["complete"]) > 5

@@ -57,7 +57,7 @@ print(columns["loyalty_tier"]["description"], columns["loyal_since"]["data_type"
 """
 
 
-def test_issue_10_3_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
+def test_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         cwd=tmp_path,

@@ -103,9 +103,7 @@ def children(platform: Sandbox) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("disposition", [None, "merge"])
-def test_issue_11_14_one_source_object_runs_again_and_again(
-    tmp_path: Path, platform: Sandbox, disposition: Any
-) -> None:
+def test_one_source_object_runs_again_and_again(tmp_path: Path, platform: Sandbox, disposition: Any) -> None:
     expected = COUNTS | children(platform)
     pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
     for _ in range(3):
@@ -114,7 +112,7 @@ def test_issue_11_14_one_source_object_runs_again_and_again(
         assert counts(pipe, *expected) == expected
 
 
-def test_issue_11_14_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> None:
+def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy()
     pipe.run(source)
     first = platform.state.records("customers")[0]
@@ -128,7 +126,7 @@ def test_issue_11_14_each_run_reads_the_platform_anew(tmp_path: Path, platform: 
         }
 
 
-def test_issue_11_14_child_tables_that_no_order_has_any_more_are_emptied(tmp_path: Path, platform: Sandbox) -> None:
+def test_child_tables_that_no_order_has_any_more_are_emptied(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), public_v1()
     pipe.run(source)
     for order in platform.state.records("orders"):
@@ -137,13 +135,13 @@ def test_issue_11_14_child_tables_that_no_order_has_any_more_are_emptied(tmp_pat
     assert counts(pipe, "orders", "orders__lines") == {"orders": COUNTS["orders"], "orders__lines": 0}
 
 
-def test_issue_11_14_a_source_can_be_iterated(platform: Sandbox) -> None:
+def test_a_source_can_be_iterated(platform: Sandbox) -> None:
     source = legacy().with_resources("promotions")
     for _ in range(2):
         assert sum(len(table) for table in source) == 31
 
 
-def test_issue_11_14_a_list_without_rows_has_its_columns(tmp_path: Path, platform: Sandbox) -> None:
+def test_a_list_without_rows_has_its_columns(tmp_path: Path, platform: Sandbox) -> None:
     for key in platform.state.ids("promotions"):
         platform.state.remove("promotions", key)
     pipe = pipeline(tmp_path)
@@ -155,7 +153,7 @@ def masked(table: pa.Table) -> pa.Table:
     return table.set_column(table.schema.get_field_index("email"), "email", pa.nulls(len(table), pa.string()))
 
 
-def test_issue_11_15_add_map_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
+def test_add_map_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy()
     for name in ("customers", "customers__documents"):
         source.resources[name].add_map(masked)
@@ -166,7 +164,7 @@ def test_issue_11_15_add_map_sees_every_row(tmp_path: Path, platform: Sandbox) -
         assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
 
 
-def test_issue_11_15_a_filter_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
+def test_a_filter_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy()
     ids = platform.state.ids("customers")[:7]
     source.customers.add_map(lambda table: table.filter(pc.is_in(table["id"], value_set=pa.array(ids))))
@@ -175,7 +173,7 @@ def test_issue_11_15_a_filter_sees_every_row(tmp_path: Path, platform: Sandbox) 
     assert query(pipe, "SELECT id FROM customers ORDER BY id") == sorted((key,) for key in ids)
 
 
-def test_issue_11_15_add_limit_counts_pages(tmp_path: Path, platform: Sandbox) -> None:
+def test_add_limit_counts_pages(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy()
     source.customers.add_limit(1)
     for _ in range(2):
@@ -183,7 +181,7 @@ def test_issue_11_15_add_limit_counts_pages(tmp_path: Path, platform: Sandbox) -
         assert counts(pipe, "customers", "promotions") == {"customers": PAGE, "promotions": 31}
 
 
-def test_issue_11_15_incremental_hints(tmp_path: Path, platform: Sandbox) -> None:
+def test_incremental_hints(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy().with_resources("promotions")
     source.promotions.apply_hints(write_disposition="append", incremental=dlt.sources.incremental("use_count"))
     pipe.run(source)
@@ -194,7 +192,7 @@ def test_issue_11_15_incremental_hints(tmp_path: Path, platform: Sandbox) -> Non
     assert counts(pipe, "promotions") == {"promotions": 32}
 
 
-def test_issue_11_15_parallelized(tmp_path: Path, platform: Sandbox) -> None:
+def test_parallelized(tmp_path: Path, platform: Sandbox) -> None:
     expected = COUNTS | children(platform)
     pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
     for source in sources:
@@ -213,7 +211,7 @@ def test_issue_11_15_parallelized(tmp_path: Path, platform: Sandbox) -> None:
         (public_v1, "orders", {"orders", "orders__lines", "orders__lines__taxes"}),
     ],
 )
-def test_issue_11_15_a_selected_list_brings_its_child_tables(
+def test_a_selected_list_brings_its_child_tables(
     tmp_path: Path, platform: Sandbox, make: Callable[[], Any], name: str, tables: set[str]
 ) -> None:
     pipe = pipeline(tmp_path)
@@ -221,7 +219,7 @@ def test_issue_11_15_a_selected_list_brings_its_child_tables(
     assert {table for table in pipe.default_schema.tables if not table.startswith("_dlt")} == tables
 
 
-def test_issue_11_12_orders_are_identified_by_a_field_of_choice(tmp_path: Path, platform: Sandbox) -> None:
+def test_orders_are_identified_by_a_field_of_choice(tmp_path: Path, platform: Sandbox) -> None:
     name = next(name for name, value in platform.state.records("orders")[0].items() if name != "id" and value)
     for number, order in enumerate(platform.state.records("orders")):
         platform.state.change("orders", str(order["id"]), {name: f"N{number}"})
@@ -230,7 +228,7 @@ def test_issue_11_12_orders_are_identified_by_a_field_of_choice(tmp_path: Path, 
     assert {key for (key,) in query(pipe, "SELECT id FROM orders")} == {f"N{n}" for n in range(COUNTS["orders"])}
 
 
-def test_issue_11_14_files_are_the_same_in_each_run(tmp_path: Path, platform: Sandbox) -> None:
+def test_files_are_the_same_in_each_run(tmp_path: Path, platform: Sandbox) -> None:
     bucket = tmp_path / "bucket"
     pipe = pipeline(tmp_path, dlt.destinations.filesystem(bucket_url=bucket.as_uri()))
     source, expected = legacy(), COUNTS | children(platform)
@@ -259,7 +257,7 @@ def postgres(postgres_server: int, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("disposition", [None, "merge"])
-def test_issue_11_14_postgres_holds_the_same_rows_each_time(
+def test_postgres_holds_the_same_rows_each_time(
     tmp_path: Path, platform: Sandbox, postgres: str, disposition: Any
 ) -> None:
     expected = COUNTS | children(platform)
@@ -287,7 +285,7 @@ def columns(table: Any) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(column.get(fact) for fact in facts) for name, column in table["columns"].items()}
 
 
-def test_issue_15_1_columns_and_descriptions_are_known_before_a_run(tmp_path: Path, platform: Sandbox) -> None:
+def test_columns_and_descriptions_are_known_before_a_run(tmp_path: Path, platform: Sandbox) -> None:
     source = legacy()
     before = {name: columns(source.discover_schema().tables[name]) for name in source.resources}
     assert before["customers"]["erp_code"] == ("text", None, None, None, "code used by the integrator's ERP")
@@ -304,7 +302,7 @@ def test_issue_15_1_columns_and_descriptions_are_known_before_a_run(tmp_path: Pa
     assert [name for name, column in after.items() if not column.get("nullable")] == ["id"]
 
 
-def test_issue_15_1_an_exported_schema_has_keys_descriptions_and_relations(tmp_path: Path, platform: Sandbox) -> None:
+def test_an_exported_schema_has_keys_descriptions_and_relations(tmp_path: Path, platform: Sandbox) -> None:
     folder = tmp_path / "schemas"
     pipe = dlt.pipeline(
         "shop",
@@ -336,7 +334,7 @@ def test_issue_15_1_an_exported_schema_has_keys_descriptions_and_relations(tmp_p
 
 
 @pytest.mark.parametrize("name", ["load_all", "load_selected", "load_without_contacts", "load_sample"])
-def test_issue_15_1_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox, name: str) -> None:
+def test_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox, name: str) -> None:
     expected = {
         "load_all": COUNTS | children(platform),
         "load_selected": {name: (COUNTS | children(platform))[name] for name in ("price_lists", "customers")},
@@ -354,7 +352,7 @@ def test_issue_15_1_each_function_of_the_example_loads(tmp_path: Path, platform:
         assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
 
 
-def test_issue_15_1_the_example_runs_as_a_script(tmp_path: Path, platform: Sandbox) -> None:
+def test_the_example_runs_as_a_script(tmp_path: Path, platform: Sandbox) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pipelines.examples.own_pipeline"],
         cwd=tmp_path,
@@ -417,9 +415,7 @@ def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
 @pytest.mark.parametrize("step", STEPS)
-def test_issue_11_shows_rows_are_equal_in_each_run(
-    tmp_path: Path, platform: Sandbox, destination: Any, step: str
-) -> None:
+def test_shows_rows_are_equal_in_each_run(tmp_path: Path, platform: Sandbox, destination: Any, step: str) -> None:
     """dlt's filesystem destination appends under the disposition merge, so it runs with replace only."""
     is_files = "filesystem" in destination.destination_type
     options: Any = {"loader_file_format": "parquet"} if is_files else {}
@@ -566,7 +562,7 @@ def test_a_walk_that_failed_goes_on_in_the_next_run_and_leaves_nothing(
     ],
     ids=["map of rows", "filter of rows", "scd2"],
 )
-def test_issue_15_1_what_does_not_work_raises(
+def test_what_does_not_work_raises(
     tmp_path: Path, platform: Sandbox, change: Callable[[Any], object], message: str
 ) -> None:
     source = legacy().with_resources("customers")
@@ -575,7 +571,7 @@ def test_issue_15_1_what_does_not_work_raises(
         pipeline(tmp_path).run(source)
 
 
-def test_issue_15_1_appended_lists_have_the_child_rows_of_the_last_walk(tmp_path: Path, platform: Sandbox) -> None:
+def test_appended_lists_have_the_child_rows_of_the_last_walk(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy().with_resources("customers")
     for run in (1, 2):
         pipe.run(source, write_disposition="append")
@@ -597,7 +593,7 @@ def without_items(platform: Sandbox, name: str, field: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
-def test_issue_15_1_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
+def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
     tmp_path: Path, platform: Sandbox, destination: Any
 ) -> None:
     pipe = pipeline(tmp_path, destination)
@@ -621,7 +617,7 @@ def test_issue_15_1_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
     assert counts(pipe, *children(platform)) == children(platform)
 
 
-def test_issue_15_1_nested_rows_become_nested_tables_of_dlt(tmp_path: Path, platform: Sandbox) -> None:
+def test_nested_rows_become_nested_tables_of_dlt(tmp_path: Path, platform: Sandbox) -> None:
     platform.state.change("orders", platform.state.ids("orders")[0], {"extra": {"notes": [{"text": "2026-01-01"}]}})
     pipe, plain = pipeline(tmp_path), pipeline(tmp_path / "plain")
     for source, arrow in ((legacy(nested=True), legacy()), (public_v1(nested=True), public_v1())):
@@ -670,7 +666,7 @@ def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
     ]
 
 
-def test_issue_15_1_nested_rows_take_steps_on_rows(tmp_path: Path, platform: Sandbox) -> None:
+def test_nested_rows_take_steps_on_rows(tmp_path: Path, platform: Sandbox) -> None:
     pipe, source = pipeline(tmp_path), legacy(nested=True).with_resources("customers")
     source.customers.add_map(lambda row: row | {"email": None}).add_filter(lambda row: bool(row["documents"]))
     source.customers.apply_hints(write_disposition={"disposition": "merge", "strategy": "scd2"})
@@ -679,7 +675,7 @@ def test_issue_15_1_nested_rows_take_steps_on_rows(tmp_path: Path, platform: San
     assert query(pipe, "SELECT count(*), count(_dlt_valid_from) FROM customers") == [(expected, expected)]
 
 
-def test_issue_15_1_dlt_does_not_load_arrow_tables_into_nested_tables(tmp_path: Path) -> None:
+def test_dlt_does_not_load_arrow_tables_into_nested_tables(tmp_path: Path) -> None:
     """Why child tables reference their lists instead. If this fails, dlt can: docs/sources.md, Child tables."""
 
     def tables() -> Iterator[Any]:

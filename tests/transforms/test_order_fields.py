@@ -180,7 +180,7 @@ def test_there_are_36_schemas_of_which_14_are_platforms() -> None:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_issue_13_2_3_4_each_schema_is_chosen_right_or_reported(name: str) -> None:
+def test_each_schema_is_chosen_right_or_reported(name: str) -> None:
     columns, expected = SCHEMAS[name]
     choice = choose_fields(orders(columns), CUSTOMERS)
     assert choice.fields == OrderFields(*expected)
@@ -190,7 +190,7 @@ def test_issue_13_2_3_4_each_schema_is_chosen_right_or_reported(name: str) -> No
     assert not choice.findings["detail"].str.contains("x7|C-8", regex=True).any()
 
 
-def test_issue_13_4_a_finding_names_the_candidates_and_their_evidence() -> None:
+def test_a_finding_names_the_candidates_and_their_evidence() -> None:
     choice = choose_fields(orders({"user_id": ID, "customer_id": OTHER, "delivery_date": WHEN}), CUSTOMERS)
     details = dict(choice.findings["detail"].str.split(": ", n=1).tolist())
     assert details["customer_id"].startswith(
@@ -214,7 +214,7 @@ def test_a_pinned_choice_is_kept_when_a_column_is_added_and_the_change_is_an_err
     assert (with_setting.fields.customer_id, _changes(with_setting)) == ("customer_id", [])
 
 
-def test_issue_13_2_a_column_of_customers_with_few_values_is_not_chosen() -> None:
+def test_a_column_of_customers_with_few_values_is_not_chosen() -> None:
     rows = orders({"buyer_id": ID, "customer_id": ID})
     rows["buyer_id"] = rows["buyer_id"].where(rows.index < 20)
     assert propose_fields(rows, CUSTOMERS).fields.customer_id == "customer_id"
@@ -244,7 +244,7 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found(columns: dict[str,
     assert details == ([f"order_status: {detail}; set reconcile.order_status"] if detail else [])
 
 
-def test_issue_13_1_one_order_with_a_user_changes_nothing() -> None:
+def test_one_order_with_a_user_changes_nothing() -> None:
     rows = orders({"customer__id": ID, "user_id": SMALL, "created_at": WHEN, "total": MONEY, "status": STATE})
     rows["user_id"] = rows["user_id"].where(rows.index == 7)
     choice = choose_fields(rows, CUSTOMERS, pinned=OrderFields("customer__id", "created_at", "total", "status"))
@@ -279,7 +279,7 @@ def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(
     assert _changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
 
 
-def test_issue_13_5_texts_with_three_decimals_prove_no_total() -> None:
+def test_texts_with_three_decimals_prove_no_total() -> None:
     rows = orders({"total": OTHER})
     rows["total"] = pd.Series(["1.234", "12.500"] * 30, dtype=rows["total"].dtype)
     proposal = propose_fields(rows, CUSTOMERS)

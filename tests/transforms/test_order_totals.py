@@ -46,7 +46,7 @@ ORDERS = (
 )
 
 
-def test_issue_13_5_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
+def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
     made = customer_orders(reconciled(*ORDERS).orders, CUSTOMERS, AS_OF)
     active = ("is_active_30_days", "is_active_90_days", "is_active_365_days")
     expected = [
@@ -129,7 +129,7 @@ def test_cancelled_statuses_are_known_in_several_languages() -> None:
     assert (totals["cancelled_count"], totals["order_count"]) == (len(cancelled), 4)
 
 
-def test_issue_13_1_a_falling_share_of_known_customers_is_an_error() -> None:
+def test_a_falling_share_of_known_customers_is_an_error() -> None:
     rows = [(1,), (2,), (3,), (9,)]
     assert reconciled(*rows).matched_share == 0.75
     assert reconciled(*rows, last_matched_share=0.8).findings["rule"].tolist() == ["customer_unknown"]
@@ -190,7 +190,7 @@ def test_times_of_a_column_in_gmt_are_not_of_the_time_zone() -> None:
     assert result.orders["ordered_at"].tolist() == [pd.Timestamp("2026-01-01T10:00:00Z")]
 
 
-def test_issue_13_13_lines_have_customer_date_and_currency_of_their_order() -> None:
+def test_lines_have_customer_date_and_currency_of_their_order() -> None:
     schema = {
         "order_id": TEXT,
         "position": BIGINT,

@@ -88,7 +88,7 @@ def test_a_promotion_has_the_declared_columns() -> None:
         ({"expiration_date": "2026-02-28"}, "expired", ["active_but_expired"]),
     ],
 )
-def test_issue_13_8_the_status_at_an_instant(fields: dict[str, Any], status: str, rules: list[str]) -> None:
+def test_the_status_at_an_instant(fields: dict[str, Any], status: str, rules: list[str]) -> None:
     made, findings = reconciled({}, fields, timezone="UTC")
     assert made["status"].tolist() == ["running", status]
     assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": rule} for rule in rules]
@@ -118,7 +118,7 @@ def test_a_time_that_clocks_never_show_is_unread_and_ends_no_run() -> None:
         pytest.param({"start_date": "2026-02-28T22:00:00"}, None, "running", id="started everywhere"),
     ],
 )
-def test_issue_13_6_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_a_time_zone(
+def test_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_a_time_zone(
     fields: dict[str, Any], timezone: str | None, status: str
 ) -> None:
     made, findings = reconciled({}, fields, timezone=timezone)
@@ -146,7 +146,7 @@ def test_a_day_ends_when_it_does_in_its_time_zone(day: str, timezone: str, end: 
 
 
 @pytest.mark.parametrize("end", ["9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999"])
-def test_issue_13_6_the_end_of_the_year_9999_is_no_end(end: str) -> None:
+def test_the_end_of_the_year_9999_is_no_end(end: str) -> None:
     made, findings = reconciled({}, {"expiration_date": end})
     assert made["status"].tolist() == ["running", "running"]
     assert made["expires_at"].isna().tolist() == [False, True]

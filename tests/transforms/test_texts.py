@@ -44,7 +44,7 @@ def test_a_text_and_a_column_have_the_same_keys(texts: list[str | None]) -> None
         ("ana@x.test", "anna@x.test", False, False),
     ],
 )
-def test_issue_14_8_addresses_that_look_alike_are_found_and_are_not_equal(
+def test_addresses_that_look_alike_are_found_and_are_not_equal(
     one: str, other: str, is_same: bool, looks_alike: bool
 ) -> None:
     assert (one_email_key(one) == one_email_key(other)) is is_same

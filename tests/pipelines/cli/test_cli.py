@@ -282,7 +282,7 @@ def test_reconcile_names_the_settings_that_choose_the_columns_of_an_order(pulled
     assert named <= {setting.variable for setting in SETTINGS.values()}
 
 
-def test_issue_11_10_the_progress_of_a_finished_list_is_its_total(
+def test_the_progress_of_a_finished_list_is_its_total(
     pulled: tuple[Bridge, Done], caplog: pytest.LogCaptureFixture
 ) -> None:
     made, _ = pulled

@@ -76,7 +76,7 @@ def front(made: Bridge) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("style", ["plain", "json"])
-def test_issue_11_9_and_10_a_list_that_fails_beside_others_has_its_hint_and_no_key(tmp_path: Path, style: str) -> None:
+def test_and_10_a_list_that_fails_beside_others_has_its_hint_and_no_key(tmp_path: Path, style: str) -> None:
     with bridge(tmp_path) as made, front(made) as url:
         environment = made.environment(SOURCES__LEGACY__BASE_URL=url)
         key = environment["SOURCES__PUBLIC_V1__API_KEY"]
@@ -137,9 +137,7 @@ def test_settings_of_another_user_end_every_command_with_2(tmp_path: Path) -> No
             assert "can be written by other users" in done.err
 
 
-def test_issue_15_4_check_names_an_unknown_host_and_the_reason_within_5_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_names_an_unknown_host_and_the_reason_within_5_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bridge(tmp_path) as made:
         refused = command(
             "check", env=made.environment(SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1"), cwd=made.folder
@@ -161,7 +159,7 @@ def test_issue_15_4_check_names_an_unknown_host_and_the_reason_within_5_s(
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["a resolver that hangs", "a host that is unknown"])
-def test_issue_15_4_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
     def resolve(*_: object) -> None:
         time.sleep(30 if waits else 0)
         raise socket.gaierror(-2, "Name or service not known")

@@ -143,7 +143,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Br
         yield watched, made
 
 
-def test_issue_14_every_file_is_in_the_table_and_private_whatever_the_umask(seen: tuple[Watched, Any]) -> None:
+def test_every_file_is_in_the_table_and_private_whatever_the_umask(seen: tuple[Watched, Any]) -> None:
     watched, _ = seen
     rows = table()
     for name, mode in watched.modes.items():
@@ -152,7 +152,7 @@ def test_issue_14_every_file_is_in_the_table_and_private_whatever_the_umask(seen
         assert not stat.S_ISLNK(mode)
 
 
-def test_issue_14_each_row_of_the_table_is_a_file_that_is_written(seen: tuple[Watched, Any]) -> None:
+def test_each_row_of_the_table_is_a_file_that_is_written(seen: tuple[Watched, Any]) -> None:
     watched, _ = seen
     elsewhere = (".warehouse.duckdb.copied/", ".warehouse.duckdb.copying/", "orderbridge/", "$TMPDIR/orderbridge-*")
     transient = (".orderbridge-plan-*/", "plan-*/.result-*/", ".*.new", *elsewhere)
@@ -161,7 +161,7 @@ def test_issue_14_each_row_of_the_table_is_a_file_that_is_written(seen: tuple[Wa
         assert pattern in transient or any(map(row.matches, watched.modes)), pattern
 
 
-def test_issue_14_files_without_personal_data_and_keys_have_none(seen: tuple[Watched, Bridge]) -> None:
+def test_files_without_personal_data_and_keys_have_none(seen: tuple[Watched, Bridge]) -> None:
     watched, made = seen
     rows = table()
     people = {str(row["email"]).encode() for row in made.platform.state.records("customers") if row.get("email")}

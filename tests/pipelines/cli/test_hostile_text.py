@@ -100,9 +100,7 @@ def erp_file(folder: Path, draw: random.Random) -> Path:
     return path
 
 
-def test_issue_14_9_nothing_hostile_is_raw_in_a_terminal_html_or_csv(
-    made: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(SEED)
     key = made.platform.v1_key
     monkeypatch.setitem(KEYS, key, Key(scopes=(*KEYS[key].scopes, hostile(draw))))

@@ -52,7 +52,7 @@ assert PluggableRunContext not in Container()  # it would hold the settings of t
 """
 
 
-def test_issue_16_5_commands_import_only_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_import_only_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """dlt alone takes almost a second, pandas half of one."""
     monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))

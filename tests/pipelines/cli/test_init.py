@@ -122,7 +122,7 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(
     assert len(lines) == len(set(lines))
 
 
-def test_issue_14_6_the_checkout_ignores_what_init_would_ignore() -> None:
+def test_the_checkout_ignores_what_init_would_ignore() -> None:
     assert set(project_files.IGNORED) <= set((CHECKOUT / ".gitignore").read_text("utf-8").splitlines())
 
 
@@ -150,7 +150,7 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
         project_files.write_settings(tmp_path, values, project_files.SANDBOX_MARK)
 
 
-def test_issue_15_4_init_without_a_terminal_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_without_a_terminal_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
     result = CliRunner().invoke(orderbridge, ["init"], input="")
     assert isinstance(result.exception, UsageError)

@@ -55,7 +55,7 @@ def run(bridge: Bridge, *arguments: str, **more: str) -> Done:
     return command("run", *arguments, env=bridge.environment(**more), cwd=bridge.folder.parent)
 
 
-def test_issue_15_6_the_summary_of_a_run_reaches_the_webhook(fresh: Bridge, webhook: Webhook) -> None:
+def test_the_summary_of_a_run_reaches_the_webhook(fresh: Bridge, webhook: Webhook) -> None:
     assert run(fresh).code == 0
     assert webhook.posted == []
     fresh.platform.state.change("orders", fresh.platform.state.ids("orders")[0], {"giftWrap": True})
@@ -79,7 +79,7 @@ def test_issue_15_6_the_summary_of_a_run_reaches_the_webhook(fresh: Bridge, webh
     assert "token-4711" not in done.said
 
 
-def test_issue_15_6_a_webhook_that_fails_is_reported_and_changes_no_exit_code(fresh: Bridge, webhook: Webhook) -> None:
+def test_a_webhook_that_fails_is_reported_and_changes_no_exit_code(fresh: Bridge, webhook: Webhook) -> None:
     webhook.status = 500
     done = run(fresh, NOTIFY__URL=webhook.url)
     assert done.code == 0
@@ -94,7 +94,7 @@ def test_issue_15_6_a_webhook_that_fails_is_reported_and_changes_no_exit_code(fr
     assert "token-4711" not in done.said
 
 
-def test_issue_15_6_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, webhook: Webhook) -> None:
+def test_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, webhook: Webhook) -> None:
     done = run(
         fresh,
         "--notify",

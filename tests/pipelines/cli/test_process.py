@@ -68,7 +68,7 @@ def test_a_closed_descriptor_is_no_matter(made: Bridge, command: str, closed: st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_issue_14_5_a_command_writes_no_core_file_with_keys_in_it(made: Bridge) -> None:
+def test_a_command_writes_no_core_file_with_keys_in_it(made: Bridge) -> None:
     resource = pytest.importorskip("resource")
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     if hard == 0:

@@ -20,7 +20,7 @@ PAIRS = [pair for pair in combinations_with_replacement(PARTS, 2) if pair != ("c
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
-def test_issue_16_7_a_field_that_is_filled_twice_is_a_mistake(tmp_path: Path, pair: tuple[str, str]) -> None:
+def test_a_field_that_is_filled_twice_is_a_mistake(tmp_path: Path, pair: tuple[str, str]) -> None:
     columns, rest = zip(
         *(tuple(part.format(number=n) for part in PARTS[name]) for n, name in enumerate(pair)), strict=True
     )

@@ -375,7 +375,7 @@ give = {{ productId = "c", variantId = "d" }}
 """
 
 
-def test_issue_14_13_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_path: Path) -> None:
+def test_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_path: Path) -> None:
     folder = tmp_path / "mappings"
     (folder / "sub").mkdir(parents=True)
     outside = tmp_path / "secret.csv"

@@ -134,7 +134,7 @@ def read_whole(folder: Path) -> None:
         ("lines.csv", b"\xff\n\xff\n"),
     ],
 )
-def test_issue_14_12_a_plan_beyond_what_a_parser_handles_was_changed(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_plan_beyond_what_a_parser_handles_was_changed(tmp_path: Path, name: str, content: bytes) -> None:
     folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
     (folder / name).write_bytes(content)
     if name != "plan.json":  # whoever makes a plan can hash it too

@@ -14,7 +14,7 @@ from tests.pipelines.bridge import bridge
 MAPPING = 'kind = "customers"\n[columns]\n"Código" = "erpCode"\n"Correo" = "email"\n'
 
 
-def test_issue_16_7_a_plan_rests_on_the_last_walk_that_was_not_held_back(tmp_path: Path) -> None:
+def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(tmp_path: Path) -> None:
     with bridge(tmp_path, customers=12, orders=0, promotions=2, price_lists=2) as made:
         os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email"}
         first = made.pull("customers", "promotions")
@@ -34,7 +34,7 @@ def test_issue_16_7_a_plan_rests_on_the_last_walk_that_was_not_held_back(tmp_pat
     assert (read.run_id, read.verdict, read.rows) == (first.run_id, "complete", 12)
 
 
-def test_issue_16_7_notes_stand_in_their_order(tmp_path: Path) -> None:
+def test_notes_stand_in_their_order(tmp_path: Path) -> None:
     os.environ.update(
         SOURCES__LEGACY__BASE_URL="http://127.0.0.1:9",
         SOURCES__LEGACY__API_KEY="none-is-needed",

@@ -1009,7 +1009,7 @@ def test_texts_that_a_program_has_damaged_are_pointed_out(code: str, found: list
         (None, False),
     ],
 )
-def test_issue_12_a_document_without_a_number_is_pointed_out_before_it_is_sent(documents: Any, is_found: bool) -> None:
+def test_a_document_without_a_number_is_pointed_out_before_it_is_sent(documents: Any, is_found: bool) -> None:
     texts = [None if documents is None else msgspec.json.encode(documents).decode(), '[{"number":"1"}]']
     table = pa.table({"lines": pa.array([[7], [8]]), "path": ["/p"] * 2, "documents": pa.array(texts, pa.string())})
     values = SuspiciousValues(frozenset())

@@ -243,7 +243,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("is_published", [False, True])
-def test_issue_16_1_a_walk_that_a_killed_run_has_not_published_is_not_requested_again(
+def test_a_walk_that_a_killed_run_has_not_published_is_not_requested_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_published: bool
 ) -> None:
     with bridge(tmp_path, **SIZES) as made:

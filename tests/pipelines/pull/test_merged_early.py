@@ -46,9 +46,7 @@ def hold_orders(monkeypatch: pytest.MonkeyPatch, until: threading.Event) -> None
     monkeypatch.setattr(walking, "walk", held)
 
 
-def test_issue_16_1_a_long_list_is_merged_before_the_last_walk_begins(
-    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     merged: list[list[str]] = []
     customers_are_merged = threading.Event()
     merge_all = TableMerges.merge_all

@@ -43,7 +43,7 @@ def bench(tmp_path: Path) -> TailBench:
     return bench
 
 
-def test_issue_16_2_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench: TailBench) -> None:
+def test_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench: TailBench) -> None:
     first, changed, gone, *_ = before = bench.state.ids("orders")
     bench.state.change("orders", changed, {"status": "CHANGED"})
     bench.state.remove("orders", gone)
@@ -60,7 +60,7 @@ def test_issue_16_2_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench:
     assert first in bench.ids()
 
 
-def test_issue_16_2_the_last_whole_read_stays_the_proof(bench: TailBench) -> None:
+def test_the_last_whole_read_stays_the_proof(bench: TailBench) -> None:
     bench.pull()
     read = ops.last_reads(bench.warehouse)["orders"]
     assert (read.run_id, read.verdict, read.rows) == ("run 001", "complete", 25)
@@ -70,7 +70,7 @@ def test_issue_16_2_the_last_whole_read_stays_the_proof(bench: TailBench) -> Non
     assert (read.run_id, read.rows, read.tail_run_id, read.tail_ended_at) == ("run 003", 31, None, None)
 
 
-def test_issue_16_2_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> None:
+def test_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> None:
     assert [bench.pull(after=2 * DAY).verdict for _ in range(4)] == ["tail", "tail", "tail", "complete"]
     assert bench.reason() == "the last whole read ended at 2026-03-02 05:00 UTC"
     assert bench.pull(after=2 * DAY).verdict == "tail"
@@ -106,7 +106,7 @@ def test_a_clock_that_went_back_reads_whole(bench: TailBench) -> None:
         (lambda b: b.warehouse.execute("DELETE FROM ops.coverage"), "no whole read"),
     ],
 )
-def test_issue_16_2_a_cursor_belongs_to_host_environment_organization_and_page_limit(
+def test_a_cursor_belongs_to_host_environment_organization_and_page_limit(
     bench: TailBench, change: Callable[[TailBench], object], reason: str
 ) -> None:
     change(bench)
@@ -115,7 +115,7 @@ def test_issue_16_2_a_cursor_belongs_to_host_environment_organization_and_page_l
     assert bench.state.requests == requests
 
 
-def test_issue_16_2_no_tail_mixes_the_orders_of_keys_whose_organization_is_unknown(tmp_path: Path) -> None:
+def test_no_tail_mixes_the_orders_of_keys_whose_organization_is_unknown(tmp_path: Path) -> None:
     bench = TailBench.of(tmp_path)
     bench.organization = None
     bench.pull(tail=False)
@@ -123,7 +123,7 @@ def test_issue_16_2_no_tail_mixes_the_orders_of_keys_whose_organization_is_unkno
     assert bench.reason() == "the organization of the key is not known now"
 
 
-def test_issue_16_2_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(bench: TailBench) -> None:
+def test_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(bench: TailBench) -> None:
     bench.state.add("orders", {"note": "x\u0000y"})
     for tail in (True, False):
         result = bench.pull(tail=tail)
@@ -137,7 +137,7 @@ def test_issue_16_2_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(b
 
 
 @pytest.mark.parametrize("reading", ["rejected", "restarts", "skips"])
-def test_issue_16_2_a_cursor_that_does_not_continue_is_followed_by_a_whole_read(tmp_path: Path, reading: str) -> None:
+def test_a_cursor_that_does_not_continue_is_followed_by_a_whole_read(tmp_path: Path, reading: str) -> None:
     bench = TailBench.of(tmp_path, readings={"cursor_reuse": reading})
     bench.pull(tail=False)
     bench.state.grow("orders", 12)
@@ -151,7 +151,7 @@ def test_issue_16_2_a_cursor_that_does_not_continue_is_followed_by_a_whole_read(
 
 
 @pytest.mark.parametrize(("reading", "reason"), [("newest_first", "not listed last"), ("unordered", "nothing shows")])
-def test_issue_16_2_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, reading: str, reason: str) -> None:
+def test_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, reading: str, reason: str) -> None:
     bench = TailBench.of(tmp_path, readings={"order_sequence": reading})
     for number in range(4):
         assert bench.pull(tail=number > 0).verdict == "complete"
@@ -177,9 +177,7 @@ def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(t
 
 
 @pytest.mark.parametrize("customers", [100, 3])
-def test_issue_16_2_times_that_contradict_the_count_of_new_orders_end_no_whole_reads(
-    tmp_path: Path, customers: int
-) -> None:
+def test_times_that_contradict_the_count_of_new_orders_end_no_whole_reads(tmp_path: Path, customers: int) -> None:
     bench = TailBench.of(tmp_path, orders=0, limit=100)
     for customer in range(customers):
         _grow(bench, 1, 300 // customers, customer=customer)
@@ -269,7 +267,7 @@ def test_an_amount_without_decimals_in_a_tail_is_no_change(tmp_path: Path) -> No
     assert bench.counts[-1].changed == 1
 
 
-def test_issue_16_2_a_tail_makes_the_customers_list_older_than_the_orders(bench: TailBench) -> None:
+def test_a_tail_makes_the_customers_list_older_than_the_orders(bench: TailBench) -> None:
     customers = ("run 001", "customers", "complete", bench.now, bench.now, True)
     bench.warehouse.execute(
         "INSERT INTO ops.coverage BY NAME SELECT $1 AS run_id, $2 AS resource, $3 AS verdict, $4 AS started_at, "
@@ -285,7 +283,7 @@ def test_issue_16_2_a_tail_makes_the_customers_list_older_than_the_orders(bench:
     assert "before orders" in gap()
 
 
-def test_issue_16_2_a_tail_from_the_pull_to_status_report_and_notification(tmp_path: Path) -> None:
+def test_a_tail_from_the_pull_to_status_report_and_notification(tmp_path: Path) -> None:
     with bridge(tmp_path, orders=50, customers=5) as made:
         assert made.code() == 0
         made.platform.state.grow("orders", 7)

@@ -360,7 +360,7 @@ def test_a_list_that_shrank_is_held_back(published: Bridge, removed: int, held: 
 
 
 @pytest.mark.parametrize("sweeps", [1, 6], ids=["unproven", "complete"])
-def test_issue_11_13_a_list_as_long_as_before_with_other_records_is_held_back(fresh: Bridge, sweeps: int) -> None:
+def test_a_list_as_long_as_before_with_other_records_is_held_back(fresh: Bridge, sweeps: int) -> None:
     state = fresh.platform.state
     for key in state.ids("price_lists")[4:]:
         state.remove("price_lists", key)

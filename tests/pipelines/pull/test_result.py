@@ -27,7 +27,7 @@ def quarantined() -> ListResult:
     return ListResult("customers", quarantined=[QuarantinedRow(1, 1, "row: not JSON", "hash", b"x", None)])
 
 
-def test_issue_16_7_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
+def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
     result = PullResult("run", Path(), [quarantined(), ListResult("promotions")], published=True)
     assert result.exit_code == ExitCode.REJECTED
     result.held_back["promotions"] = "promotions: the list is empty, and 9 records are known"
@@ -54,9 +54,7 @@ SETTINGS = LegacySettings(
     ],
     ids=["the same", "host", "key", "environment", "page size"],
 )
-def test_issue_16_7_a_spool_of_another_source_is_not_resumed(
-    tmp_path: Path, changed: dict[str, object], is_resumed: bool
-) -> None:
+def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[str, object], is_resumed: bool) -> None:
     found: list[bool] = []
 
     def walk(name: str, client: object, folder: Path, spools: SpoolFolder, *_: object) -> ListResult:
@@ -76,7 +74,7 @@ def test_issue_16_7_a_spool_of_another_source_is_not_resumed(
     assert found.pop() is False, "a list that is refreshed"
 
 
-def test_issue_16_1_a_pull_does_not_import_pandas() -> None:
+def test_a_pull_does_not_import_pandas() -> None:
     """It takes half a second and 40 MB, and is needed by reconcile and plan only."""
     code = "import sys, pipelines.pull.pull, pipelines.cli.pull; print('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -1469,7 +1469,7 @@ def planted(plan: Path, mode: int = 0o600) -> Path:
     return path
 
 
-def test_issue_14_4_a_planted_password_is_not_used_for_an_operation_that_was_never_sent(at: Place) -> None:
+def test_a_planted_password_is_not_used_for_an_operation_that_was_never_sent(at: Place) -> None:
     plan = at.plan([customer(1)])
     planted(plan)
     assert at.push(plan).exit_code == 0

@@ -419,7 +419,7 @@ def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> No
     assert ended >= second[0] > began
 
 
-def test_issue_13_11_phones_without_a_country_code_are_compared_in_the_country_of_the_settings(
+def test_phones_without_a_country_code_are_compared_in_the_country_of_the_settings(
     new_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_shop.write("00013;+34 915550103", "00014;34-91 555 01 99", header="Código;Teléfono")

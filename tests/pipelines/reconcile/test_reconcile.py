@@ -105,7 +105,7 @@ def test_what_was_seen_of_the_gaps_is_reported(reconciled: Bridge) -> None:
     assert "30 of 30" in reported.proposed["customer_id"]
 
 
-def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_overnight(reconciled: Bridge) -> None:
+def test_a_new_column_does_not_change_the_customers_of_the_orders_overnight(reconciled: Bridge) -> None:
     first: ReconcileResult = reconciled.result
     statuses = "SELECT customer_status, count(*) FROM reconciled.orders GROUP BY ALL ORDER BY 1"
     before = reconciled.rows(statuses)
@@ -260,7 +260,7 @@ def test_lines_in_a_second_table_are_an_error_and_cost_none_of_the_first(reconci
         assert detail == ("lines: orders__lines is used; orders__items has 2 rows; set reconcile.order_lines",)
 
 
-def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(reconciled: Bridge) -> None:
+def test_lines_of_orders_and_orders_of_customers_are_tables(reconciled: Bridge) -> None:
     reported: ReconcileResult = reconciled.result
     lines = reconciled.one("SELECT count(*) FROM raw.orders__lines")
     assert lines == reported.rows["order_lines"] == reconciled.one("SELECT count(*) FROM reconciled.order_lines") > 0
@@ -290,7 +290,7 @@ def test_lines_that_the_platform_renames_are_still_the_lines(reconciled: Bridge)
     assert reconciled.one("SELECT count(*) FROM raw.orders__lines") == len(gone["lines"])
 
 
-def test_issue_13_13_promotions_and_price_lists_have_a_history(reconciled: Bridge) -> None:
+def test_promotions_and_price_lists_have_a_history(reconciled: Bridge) -> None:
     key = reconciled.platform.state.ids("promotions")[0]
     reconciled.platform.state.change("promotions", key, {"name": "Another name"})
     reconciled.pull("promotions")
@@ -464,7 +464,7 @@ def test_what_went_missing_stays_and_says_so(made: Bridge) -> None:
 
 
 @pytest.mark.parametrize("resource", ["customers", "orders", "price_lists"])
-def test_issue_13_12_two_records_with_one_id_are_a_finding(tmp_path: Path, resource: str) -> None:
+def test_two_records_with_one_id_are_a_finding(tmp_path: Path, resource: str) -> None:
     """Of either family, whether paged by number, by a cursor, or not at all."""
     with bridge(tmp_path) as made:
         state = made.platform.state

@@ -17,7 +17,7 @@ def words_of(path: Path) -> str:
     return " ".join(made(path).words.split())
 
 
-def test_issue_15_5_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: Path) -> None:
+def test_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: Path) -> None:
     with open_warehouse(warehouse) as connection:
         orders = connection.execute(
             "SELECT created_at, status, total, customer__id::VARCHAR FROM raw.orders"
@@ -52,7 +52,7 @@ def test_issue_15_5_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: 
     assert (bi_orders, bi_cancelled, bi_revenue) == (days.total(), cancelled, sum(revenue.values()))
 
 
-def test_issue_15_5_joins_of_the_views_add_no_row(warehouse: Path) -> None:
+def test_joins_of_the_views_add_no_row(warehouse: Path) -> None:
     with open_warehouse(warehouse) as connection:
         for view, table in {
             "customers": "raw.customers",

@@ -104,7 +104,7 @@ def test_time_is_counted_in_the_finest_period_that_can_be_read(
     assert len([label for label in elements(plot).iter("text") if label.get("class") == "x"]) <= 7
 
 
-def test_issue_15_5_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> None:
+def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> None:
     plot = plots.over_time(days((date(2026, 11, 20), 1234), (date(2026, 11, 21), 5)), "Orders", "orders", AS_OF)
     tips = {tip.text for tip in elements(plot).iter("text") if tip.get("class") == "tip"}
     assert tips == {"2026-11-20: 1,234 orders", "2026-11-21 so far: 5 orders"}

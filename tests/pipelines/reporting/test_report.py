@@ -121,7 +121,7 @@ def test_the_same_warehouse_gives_the_same_bytes(warehouse: Path, tmp_path: Path
     assert again.read_bytes() == once.read_bytes()
 
 
-def test_issue_15_5_what_is_no_longer_listed_is_not_counted_as_listed(warehouse: Path) -> None:
+def test_what_is_no_longer_listed_is_not_counted_as_listed(warehouse: Path) -> None:
     change(
         warehouse,
         """UPDATE reconciled.customers SET is_missing = TRUE;
@@ -133,7 +133,7 @@ def test_issue_15_5_what_is_no_longer_listed_is_not_counted_as_listed(warehouse:
     assert "customers 40 39" in words
 
 
-def test_issue_15_5_severities_have_the_same_words_everywhere(warehouse: Path) -> None:
+def test_severities_have_the_same_words_everywhere(warehouse: Path) -> None:
     words = " ".join(made(warehouse).words.split())
     assert re.search(r"\d errors \d+ warnings \d+ info Lists", words)
     assert "notes" not in words

@@ -55,7 +55,7 @@ def storage(path: Path) -> str:
         return str(version)
 
 
-def test_issue_11_17_a_client_of_duckdb_1_2_opens_the_published_file(published: Bridge, older_client: Path) -> None:
+def test_a_client_of_duckdb_1_2_opens_the_published_file(published: Bridge, older_client: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "import duckdb; warehouse = duckdb.connect(sys.argv[1], read_only=True)\n"
@@ -68,7 +68,7 @@ def test_issue_11_17_a_client_of_duckdb_1_2_opens_the_published_file(published: 
     assert done.stdout.split() == [OLDER_CLIENT.partition("==")[2], "40", "4"], done.stderr
 
 
-def test_issue_11_17_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path), config={"storage_compatibility_version": "latest"}) as connection:
         connection.execute(
@@ -229,7 +229,7 @@ def quarantining(fresh: Bridge, *birthdates: str | int) -> None:
         state.change("customers", identifier, {"birthdate": birthdate})
 
 
-def test_issue_11_8_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
+def test_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
     fresh: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quarantining(fresh, 7)
@@ -259,9 +259,7 @@ def test_issue_11_8_the_old_versions_quarantined_rows_stay_until_the_new_one_is_
 
 
 @pytest.mark.parametrize("kind", ["writable by all", "link"])
-def test_issue_14_4_a_quarantine_file_that_somebody_prepared_is_replaced(
-    fresh: Bridge, tmp_path: Path, kind: str
-) -> None:
+def test_a_quarantine_file_that_somebody_prepared_is_replaced(fresh: Bridge, tmp_path: Path, kind: str) -> None:
     file, victim = quarantine_file(fresh.path), tmp_path / "victim"
     victim.write_text("theirs")
     if kind == "link":

@@ -171,7 +171,7 @@ def test_a_list_read_long_before_another_one_ended_proves_nothing_in_one_run_eit
     assert (("customers", "price_lists_unproven") in unproven(fresh)) != is_claimed
 
 
-def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
+def test_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
     state = fresh.platform.state
     buyers = state.ids("customers")[:3]
     for buyer in buyers:

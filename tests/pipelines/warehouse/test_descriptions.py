@@ -19,7 +19,7 @@ from tests.pipelines.bridge import Bridge
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
 
 
-def test_issue_15_5_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more(reconciled: Bridge) -> None:
+def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more(reconciled: Bridge) -> None:
     listed = {(*table, column) for table, columns in tables().items() for column, _ in columns}
     there = set(reconciled.rows(f"SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE {DESCRIBED}"))
     assert listed - there == set()
@@ -33,7 +33,7 @@ def test_issue_15_5_every_column_of_a_warehouse_is_in_the_dictionary_and_none_mo
     assert {name.removeprefix("raw_") for name in further} <= of_orders
 
 
-def test_issue_15_5_every_table_view_and_column_has_a_comment(reconciled: Bridge) -> None:
+def test_every_table_view_and_column_has_a_comment(reconciled: Bridge) -> None:
     name = "concat_ws('.', schema_name, table_name, column_name)"
     columns = reconciled.rows(f"SELECT {name}, comment FROM duckdb_columns() WHERE {DESCRIBED}")
     assert [name for name, comment in columns if not comment] == []
@@ -71,7 +71,7 @@ def test_every_declared_column_is_described_and_nothing_else_is() -> None:
         assert ("reconciled", child, column) in columns
 
 
-def test_issue_15_5_views_for_bi_tools_show_what_the_tables_hold(reconciled: Bridge) -> None:
+def test_views_for_bi_tools_show_what_the_tables_hold(reconciled: Bridge) -> None:
     one = reconciled.one
     assert {name for (name,) in reconciled.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'bi'")} == {
         *VIEWS
@@ -113,7 +113,7 @@ def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone(published: Bridg
     assert published.rows("SELECT * FROM bi.orders") == [("theirs",)]
 
 
-def test_issue_15_a_view_with_the_name_of_a_table_of_ours_is_named(reconciled: Bridge) -> None:
+def test_a_view_with_the_name_of_a_table_of_ours_is_named(reconciled: Bridge) -> None:
     with duckdb.connect(str(reconciled.path)) as connection:
         connection.execute("CREATE VIEW reconciled.new_customers AS FROM reconciled.customers")  # may stay
     reconcile()

@@ -59,7 +59,7 @@ def test_a_bucket_for_every_destination_of_dlt_is_used(
     assert rows(tmp_path / "bucket" / "orderbridge") == tables(published.path)
 
 
-def test_issue_15_2_the_files_hold_what_is_published(published: Bridge, bucket: Path) -> None:
+def test_the_files_hold_what_is_published(published: Bridge, bucket: Path) -> None:
     assert copy_published()
     copy = bucket / "orderbridge"
     assert rows(copy) == tables(published.path)
@@ -86,7 +86,7 @@ def test_issue_15_2_the_files_hold_what_is_published(published: Bridge, bucket: 
     assert pointer(copy)["version"] == versions(copy)[-1]
 
 
-def test_issue_15_2_a_reader_of_the_files_sees_one_version(published: Bridge, bucket: Path) -> None:
+def test_a_reader_of_the_files_sees_one_version(published: Bridge, bucket: Path) -> None:
     assert copy_published()
     stop = threading.Event()
     seen: set[tuple[int, int, int]] = set()
@@ -114,7 +114,7 @@ def test_issue_15_2_a_reader_of_the_files_sees_one_version(published: Bridge, bu
     assert seen <= {(40, 9, 1), (41, 10, 2), (42, 11, 3)}
 
 
-def test_issue_15_2_a_copy_that_fails_midway_leaves_the_version_before(
+def test_a_copy_that_fails_midway_leaves_the_version_before(
     published: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert copy_published()
@@ -140,7 +140,7 @@ def test_issue_15_2_a_copy_that_fails_midway_leaves_the_version_before(
     assert rows(copy) == tables(published.path)
 
 
-def test_issue_15_2_files_of_others_and_of_another_source_stay(tmp_path: Path, published: Bridge, bucket: Path) -> None:
+def test_files_of_others_and_of_another_source_stay(tmp_path: Path, published: Bridge, bucket: Path) -> None:
     (bucket / "orderbridge").mkdir(parents=True)
     (bucket / "orderbridge/theirs.csv").write_text("1")
     with pytest.raises(UsageError, match="holds files that orderbridge did not create"):
@@ -153,7 +153,7 @@ def test_issue_15_2_files_of_others_and_of_another_source_stay(tmp_path: Path, p
     assert rows(bucket / "shop")["raw.customers"] == 40
 
 
-def test_issue_15_2_check_names_the_folder_and_its_version(published: Bridge, bucket: Path) -> None:
+def test_check_names_the_folder_and_its_version(published: Bridge, bucket: Path) -> None:
     def message() -> str:
         (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
         assert one.exit_code == ExitCode.DONE

@@ -35,7 +35,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.skipif(HAS_FETCHONE, reason="this duckdb is one that dlt can use for DuckLake")
-def test_issue_15_2_a_duckdb_that_dlt_cannot_use_for_ducklake_is_refused_first(fresh: Bridge, lake: Path) -> None:
+def test_a_duckdb_that_dlt_cannot_use_for_ducklake_is_refused_first(fresh: Bridge, lake: Path) -> None:
     with pytest.raises(UsageError, match=rf"cannot write to a DuckLake with duckdb {duckdb.__version__}") as error:
         fresh.pull()
     assert "pip install 'duckdb>=1.5,<2'" in str(error.value)
@@ -43,7 +43,7 @@ def test_issue_15_2_a_duckdb_that_dlt_cannot_use_for_ducklake_is_refused_first(f
     assert not lake.exists()
 
 
-def test_issue_15_2_a_missing_extension_is_named_with_its_reason(
+def test_a_missing_extension_is_named_with_its_reason(
     fresh: Bridge, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Offline:
@@ -66,7 +66,7 @@ def test_issue_15_2_a_missing_extension_is_named_with_its_reason(
 
 @pytest.mark.skipif(not HAS_FETCHONE, reason=f"dlt cannot use duckdb {duckdb.__version__} for DuckLake: make ducklake")
 @pytest.mark.skipif(EXTENSION is None, reason="duckdb-extension-ducklake is not installed: make ducklake")
-def test_issue_15_2_a_ducklake_holds_what_is_published(tmp_path: Path, fresh: Bridge, lake: Path) -> None:
+def test_a_ducklake_holds_what_is_published(tmp_path: Path, fresh: Bridge, lake: Path) -> None:
     assert EXTENSION is not None
     assert EXTENSION.submodule_search_locations
     folder = Path(EXTENSION.submodule_search_locations[0], "extensions", f"v{duckdb.__version__}")

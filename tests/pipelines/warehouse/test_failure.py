@@ -104,7 +104,7 @@ def test_a_note_that_was_cut_off_is_reported_as_such(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"\xff\xfe"])
-def test_issue_14_12_a_planted_note_beyond_what_a_parser_handles_reads_as_a_failure(path: Path, content: bytes) -> None:
+def test_a_planted_note_beyond_what_a_parser_handles_reads_as_a_failure(path: Path, content: bytes) -> None:
     failure_file(path).write_bytes(content)
     reported = read(path)
     assert reported is not None

@@ -80,7 +80,7 @@ def doubled_customer(result: ListResult) -> None:
         (doubled_customer, "the totals do not balance"),
     ],
 )
-def test_issue_16_7_loaded_rows_are_compared_with_walked_ones(
+def test_loaded_rows_are_compared_with_walked_ones(
     tmp_path: Path, harm: Callable[[ListResult], None], words: str
 ) -> None:
     platform: Any = Platform(list(range(1, 12)))
@@ -118,9 +118,7 @@ def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
     assert "Zoë" not in str(caught.value)
 
 
-def test_issue_16_1_a_list_is_loaded_while_another_thread_imports_pandas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_is_loaded_while_another_thread_imports_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     platform: Any = Platform(list(range(1, 12)))
     spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
     result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))

@@ -16,7 +16,7 @@ __all__ = ["database", "port"]  # fixtures
 CUSTOMERS = {"outlet": 21, "shop": 34}
 
 
-def test_issue_15_two_organizations_pulled_at_once_do_not_mix(tmp_path: Path, database: Database) -> None:
+def test_two_organizations_pulled_at_once_do_not_mix(tmp_path: Path, database: Database) -> None:
     for name in ("WAREHOUSE__DESTINATION", "DESTINATION__POSTGRES__CREDENTIALS"):
         del os.environ[name]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}

@@ -105,7 +105,7 @@ def tables(database: Database, schema: str) -> set[str]:
     return {name for (name,) in database.rows(sql)}
 
 
-def test_issue_11_16_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone(
+def test_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone(
     published: Bridge, database: Database
 ) -> None:
     for schema, table in (("raw", "orders"), ("ops", "runs")):
@@ -130,9 +130,7 @@ def test_issue_11_16_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_
     assert described == [(table_description("ops", "runs"),)]
 
 
-def test_issue_11_16_tables_of_others_in_a_dataset_of_the_same_name_are_refused(
-    published: Bridge, database: Database
-) -> None:
+def test_tables_of_others_in_a_dataset_of_the_same_name_are_refused(published: Bridge, database: Database) -> None:
     database.rows("CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 1 AS mine")
     with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
         published.pull("price_lists")
@@ -143,7 +141,7 @@ def test_issue_11_16_tables_of_others_in_a_dataset_of_the_same_name_are_refused(
     assert database.rows("SELECT count(*) FROM shop_raw.orders") == [(30,)]
 
 
-def test_issue_11_16_a_table_added_by_others_stays_and_one_in_the_way_is_refused(
+def test_a_table_added_by_others_stays_and_one_in_the_way_is_refused(
     copied: tuple[Bridge, Database],
 ) -> None:
     made, database = copied
@@ -156,7 +154,7 @@ def test_issue_11_16_a_table_added_by_others_stays_and_one_in_the_way_is_refused
         made.pull("customers")
 
 
-def test_issue_11_16_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Database) -> None:
+def test_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Database) -> None:
     for name in ("one", "two"):
         os.environ["WAREHOUSE__DESTINATION_DATASET"] = name
         with bridge(tmp_path / name, customers=20 if name == "one" else 25) as made:
@@ -170,7 +168,7 @@ def test_issue_11_16_two_organizations_lie_next_to_each_other(tmp_path: Path, da
     assert database.rows("SELECT count(*) FROM one_raw.customers") == [(20,)]
 
 
-def test_issue_11_16_a_reader_sees_one_version(copied: tuple[Bridge, Database]) -> None:
+def test_a_reader_sees_one_version(copied: tuple[Bridge, Database]) -> None:
     made, database = copied
     assert database.rows(CUSTOMERS) == [(40,)]
     state, stop = made.platform.state, threading.Event()
@@ -378,7 +376,7 @@ def test_a_copy_that_the_notes_do_not_know_is_followed_by_one_of_all_rows(
         assert_is_copy(made, database)
 
 
-def test_issue_11_16_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
+def test_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
     published: Bridge, database: Database
 ) -> None:
     os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace(PASSWORD, "wrong-4712")
@@ -401,7 +399,7 @@ def test_issue_11_16_a_copy_that_fails_says_why_without_secrets_and_is_a_state_o
     assert failures.read(published.path, is_destination=True) is None
 
 
-def test_issue_11_16_check_connects_to_the_destination(fresh: Bridge, database: Database) -> None:
+def test_check_connects_to_the_destination(fresh: Bridge, database: Database) -> None:
     def result() -> tuple[ExitCode, str]:
         (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
         return one.exit_code, one.message

@@ -13,7 +13,7 @@ from sources.decode.rows import Page
 from sources.extract.result import ListResult
 
 
-def test_issue_11_11_quarantined_rows_cost_little() -> None:
+def test_quarantined_rows_cost_little() -> None:
     rows = b",".join(b'{"id":%d,"email":true,"documents":[{"number":"%d"}]}' % (n, n) for n in range(100))
     pages = [Page(number, b"[" + rows + b"]") for number in range(1, 201)]
     connection = duckdb.connect()

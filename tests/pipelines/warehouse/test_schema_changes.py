@@ -20,7 +20,7 @@ def changes(bridge: Bridge) -> list[str]:
         return [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
 
 
-def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(reconciled: Bridge) -> None:
+def test_what_a_pull_sees_for_the_first_time_is_news_once(reconciled: Bridge) -> None:
     assert changes(reconciled) == []
     reconciled.pull()
     reconcile()

@@ -30,9 +30,7 @@ def host(made: Bridge) -> str:
     return made.platform.url.removeprefix("http://")
 
 
-def test_issue_11_13_the_source_is_recorded_and_known_parts_stay(
-    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_source_is_recorded_and_known_parts_stay(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.delenv("SOURCES__PUBLIC_V1__BASE_URL")
         patch.delenv("SOURCES__PUBLIC_V1__API_KEY")
@@ -46,7 +44,7 @@ def test_issue_11_13_the_source_is_recorded_and_known_parts_stay(
     assert fresh.one("SELECT count(*) FROM ops.warehouse") == 1
 
 
-def test_issue_11_13_another_host_is_refused_before_the_first_request_unless_accepted(published: Bridge) -> None:
+def test_another_host_is_refused_before_the_first_request_unless_accepted(published: Bridge) -> None:
     before = published.path.read_bytes()
     with serve(SandboxConfig(**SMALL)) as other:
         os.environ.update(settings(other, published.path))
@@ -68,7 +66,7 @@ def test_issue_11_13_another_host_is_refused_before_the_first_request_unless_acc
 
 
 @pytest.mark.parametrize("column", ["environment", "organization"])
-def test_issue_11_13_another_environment_or_organization_is_refused(published: Bridge, column: str) -> None:
+def test_another_environment_or_organization_is_refused(published: Bridge, column: str) -> None:
     with duckdb.connect(str(published.path)) as connection:
         connection.execute(f"UPDATE ops.warehouse SET {column} = 'production'")
     before = published.path.read_bytes()

@@ -47,7 +47,7 @@ def run_until_interrupted(build: duckdb.DuckDBPyConnection, ended: list[type[Bas
         raise
 
 
-def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
+def test_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
     both = threading.Barrier(2, timeout=5)
     monkeypatch.setattr(merge, "merge_table", lambda *_: both.wait())
     merges.merge_all(lists(250_000), "run")

@@ -219,7 +219,7 @@ def test_a_row_that_is_not_of_the_contract_is_put_aside(record: Record, row: str
         pytest.param("erpCode", "-0", "0", "number", id="number as code"),
     ],
 )
-def test_issue_11_11_an_optional_text_or_date_of_another_type_does_not_cost_its_customer(
+def test_an_optional_text_or_date_of_another_type_does_not_cost_its_customer(
     field: str, written: str, kept: object, kind: str
 ) -> None:
     decoded = one(CUSTOMER, f'{{"id":1,"x":[1],"{field}":{written}}}')
@@ -231,7 +231,7 @@ def test_issue_11_11_an_optional_text_or_date_of_another_type_does_not_cost_its_
     assert decoded.observations == Counter({(what, kind): 1, ("customers: field not in the interface", "x"): 1})
 
 
-def test_issue_11_11_customers_without_a_birthdate_stay_on_the_fast_path() -> None:
+def test_customers_without_a_birthdate_stay_on_the_fast_path() -> None:
     rows = [
         {"id": 1, "birthdate": "", "phone": 34600111222},
         {"id": 2, "birthdate": "1980-02-29", "phone": 7, "tier": 1},
@@ -256,7 +256,7 @@ def test_every_combination_of_mistyped_fields_stays_on_the_fast_path() -> None:
     assert (extra[0], extra[5], len(set(extra))) == (None, '{"loginCode":7,"phone":7}', 8)
 
 
-def test_issue_11_11_a_document_with_a_numeric_number_keeps_it() -> None:
+def test_a_document_with_a_numeric_number_keeps_it() -> None:
     decoded = one(CUSTOMER, '{"id":1,"documents":[{"number":12345678},{"number":"007"}]}')
     lines = decoded.tables["customers__documents"].select(["number", "_extra"]).to_pylist()
     assert lines == [{"number": "12345678", "_extra": '{"number":12345678}'}, {"number": "007", "_extra": None}]
@@ -348,7 +348,7 @@ def test_line_ends_between_fields_mean_nothing() -> None:
 
 @pytest.mark.parametrize("levels", [101, 900, 1_500, 50_000])
 @pytest.mark.parametrize("value", ["[]", '{"x":}'], ids=["arrays", "objects"])
-def test_issue_11_5_nesting_costs_no_more_than_its_row(levels: int, value: str) -> None:
+def test_nesting_costs_no_more_than_its_row(levels: int, value: str) -> None:
     nested = f"{value[:-1] * levels}1{value[-1] * levels}"
     deep = Page(2, f'[{{"id":2,"x":{nested}}},{{"id":3}}]'.encode())
     decoded = decode(CUSTOMER, [page({"id": 1}), deep])
@@ -374,7 +374,7 @@ def test_nesting_within_the_bound_is_kept() -> None:
     ],
 )
 @pytest.mark.parametrize("field", [b"firstName", b"tier"])
-def test_issue_11_5_one_bad_row_costs_no_other(field: bytes, value: bytes, reported: str) -> None:
+def test_one_bad_row_costs_no_other(field: bytes, value: bytes, reported: str) -> None:
     rows = b'[{"id":1},{"id":2,"' + field + b'":' + value + b'},{"id":3,"firstName":"a,]}"}]'
     decoded = decode(CUSTOMER, [page({"id": 0}), Page(2, rows)])
     assert decoded.tables["customers"]["id"].to_pylist() == ["0", "1", "3"]

@@ -459,7 +459,7 @@ def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[lis
 
 
 @pytest.mark.parametrize("where", ["by_sku", "lines[].by_sku"])
-def test_issue_11_11_an_object_keyed_by_ids_is_json_text(where: str) -> None:
+def test_an_object_keyed_by_ids_is_json_text(where: str) -> None:
     def row(n: int) -> str:
         keyed = f'{{"by_sku":{{"sku{n}":{n},"sku{n + 1}":1.50}}}}'
         return f'{{"id":{n},{keyed[1:-1]}}}' if where == "by_sku" else f'{{"id":{n},"lines":[{keyed}]}}'
@@ -482,7 +482,7 @@ def test_issue_11_11_an_object_keyed_by_ids_is_json_text(where: str) -> None:
     assert len(texts) == 3000
 
 
-def test_issue_11_11_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:
+def test_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:
     rows = [f'{{"id":{n},"field{n}":{{"a":{n}}}}}' for n in range(1, 701)]
     pages = [raw_page(*rows[at : at + 50], number=at // 50 + 1) for at in range(0, 700, 50)]
     schema = InferredSchema(ORDER)
@@ -497,7 +497,7 @@ def test_issue_11_11_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> 
     assert values + (table.num_rows - table["_extra"].null_count) == 700
 
 
-def test_issue_14_10_long_names_are_capped_in_the_same_way_each_time() -> None:
+def test_long_names_are_capped_in_the_same_way_each_time() -> None:
     names = [f"{'x' * 300}{end}" for end in "ab"]
     row = f'{{"id":1,"{names[0]}":1,"{names[1]}":2,"lines{names[0]}":[{{"taxes{names[1]}":[{{"rate":3}}]}}]}}'
     schemas = []
@@ -511,7 +511,7 @@ def test_issue_14_10_long_names_are_capped_in_the_same_way_each_time() -> None:
     assert len(schemas[0]) == 3
 
 
-def test_issue_11_12_the_key_may_be_another_field() -> None:
+def test_the_key_may_be_another_field() -> None:
     record = replace(ORDER, key="number")
     schema = InferredSchema(record)
     decoded = schema.decode([raw_page('{"number":"N1","id":7,"lines":[{"sku":"a"}]}', '{"id":8}')])

@@ -109,7 +109,7 @@ def test_a_page_is_bounded_before_its_rows_are_made(
 
 
 @pytest.mark.parametrize("change", ["field", "order"])
-def test_issue_11_2_a_last_page_that_changes_ends_the_list(tmp_path: Path, change: str) -> None:
+def test_a_last_page_that_changes_ends_the_list(tmp_path: Path, change: str) -> None:
     random, calls = Random(1), iter(range(10_000))
 
     def reply(params: Mapping[str, Any]) -> bytes:
@@ -127,7 +127,7 @@ def test_issue_11_2_a_last_page_that_changes_ends_the_list(tmp_path: Path, chang
     assert {sweep.ended_by for sweep in result.sweeps} == {"repeated page"}
 
 
-def test_issue_11_2_pages_that_go_round_in_a_circle_prove_nothing(tmp_path: Path) -> None:
+def test_pages_that_go_round_in_a_circle_prove_nothing(tmp_path: Path) -> None:
     def reply(params: Mapping[str, Any]) -> bytes:
         size, page = int(params["limit"]), int(params["page"])
         pages = -(-250 // size)
@@ -142,7 +142,7 @@ def test_issue_11_2_pages_that_go_round_in_a_circle_prove_nothing(tmp_path: Path
 
 @pytest.mark.parametrize("growth", [0, 2])
 @pytest.mark.parametrize("resource", ["customers", "orders"])
-def test_issue_11_2_random_pages_break_the_walk(
+def test_random_pages_break_the_walk(
     tmp_path: Path, resource: str, growth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_files, "BATCH_PAGES", 10)
@@ -171,7 +171,7 @@ def test_rows_without_an_id_are_different_rows(tmp_path: Path, monkeypatch: pyte
     assert (result.verdict, result.error, len(result.quarantined)) == ("unproven", None, 20)
 
 
-def test_issue_11_2_orders_that_ignore_the_cursor_break_the_walk(tmp_path: Path) -> None:
+def test_orders_that_ignore_the_cursor_break_the_walk(tmp_path: Path) -> None:
     calls = iter(range(10_000))
     platform = Replies(lambda _: orders(1, 2, 3, more=True, cursor=f"c{next(calls)}"))
     result = walked(platform, tmp_path, "orders")
@@ -183,7 +183,7 @@ def test_issue_11_2_orders_that_ignore_the_cursor_break_the_walk(tmp_path: Path)
 # --- 3: envelopes --------------------------------------------------------------------------------------------------
 
 
-def test_issue_11_3_no_more_beside_a_cursor_breaks_the_contract(tmp_path: Path) -> None:
+def test_no_more_beside_a_cursor_breaks_the_contract(tmp_path: Path) -> None:
     result = walked(Replies(lambda _: orders(1, more=False, cursor="c")), tmp_path, "orders")
     assert isinstance(result.error, ContractBroken)
     assert "`hasMore` is false although there is a cursor" in result.error.message
@@ -200,9 +200,7 @@ def test_issue_11_3_no_more_beside_a_cursor_breaks_the_contract(tmp_path: Path) 
         ("price_lists", b'{"priceLists":[{"id":"a"}],"priceLists":[]}', "priceLists"),
     ],
 )
-def test_issue_11_3_a_member_that_occurs_twice_breaks_the_contract(
-    tmp_path: Path, resource: str, body: bytes, name: str
-) -> None:
+def test_a_member_that_occurs_twice_breaks_the_contract(tmp_path: Path, resource: str, body: bytes, name: str) -> None:
     result = walked(Replies(lambda _: body), tmp_path, resource)
     assert isinstance(result.error, ContractBroken)
     assert f"`{name}` occurs twice" in result.error.message
@@ -212,7 +210,7 @@ def test_issue_11_3_a_member_that_occurs_twice_breaks_the_contract(
 
 
 @pytest.mark.parametrize("total", [2**63, -(2**64), 10**400])
-def test_issue_11_4_a_total_beyond_64_bits_breaks_the_contract(tmp_path: Path, total: int) -> None:
+def test_a_total_beyond_64_bits_breaks_the_contract(tmp_path: Path, total: int) -> None:
     body = b'{"data":[{"id":1}],"pagination":{"total":' + str(total).encode() + b"}}"
     result = walked(Replies(lambda _: body), tmp_path)
     assert isinstance(result.error, ContractBroken)
@@ -223,7 +221,7 @@ DEEP = b"[" * 1_500 + b"]" * 1_500
 
 
 @pytest.mark.parametrize("resource", ["customers", "orders"])
-def test_issue_11_4_deep_nesting_costs_its_row(tmp_path: Path, resource: str) -> None:
+def test_deep_nesting_costs_its_row(tmp_path: Path, resource: str) -> None:
     body = b'{"data":[{"id":1,"x":' + DEEP + b'},{"id":2}],"hasMore":false}'
     empty = b'{"data":[]}'
     reply = Replies(lambda params: body if params.get("page", 1) == 1 else empty)
@@ -235,9 +233,7 @@ def test_issue_11_4_deep_nesting_costs_its_row(tmp_path: Path, resource: str) ->
 
 @pytest.mark.parametrize("member", [b"pagination", b"nextCursor", b"hasMore", b"other"])
 @pytest.mark.parametrize("resource", ["customers", "orders"])
-def test_issue_11_4_deep_nesting_of_an_envelope_is_no_internal_error(
-    tmp_path: Path, resource: str, member: bytes
-) -> None:
+def test_deep_nesting_of_an_envelope_is_no_internal_error(tmp_path: Path, resource: str, member: bytes) -> None:
     more = b"" if member == b"hasMore" else b',"hasMore":false'
     body = b'{"data":[{"id":1}]' + more + b',"' + member + b'":' + DEEP + b"}"
     result = walked(Replies(lambda params: body if params.get("page", 1) else legacy()), tmp_path, resource)
@@ -254,7 +250,7 @@ def test_issue_11_4_deep_nesting_of_an_envelope_is_no_internal_error(
 
 @pytest.mark.parametrize("resource", ["customers", "orders"])
 @pytest.mark.parametrize("value", [b'"\\ud83d"', b"NaN", b'"a\x00b"', b'"a\tb"', b'"\xff"'])
-def test_issue_11_5_one_bad_row_does_not_cost_its_list(tmp_path: Path, resource: str, value: bytes) -> None:
+def test_one_bad_row_does_not_cost_its_list(tmp_path: Path, resource: str, value: bytes) -> None:
     def reply(params: Mapping[str, Any]) -> bytes:
         page = int(params.get("page", 2))
         if page not in (1, 2):
@@ -270,7 +266,7 @@ def test_issue_11_5_one_bad_row_does_not_cost_its_list(tmp_path: Path, resource:
 
 
 @pytest.mark.parametrize("body", [b'{"data":[{"id":1}', b'{"data":[{"id":1}]]}', b"<html>", b'{"data":[1,]}'])
-def test_issue_11_5_a_broken_envelope_names_its_page(tmp_path: Path, body: bytes) -> None:
+def test_a_broken_envelope_names_its_page(tmp_path: Path, body: bytes) -> None:
     result = walked(Replies(lambda params: body if params["page"] == 3 else legacy(params["page"])), tmp_path, window=1)
     assert isinstance(result.error, Unreachable)
     assert "(page 3)" in str(result.error)
@@ -281,14 +277,14 @@ def test_issue_11_5_a_broken_envelope_names_its_page(tmp_path: Path, body: bytes
 
 
 @pytest.mark.parametrize("count", [2, 20, 150])
-def test_issue_11_6_a_cache_that_drops_the_query_proves_nothing(tmp_path: Path, count: int) -> None:
+def test_a_cache_that_drops_the_query_proves_nothing(tmp_path: Path, count: int) -> None:
     result = walked(Replies(lambda _: legacy(*range(count))), tmp_path)
     assert (result.verdict, result.distinct) == ("unproven", count)
     assert "the platform ignores `limit`" in " ".join(result.evidence)
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_issue_11_7_where_the_second_limit_is_rejected_the_first_sweep_stands(tmp_path: Path, status: int) -> None:
+def test_where_the_second_limit_is_rejected_the_first_sweep_stands(tmp_path: Path, status: int) -> None:
     class Certain(Platform):
         def get(self, path: str, params: Any, *, check: Any) -> Any:
             if params["limit"] not in (10, 25, 50, 100):
@@ -303,14 +299,14 @@ def test_issue_11_7_where_the_second_limit_is_rejected_the_first_sweep_stands(tm
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 50, 99, 100, 122, 200, 600])
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_issue_11_7_a_list_that_ends_with_a_404_can_be_proven(tmp_path: Path, count: int, limit: int) -> None:
+def test_a_list_that_ends_with_a_404_can_be_proven(tmp_path: Path, count: int, limit: int) -> None:
     if count > 100 * limit:
         pytest.skip("as many requests as rows")
     result = walked(Platform(list(range(count)), ending="status_404"), tmp_path, page_limit=limit)
     assert (result.verdict, result.distinct) == ("complete", count), result.evidence
 
 
-def test_issue_11_7_a_window_on_the_depth_of_pages_still_proves_nothing(tmp_path: Path) -> None:
+def test_a_window_on_the_depth_of_pages_still_proves_nothing(tmp_path: Path) -> None:
     class Window(Platform):
         def get(self, path: str, params: Any, *, check: Any) -> Any:
             if (int(params["page"]) - 1) * int(params["limit"]) >= 400:
@@ -325,7 +321,7 @@ def test_issue_11_7_a_window_on_the_depth_of_pages_still_proves_nothing(tmp_path
 # --- 1 and 12 ------------------------------------------------------------------------------------------------------
 
 
-def test_issue_11_12_orders_are_identified_by_a_field_of_choice(tmp_path: Path) -> None:
+def test_orders_are_identified_by_a_field_of_choice(tmp_path: Path) -> None:
     data = [{"number": f"N{n}", "id": 7} for n in range(3)] + [{"id": 8}]
     body = json.dumps({"data": data, "hasMore": False}).encode()
     result = walked(Replies(lambda _: body), tmp_path, "orders", key="number")

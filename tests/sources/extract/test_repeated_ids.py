@@ -38,7 +38,7 @@ def names(result: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page_limit", [3, 10, 100])
-def test_issue_13_12_two_records_with_one_id_are_loaded_and_quarantined(tmp_path: Path, page_limit: int) -> None:
+def test_two_records_with_one_id_are_loaded_and_quarantined(tmp_path: Path, page_limit: int) -> None:
     platform = SecondRecords([*range(20), 7, *range(20, 30), 3])
     result = walked(platform, tmp_path, page_limit=page_limit)
     assert (result.verdict, len(result.sweeps)) == ("complete", 2), result.evidence
@@ -126,7 +126,7 @@ def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
     assert rows == {"4": (12.5, "new"), "1": (1.0, None), "2": (2.0, None), "3": (3.0, None)}
 
 
-def test_issue_13_12_sweeps_that_repeat_different_rows_prove_nothing(tmp_path: Path) -> None:
+def test_sweeps_that_repeat_different_rows_prove_nothing(tmp_path: Path) -> None:
     class Overlapping(Platform):
         """Each page begins with the last row of the page before it."""
 
@@ -144,7 +144,7 @@ def test_issue_13_12_sweeps_that_repeat_different_rows_prove_nothing(tmp_path: P
     assert result.quarantined == []
 
 
-def test_issue_13_12_an_earlier_version_is_no_second_record(tmp_path: Path) -> None:
+def test_an_earlier_version_is_no_second_record(tmp_path: Path) -> None:
     class Edited(Platform):
         """One row is edited during the first sweep, and moves to the end."""
 
@@ -161,7 +161,7 @@ def test_issue_13_12_an_earlier_version_is_no_second_record(tmp_path: Path) -> N
     assert (result.quarantined, names(result)["5"]) == ([], "new")
 
 
-def test_issue_13_12_a_row_quarantined_in_six_sweeps_counts_once(tmp_path: Path) -> None:
+def test_a_row_quarantined_in_six_sweeps_counts_once(tmp_path: Path) -> None:
     class Unreadable(Platform):
         def row(self, key: int) -> dict[str, Any]:
             return {**super().row(key), **({"birthdate": 7} if key in (13, 14) else {})}
@@ -193,7 +193,7 @@ def test_drift_among_repeated_ids_never_makes_a_wrong_complete(tmp_path: Path, s
     ("resource", "platform", "sweeps"),
     [("customers", Platform([1, 2]), 1), ("orders", Orders([{"id": 1}, {"id": 2}]), 2)],
 )
-def test_issue_16_1_rows_are_hashed_only_where_a_second_sweep_may_be_compared(
+def test_rows_are_hashed_only_where_a_second_sweep_may_be_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str, platform: Any, sweeps: int
 ) -> None:
     monkeypatch.delattr(RowStream, "add")

@@ -75,9 +75,7 @@ def test_what_is_not_this_walk_is_forgotten(tmp_path: Path, change: str) -> None
 
 
 @pytest.mark.parametrize("change", [{"environment": "production"}, {"key": "live"}])
-def test_issue_11_1_a_spool_of_another_key_or_environment_is_not_resumed(
-    tmp_path: Path, change: dict[str, str]
-) -> None:
+def test_a_spool_of_another_key_or_environment_is_not_resumed(tmp_path: Path, change: dict[str, str]) -> None:
     def folder(environment: str = "sandbox", key: str = "brand_test_abc") -> SpoolFolder:
         return SpoolFolder(tmp_path / "s", {"host": "a", "environment": environment}, key)
 
@@ -89,7 +87,7 @@ def test_issue_11_1_a_spool_of_another_key_or_environment_is_not_resumed(
         assert spool.replay("page=1") is None
 
 
-def test_issue_11_1_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
+def test_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
     notes = []
     for name in ("a", "b"):
         SpoolFolder(tmp_path / name, {}, "brand_live_secret")

@@ -37,7 +37,7 @@ def test_an_old_spool_is_not_resumed(tmp_path: Path, age_s: float, expected: boo
     ("started_s", "stopped_s", "expected"),
     [(80_000, 60, True), (80_000, 3700, False), (87_000, 60, False), (60, -60, False)],
 )
-def test_issue_16_1_a_walk_of_hours_is_resumed_soon_after_it_stopped(
+def test_a_walk_of_hours_is_resumed_soon_after_it_stopped(
     tmp_path: Path, started_s: float, stopped_s: float, expected: bool
 ) -> None:
     assert is_resumed(tmp_path / "spool", started_s, stopped_s) == expected

@@ -62,7 +62,7 @@ def ids(result: ListResult) -> list[str]:
 
 
 @pytest.mark.parametrize("new", [0, 1, 4, 5, 6, 31])
-def test_issue_16_2_a_tail_has_the_last_pages_again_and_what_follows_them(orders: Orders, new: int) -> None:
+def test_a_tail_has_the_last_pages_again_and_what_follows_them(orders: Orders, new: int) -> None:
     start = orders.position()
     orders.state.grow("orders", new)
     result = orders.walk(start)
@@ -103,7 +103,7 @@ def test_pages_that_became_smaller_are_compared_over_their_borders(orders: Order
     ("reading", "message"),
     [("rejected", "rejected the saved cursor"), ("restarts", "to other rows"), ("skips", "to other rows")],
 )
-def test_issue_16_2_a_cursor_that_does_not_continue_is_noticed(tmp_path: Path, reading: str, message: str) -> None:
+def test_a_cursor_that_does_not_continue_is_noticed(tmp_path: Path, reading: str, message: str) -> None:
     orders = Orders(tmp_path, cursor_reuse=reading)
     start = orders.position()
     orders.state.grow("orders", 20)
@@ -197,9 +197,7 @@ def test_a_key_that_is_rejected_is_an_error_of_the_tail(orders: Orders) -> None:
 
 
 @pytest.mark.parametrize(("count", "rows"), [(21, 11), (25, 15), (29, 19), (30, 10), (31, 11)])
-def test_issue_16_2_an_order_that_is_committed_late_near_the_end_is_noticed(
-    tmp_path: Path, count: int, rows: int
-) -> None:
+def test_an_order_that_is_committed_late_near_the_end_is_noticed(tmp_path: Path, count: int, rows: int) -> None:
     orders = Orders(tmp_path, count)
     start = orders.position()
     assert start.rows == rows

@@ -286,7 +286,7 @@ class Moving(Platform):
     [((b"", b""), 650), ((b'"id": 3,', b'"id":3,'), 1300), ((b'"id": 640,', b'"id":640,'), 1300)],
     ids=["equal", "differs early", "differs late"],
 )
-def test_issue_16_1_a_second_sweep_of_equal_bytes_is_not_decoded(
+def test_a_second_sweep_of_equal_bytes_is_not_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[bytes, bytes], decoded: int
 ) -> None:
     rows = []
@@ -309,7 +309,7 @@ def test_issue_16_1_a_second_sweep_of_equal_bytes_is_not_decoded(
 
 
 @pytest.mark.parametrize("position", [1, 300, 650])
-def test_issue_16_1_a_second_sweep_that_differs_in_one_value_is_published(tmp_path: Path, position: int) -> None:
+def test_a_second_sweep_that_differs_in_one_value_is_published(tmp_path: Path, position: int) -> None:
     change = b'"Zo\\u00eb %d"' % position, b'"New"'
     result = walked(Moving(change), tmp_path)
     assert (result.verdict, result.distinct) == ("complete", 650)
@@ -317,7 +317,7 @@ def test_issue_16_1_a_second_sweep_that_differs_in_one_value_is_published(tmp_pa
     assert [n for n, name in enumerate(names, 1) if name == "New"] == [position]
 
 
-def test_issue_16_1_a_row_more_or_less_at_the_end_of_the_second_sweep_is_noticed(tmp_path: Path) -> None:
+def test_a_row_more_or_less_at_the_end_of_the_second_sweep_is_noticed(tmp_path: Path) -> None:
     for n, change in enumerate([(650, 649), (649, 650)]):
         platform = Platform(list(range(1, change[0] + 1)))
         result = walked(Resized(platform, change[1]), tmp_path / str(n), sweeps=2)

@@ -33,7 +33,7 @@ def ids(result: ListResult) -> list[int]:
     return [int(key) for path, _ in result.files["customers"] for key in pq.read_table(path)["id"].to_pylist()]
 
 
-def test_issue_16_7_a_late_page_is_taken_in_its_place(tmp_path: Path) -> None:
+def test_a_late_page_is_taken_in_its_place(tmp_path: Path) -> None:
     class Late(Platform):
         def get(self, path: str, params: Mapping[str, Any], *, check: Any) -> Any:
             if params["page"] == 7:
@@ -46,7 +46,7 @@ def test_issue_16_7_a_late_page_is_taken_in_its_place(tmp_path: Path) -> None:
     assert sweep == [str(number) for number in range(1, 71)]
 
 
-def test_issue_16_7_a_page_of_less_than_half_is_not_the_end(tmp_path: Path) -> None:
+def test_a_page_of_less_than_half_is_not_the_end(tmp_path: Path) -> None:
     class Uneven(Platform):
         """Page 2 has three rows of ten."""
 
@@ -63,7 +63,7 @@ def test_issue_16_7_a_page_of_less_than_half_is_not_the_end(tmp_path: Path) -> N
     assert ids(result) == [*range(1, 14), *range(21, 41)]
 
 
-def test_issue_16_7_sweeps_do_not_agree_where_the_second_has_one_row_more(tmp_path: Path) -> None:
+def test_sweeps_do_not_agree_where_the_second_has_one_row_more(tmp_path: Path) -> None:
     class Growing(Platform):
         is_grown = False
 

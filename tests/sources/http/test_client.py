@@ -604,7 +604,7 @@ def failure_of(one: Client) -> HttpError:
     return caught.value
 
 
-def test_issue_11_10_a_name_that_does_not_resolve_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_does_not_resolve_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     lookups = []
 
     def getaddrinfo(host: str, *_: object, **__: object) -> None:
@@ -635,7 +635,7 @@ def test_name_servers_that_do_not_answer_are_asked_as_often_as_a_host_that_does_
         assert two.send("POST", "/customers", BODY).state == "not_sent"
 
 
-def test_issue_11_10_a_refused_connection_names_host_and_reason() -> None:
+def test_a_refused_connection_names_host_and_reason() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     error = failure_of(Client("legacy", f"http://127.0.0.1:{port}", KEY, retry=RetryPolicy(attempts=2)))
@@ -694,13 +694,13 @@ def test_a_host_that_does_not_speak_tls_has_a_reason() -> None:
         pytest.param(httpx.Response(302), "Check sources.legacy.base_url", id="302"),
     ],
 )
-def test_issue_11_10_every_failure_has_a_hint(answer: httpx.Response, hint: str) -> None:
+def test_every_failure_has_a_hint(answer: httpx.Response, hint: str) -> None:
     with client(answers(answer)[1], retry=RetryPolicy(attempts=1)) as one, pytest.raises(HttpError) as caught:
         one.get("/customers", check=parsed)
     assert hint in caught.value.hint
 
 
-def test_issue_11_10_a_wait_that_the_platform_asks_for_is_announced(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wait_that_the_platform_asks_for_is_announced(caplog: pytest.LogCaptureFixture) -> None:
     _, handler = answers(
         httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(200, content=PAGE)
     )
@@ -751,7 +751,7 @@ def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("echo", ["legacy-key-0123456789", "LEGACY-KEY-0123456789", "x.legacy-key-0123456789"])
-def test_issue_11_9_a_key_of_the_other_family_is_in_no_error(echo: str) -> None:
+def test_a_key_of_the_other_family_is_in_no_error(echo: str) -> None:
     """Both families may share a host, which may echo whatever it was sent before."""
     answer = v1_error(404, echo, echo)
     with (

@@ -31,7 +31,7 @@ def answer(status: int, body: bytes = b"", **headers: str) -> httpx.Response:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("location", ["/moved", "moved", f"{HOST}/moved"])
-def test_issue_16_7_a_redirect_within_the_same_host_is_not_followed(status: int, location: str) -> None:
+def test_a_redirect_within_the_same_host_is_not_followed(status: int, location: str) -> None:
     paths: list[str] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -47,7 +47,7 @@ def test_issue_16_7_a_redirect_within_the_same_host_is_not_followed(status: int,
     assert paths == ["/customers", "/customers"]
 
 
-def test_issue_16_7_the_budget_of_a_read_limits_its_last_attempt_too() -> None:
+def test_the_budget_of_a_read_limits_its_last_attempt_too() -> None:
     lefts: list[float] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -81,7 +81,7 @@ def test_the_deadline_of_a_request_ends_the_wait_for_a_silent_host() -> None:
 @pytest.mark.parametrize(
     "host", ["10.0.0.7", "172.16.0.7:8080", "192.168.1.7", "169.254.1.7", "[fd00::7]", "[fe80::7]", "0.0.0.0", "nas"]
 )
-def test_issue_16_7_http_is_for_loopback_only(host: str) -> None:
+def test_http_is_for_loopback_only(host: str) -> None:
     with pytest.raises(UsageError, match="is http: the key would travel unencrypted"):
         checked_base_url("sources.legacy.base_url", f"http://{host}")
     assert checked_base_url("sources.legacy.base_url", f"https://{host}") == f"https://{host}"

@@ -251,7 +251,7 @@ def test_an_address_in_capitals_is_like_any_other(tls: ssl.SSLContext) -> None:
         assert outcome.state == "in_doubt"
 
 
-def test_issue_11_10_the_hint_for_a_certificate_names_the_setting_that_helps(tls: ssl.SSLContext) -> None:
+def test_the_hint_for_a_certificate_names_the_setting_that_helps(tls: ssl.SSLContext) -> None:
     with serving(KEPT, tls=tls) as server:
         with legacy(server) as one, pytest.raises(Unreachable, match="its certificate does not verify") as caught:
             body(one)

@@ -164,7 +164,7 @@ def test_host_and_key_come_from_one_folder(root: Path, tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("is_imported", [True, False], ids=["dlt before", "dlt after"])
-def test_issue_14_2_the_global_folder_of_dlt_is_not_read(root: Path, tmp_path: Path, is_imported: bool) -> None:
+def test_the_global_folder_of_dlt_is_not_read(root: Path, tmp_path: Path, is_imported: bool) -> None:
     """For a user whose home cannot be written it is `<tmp>/dlt`, which anyone may create."""
     write(root, LEGACY)
     planted = tmp_path / "tmp" / "dlt"

@@ -103,7 +103,7 @@ def accuracy(seed: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("seed", RECALL_OF_0_1)
-def test_issue_13_9_matches_are_right_and_none_that_were_found_before_are_lost(seed: int) -> None:
+def test_matches_are_right_and_none_that_were_found_before_are_lost(seed: int) -> None:
     precision, recall = accuracy(seed)
     assert precision >= PRECISION_MIN, (seed, precision, recall)
     assert recall >= RECALL_OF_0_1[seed], (seed, precision, recall)

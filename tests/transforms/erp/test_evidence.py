@@ -24,7 +24,7 @@ ROW = ("line", "customer_id", "status", "matched_by", "reason")
     ],
     ids=["by code", "by email", "by document"],
 )  # fmt: skip
-def test_issue_13_9_a_pair_that_two_other_keys_contradict_is_ambiguous_with_the_reason(
+def test_a_pair_that_two_other_keys_contradict_is_ambiguous_with_the_reason(
     line: dict[str, Any], customer: dict[str, Any], number: str | None, reason: str
 ) -> None:
     papers = documents({"customer_id": "1", "number": number}) if number else documents()
@@ -125,7 +125,7 @@ def outcome_of(result: MatchResult, key: str, value: str) -> tuple[list[tuple[An
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STAND_INS.items() for value in values])
-def test_issue_13_10_a_stand_in_is_no_key(match_of_values: MatchResult, key: str, value: str) -> None:
+def test_a_stand_in_is_no_key(match_of_values: MatchResult, key: str, value: str) -> None:
     rows, found = outcome_of(match_of_values, key, value)
     assert rows == [(True, False, "only_in_erp"), (False, True, "only_in_platform")]
     assert "key_missing" in found
@@ -156,7 +156,7 @@ def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
     ]
 
 
-def test_issue_13_10_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
+def test_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
     known = [{"erp_code": "CONTADO", "email": f"u{n}@x"} for n in range(51)]
     result = matched(erp({"erp_code": "CONTADO", "email": "u7@x"}), customers(*known))
     assert reported(result, *ROW)[0] == (2, "8", "matched", "email", None)
@@ -166,7 +166,7 @@ def test_issue_13_10_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["nin\u0303o@x", "niño\u200b@x", "\ufeffNIÑO@x".replace("Ñ", "ñ"), " niño@X\u00a0"])
-def test_issue_13_10_composed_accents_and_invisible_characters_make_no_other_value(text: str) -> None:
+def test_composed_accents_and_invisible_characters_make_no_other_value(text: str) -> None:
     result = matched(
         erp({"email": text, "erp_code": "Ñ\u200b1"}), customers({"email": "niño@x", "erp_code": "N\u03031"})
     )
@@ -200,7 +200,7 @@ def look_alikes() -> tuple[list[tuple[str, str]], MatchResult, MatchResult, Matc
 
 
 @pytest.mark.parametrize("n", range(len(PAIRS)), ids=[name for *_, name in PAIRS])
-def test_issue_14_8_look_alike_addresses_are_ambiguous_and_shown(
+def test_look_alike_addresses_are_ambiguous_and_shown(
     look_alikes: tuple[list[tuple[str, str]], MatchResult, MatchResult, MatchResult], n: int
 ) -> None:
     pairs, alone, both, by_code = look_alikes
@@ -216,7 +216,7 @@ def test_issue_14_8_look_alike_addresses_are_ambiguous_and_shown(
     assert [row for row in differing(by_code) if row[0] == customer] == [(customer, "email", *pairs[n])]
 
 
-def test_issue_13_11_every_ambiguous_row_has_its_key_and_its_reason() -> None:
+def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
     lines = erp(
         {"erp_code": "A"},
         {"erp_code": "A", "email": "z@x"},
@@ -241,7 +241,7 @@ def test_issue_13_11_every_ambiguous_row_has_its_key_and_its_reason() -> None:
     ("ours", "theirs"),
     [("C-0012", "C12"), ("C 12", "c-12"), ("A.001.7", "A17"), ("ñ-01", "n\u03031")],
 )
-def test_issue_13_10_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
+def test_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
     result = matched(erp({"erp_code": ours}), customers({"erp_code": theirs}))
     assert reported(result, "status") == [("only_in_erp",), ("only_in_platform",)]
     assert ("erp_customers", "erp_code_nearly", "2") in rules(result)
