@@ -82,7 +82,7 @@ class ListWalker:
     """Walks a list once per run of a source, when its rows are first needed.
 
     The fields of an undocumented record keep the names and kinds that they had: those of the bulk of its first rows, in
-    dlt's state of the resource.
+    dlt's state of the source.
 
     Args:
         record: that is listed.
@@ -159,7 +159,8 @@ class ListWalker:
     def _walk(self, folder: RunFolder) -> ListResult:
         """Walks the list; from where a run was killed or failed, if that was less than an hour ago."""
         name, result = self.record.name, None
-        state = {} if self.record.fields else dlt.current.resource_state(name)
+        # not in the state of the resource, which dlt empties at each run that replaces the table
+        state = {} if self.record.fields else dlt.current.source_state().setdefault(name, {})
         known: dict[str, list[Any]] = state.get("kinds", {})
         kinds = {path: KeptKind(*kept) for path, kept in known.items()}
         options = replace(self._options, names=state.get("names"), kinds=kinds)

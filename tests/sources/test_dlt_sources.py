@@ -438,7 +438,7 @@ NIGHTS: list[dict[int, dict[str, Any]]] = [
     {1: {"lines": {"0": {"sku": "A", "quantity": 1}, "2": {"sku": "B"}}}, 2: {"customer": []}, 3: {"shipping": []}},
     {2: {"lines": {"sku": "C", "taxes": {"name": "IGV"}}}, 5: {"lines": False, "number": "11.25", "flag": None}},
     {n: {"flag": n % 2 == 0, "lines": []} for n in range(28)},
-    {n: {"flag": f"0{n}", "customer": {"id": n}} for n in range(28)},
+    {n: {"flag": f"0{n}", "customer": {"id": n}, "lines": {"sku": "D"} if n == 3 else []} for n in range(28)},
 ]
 """What some orders, by place, change to from one night to the next."""
 
