@@ -236,7 +236,8 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
         return False
     is_stated = len(cells) <= max(2, width // 2) and any(type_of(cell) in _VALUES for cell in cells)
     lines = [row for row in filled[at:] if row.line <= names.line]
-    if is_stated or 2 * len(cells) < width or any(above.last + 1 != below.line for above, below in pairwise(lines)):
+    is_apart = any(above.last + 1 != below.line for above, below in pairwise(lines))
+    if is_stated or 2 * len(cells) < width + is_apart:
         return True
     if len(cells) < 2:
         return False

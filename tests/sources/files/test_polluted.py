@@ -139,6 +139,7 @@ FORMER_ERRORS = [
     (2100, "page_breaks titles_of_pages"),
     (73, "table_amid_the_rows extra_delimiter"),
     (1014, "blank_lines comment_lines titles_of_pages"),
+    (7710172, "page_breaks two_encodings header_that_lacks_a_delimiter"),
     (712344, "short_header trailing_delimiter_everywhere quote_inside_a_cell"),
 ]
 
