@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
@@ -38,16 +38,11 @@ MAX_SHOWN: Final = 40
 
 @dataclass(frozen=True)
 class PreviewOptions:
-    """Options of `orderbridge preview`.
-
-    With `keep_broken`, rejected lines are shown and written too, cells split at each delimiter, with their problem: for
-    looking at a damaged file. Such a CSV is not meant for planning.
-    """
+    """Options of `orderbridge preview`."""
 
     rows: int = 10
     target: Path | None = None
     as_json: bool = False
-    keep_broken: bool = False
 
 
 def preview(path: Path, read: ReadOptions, options: PreviewOptions, used: Collection[str] | None = None) -> ExitCode:
@@ -60,7 +55,7 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions, used: Collec
         Unclear: the file can be read in several ways; each was shown.
         UsageError: the file cannot be read, or the target cannot be written.
     """
-    from sources.files import CellRules, RejectedRow, Row, Unclear, open_table
+    from sources.files import CellRules, Row, Unclear, open_table
     from sources.files.formulas import csv_lines
     from sources.files.model import LINE_COLUMN
 
@@ -76,23 +71,13 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions, used: Collec
         table = table.with_cell_rules({name: CellRules() for name in table.columns if name in used})
     shown = _Shown(options, skips_totals=read.totals == "skip")
     with _target(options, path, table) as target:
-        if options.keep_broken or LINE_COLUMN in table.columns:
-            for row, problem in _marked(table) if options.keep_broken else ((row, "") for row in table.rows()):
-                if isinstance(row, RejectedRow):
-                    shown.reject(row)
-                    continue
-                shown.accepted_count += not problem
-                shown.add([Row(row.line, (*row.cells, f"← {problem}")) if problem else row])
-                if target is not None:
-                    csv.writer(target).writerow([row.line, problem, *row.cells] if options.keep_broken else row.cells)
-        else:
-            for batch in table.batches(on_reject=shown.reject):
-                shown.accepted_count += batch.num_rows
-                head = batch.slice(0, options.rows - len(shown.first))
-                cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
-                shown.add(map(Row, head[LINE_COLUMN].to_pylist(), cells))
-                if target is not None:
-                    target.write(csv_lines([batch[name] for name in table.columns]))
+        for batch in table.batches(on_reject=shown.reject):
+            shown.accepted_count += batch.num_rows
+            head = batch.slice(0, options.rows - len(shown.first))
+            cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
+            shown.first += map(Row, head[LINE_COLUMN].to_pylist(), cells)
+            if target is not None:
+                target.write(csv_lines([batch[name] for name in table.columns]))
     shown.print(table.format)
     return ExitCode.REJECTED if shown.rejected_count else ExitCode.DONE
 
@@ -105,9 +90,6 @@ class _Shown:
         self.first: list[Row] = []
         self.rejected: list[RejectedRow] = []
         self.accepted_count = self.rejected_count = 0
-
-    def add(self, rows: Iterable[Row]) -> None:
-        self.first += islice(rows, self._options.rows - len(self.first))
 
     def reject(self, row: RejectedRow) -> None:
         if row.code == "totals" and self._skips_totals:
@@ -141,24 +123,6 @@ class _Shown:
             _print_rows(detected.columns, self.first)
 
 
-def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
-    """The rows; after each rejected one its lines, split at each delimiter, with the problem."""
-    from sources.files import RejectedRow, Row
-    from sources.files.model import UnreadableRest
-
-    try:
-        for row in table.rows():
-            yield row, ""
-            if isinstance(row, RejectedRow):
-                lines = [table.split_literally(line) for line in row.raw] or [list(row.cells)]
-                for number, cells in enumerate(lines, row.line):
-                    yield Row(number, tuple(cells)), row.code
-    except UnreadableRest as error:
-        yield RejectedRow(error.line, error.line, "quoting", error.message), ""
-        for number, cells in table.literal_lines(error.line):
-            yield Row(number, tuple(cells)), "quoting"
-
-
 def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
     """The first rows of a file under each of its readings."""
     from sources.files import Row, Unclear, open_table
@@ -181,15 +145,10 @@ def _print_rows(columns: tuple[str, ...], rows: list[Row]) -> None:
 
 
 def _masked(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows without passwords; of a broken line, whose cells may be in other columns, only the problem is left."""
+    """The rows without passwords."""
     secret = {at for at, name in enumerate(columns) if PASSWORD_NAME.search(name)}
     for row in rows:
-        if secret:
-            hidden = secret if len(row.cells) == len(columns) else range(len(row.cells) - 1)
-            cells = ("***" if at in hidden and cell else cell for at, cell in enumerate(row.cells))
-            yield row._replace(cells=tuple(cells))
-        else:
-            yield row
+        yield row._replace(cells=tuple("***" if at in secret and cell else cell for at, cell in enumerate(row.cells)))
 
 
 def _shortened(cell: str) -> str:
@@ -250,11 +209,7 @@ def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterat
         replace_file(target) as raw,
         io.TextIOWrapper(raw, "utf-8", newline="") as file,
     ):
-        names = list(table.columns)
-        if options.keep_broken:
-            width = max((len(row.cells) for row, _ in _marked(table)), default=0)
-            names = ["_line", "_problem", *names, *(f"extra_{number}" for number in range(1, width - len(names) + 1))]
-        csv.writer(file).writerow(names)
+        csv.writer(file).writerow(table.columns)
         yield file
 
 
@@ -291,7 +246,6 @@ class _WithoutPandas:
 @path_option(
     "--mapping", help="Read the file as this mapping does: cells of columns that it does not use reject no row."
 )
-@click.option("--keep-broken", is_flag=True, help="Show and write rejected lines too, marked; to look at, not to plan.")
 @json_option
 def command(file: Path, fill_short: bool, mapping: Path | None, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.

@@ -149,8 +149,6 @@ class RejectedRow:
     code: RejectCode
     reason: str
     cells: tuple[str, ...] = field(default=(), repr=False)
-    raw: tuple[str, ...] = field(default=(), repr=False)
-    """The lines of a text file, with their line ends."""
 
 
 class Unclear(UsageError):
@@ -214,14 +212,6 @@ class SourceTable(ABC):
         Raises:
             UsageError: as for rows(); a row was rejected without `on_reject`; or a column is named `_line`.
         """
-
-    def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
-        """The lines of a text file from a line on, split at the delimiter, quotes as they are; for damaged files."""
-        return iter(())
-
-    def split_literally(self, line: str) -> list[str]:
-        """A line split at the delimiter, quotes as they are."""
-        return [line]
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """A copy in which the cells of these columns are written by the given rules; a text file returns itself.

@@ -210,17 +210,6 @@ class TextTable(SourceTable):
         """See `SourceTable`."""
         return TextTable(self._body, self._shape._replace(added=added), self.format)
 
-    def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
-        """See `SourceTable`."""
-        for number, line in enumerate(chain.from_iterable(map(lines_of, self._text.blocks())), 1):
-            if number >= first:
-                yield number, self.split_literally(line)
-
-    def split_literally(self, line: str) -> list[str]:
-        """See `SourceTable`."""
-        text, mark = line.rstrip("\r\n"), self._dialect.delimiter
-        return text.split() if mark == " " else text.split(mark)
-
     def _blocks(self) -> Iterator[str]:
         """The text after the header."""
         skip = self._data_line - 1
@@ -312,16 +301,17 @@ class TextTable(SourceTable):
                 cells = next(records)
             except csv.Error as error:
                 last = before + records.line_num
-                yield replace(self._broken(line, last, error), raw=feed.take())
+                feed.take()
+                yield self._broken(line, last, error)
                 continue
             last = before + records.line_num
             raw = feed.take()
             if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
-                yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
+                yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
             elif self._checks_quotes and (last > line or '"' in raw[0]) and self._has_stray_quotes(raw, feed):
-                yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
+                yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
             elif self._checks_unclosed and any(map(begins_with_quote, cells)):
-                yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
+                yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
             elif (
                 len(cells) == plain_width > 1
                 and not marks
@@ -338,7 +328,7 @@ class TextTable(SourceTable):
             else:
                 row = fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
                 feed.is_ended = feed.is_ended and isinstance(row, RejectedRow)
-                yield row if isinstance(row, Row) else replace(row, raw=raw)
+                yield row
 
     def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:
         dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns

@@ -27,10 +27,9 @@ def shown(
     rows: int = 10,
     target: Path | None = None,
     as_json: bool = False,
-    keep_broken: bool = False,
     **options: Any,  # of ReadOptions
 ) -> int:
-    return preview(path, ReadOptions(**options), PreviewOptions(rows, target, as_json, keep_broken))
+    return preview(path, ReadOptions(**options), PreviewOptions(rows, target, as_json))
 
 
 @pytest.fixture
@@ -110,8 +109,8 @@ def test_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("as_json", [False, True])
 def test_passwords_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("erpCode;Contraseña;city\nE1;planted-1;Vigo\nE2;;Lugo\nE3;with;planted-2;Ourense\n")
-    assert shown(path, as_json=as_json, keep_broken=True, target=tmp_path / "out.csv") == 5
+    path.write_text("erpCode;Contraseña;city\nE1;planted-1;Vigo\nE2;;Lugo\nE3;planted-2;Ourense\n")
+    assert shown(path, as_json=as_json, target=tmp_path / "out.csv") == 0
     out = capsys.readouterr().out
     assert "***" in out
     assert all(text in out for text in ("E1", "Vigo", "E2", "Lugo"))
@@ -160,38 +159,6 @@ def test_the_command_has_its_exit_codes(file: Path) -> None:
     missing = run(str(file.with_name("none.csv")))
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "cannot be read" in missing.stderr
-
-
-def test_13_broken_lines_are_shown_and_written_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, target = tmp_path / "in.csv", tmp_path / "out.csv"
-    path.write_text('code;name;price\n"1";"x; y";1\n2;x;y;z\n3\n4;"a"b;5\n6;ok;7\n', "utf-8")
-    assert shown(path, target=target, keep_broken=True) == 5
-    assert target.read_text("utf-8").splitlines() == [
-        "_line,_problem,code,name,price,extra_1",
-        "2,,1,x; y,1",
-        "3,too_long,2,x,y,z",
-        "4,too_short,3",
-        '5,quoting,4,"""a""b",5',
-        "6,,6,ok,7",
-    ]
-    out, err = capsys.readouterr()
-    assert "← too_long" in out
-    assert [line.split(":")[0] for line in err.splitlines()] == [f"line {n} rejected" for n in (3, 4, 5)]
-
-
-def test_13_nothing_after_an_open_quote_is_unseen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, target = tmp_path / "in.csv", tmp_path / "out.csv"
-    path.write_text('code;name\n"1";"x"\n"2;y\n3;z\n4;w\n', "utf-8")
-    with pytest.raises(UsageError, match="a quote opened on line 3 is never closed"):
-        shown(path, quote="double", delimiter=";")
-    assert shown(path, target=target, keep_broken=True, quote="double", delimiter=";") == 5
-    assert [line.split(",")[:2] for line in target.read_text("utf-8").splitlines()[1:]] == [
-        ["2", ""],
-        ["3", "quoting"],
-        ["4", "quoting"],
-        ["5", "quoting"],
-    ]
-    assert "line 3 rejected: a quote opened on line 3 is never closed" in capsys.readouterr().err
 
 
 def test_11_an_assumed_encoding_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
