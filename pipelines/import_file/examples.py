@@ -5,7 +5,6 @@ In: a plan and the ledger. Out: lines of text with values of the file, for the t
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator
 from itertools import islice
@@ -13,7 +12,9 @@ from typing import Any, Final
 
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import DIFFERENCES_FILE, Plan, PlannedOperation
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.plan.replaced import confirmed_fields
+from sources.files.formulas import people_rows
 from sources.kinds import KINDS, increment_fields
 from sources.settings import ledger_path
 
@@ -57,7 +58,6 @@ def _text(value: object) -> str:
 
 def _differences(plan: Plan) -> Iterator[str]:
     """Records that exist with other values, which a person has to change."""
-    with (plan.folder / DIFFERENCES_FILE).open(encoding="utf-8", newline="") as file:
-        for row in islice(csv.DictReader(file), SHOWN):
-            values = f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
-            yield f"line {row['line']}: {row['outcome'].replace('_', ' ')}: {values}"
+    for row in islice(people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names), SHOWN):
+        values = f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
+        yield f"line {row['line']}: {row['outcome'].replace('_', ' ')}: {values}"

@@ -7,7 +7,6 @@ so that a spreadsheet changes no code; passwords are left out, and what would be
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +18,12 @@ import xlsxwriter
 from pipelines.imports import Inputs, open_inputs
 from pipelines.imports.open import REJECT_COLUMNS
 from pipelines.mapping import load
-from pipelines.plan.model import LINES_FILE, RESULTS_FOLDER, Plan, file_sha256
+from pipelines.plan.model import RESULTS_FOLDER, Plan, file_sha256
 from pipelines.plan.rejects import RejectsWriter
-from pipelines.push.results import RESULT_FILES
+from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES
 from sources.disk import disk_errors, write_private
 from sources.errors import UsageError
-from sources.files.formulas import escape, neutralize
+from sources.files.formulas import escape, neutralize, people_rows
 from sources.files.workbook import CORRECTIONS_SHEET
 
 RESULT_FILE: Final = "result.xlsx"
@@ -92,24 +91,15 @@ def _open_inputs(plan: Plan) -> Inputs:
 
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
     """The outcome of each line: those of the push, with the fields that the plan names for rejected ones."""
-    with (plan.folder / LINES_FILE).open(encoding="utf-8", newline="") as lines:
-        rejected = {row["line"]: row for row in csv.DictReader(lines) if row["outcome"] == "rejected"}
+    rejected = {line.line: line for line in plan.unsent_lines() if line.outcome == "rejected"}
     for name in RESULT_FILES:
-        with (plan.folder / RESULTS_FOLDER / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
-            for row in csv.DictReader(file):
-                planned = rejected.get(row["line"], row)
-                status = row["outcome"].replace("_", " ")
-                yield (
-                    int(row["line"]),
-                    _Outcome(
-                        name,
-                        status if name in status or name == "confirmed" else f"{name.replace('_', ' ')}: {status}",
-                        planned.get("field", ""),
-                        planned["code"],
-                        planned["words"],
-                        row["platform_message"],
-                    ),
-                )
+        for row in people_rows(plan.folder / RESULTS_FOLDER / f"{name}.csv", RESULT_COLUMNS):
+            line, status = int(row["line"]), row["outcome"].replace("_", " ")
+            reason = ("", row["code"], row["words"])
+            if planned := rejected.get(line):
+                reason = (planned.field, planned.code, planned.words)
+            words = status if name in status or name == "confirmed" else f"{name.replace('_', ' ')}: {status}"
+            yield line, _Outcome(name, words, *reason, row["platform_message"])
 
 
 def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped

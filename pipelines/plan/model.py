@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from sources.errors import UsageError
+from sources.files.model import written_delimiter
 from sources.kinds import KINDS, KindName, LoginMode, Semantics
 from sources.settings import find_root, own_path
 
@@ -170,6 +171,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         }
         lookups = tuple(msgspec.structs.replace(file, path=change(file.path)) for file in self.lookups)
         return msgspec.structs.replace(self, lookups=lookups, **files)
+
+    @property
+    def delimiter(self) -> str:
+        """Of the CSVs for people."""
+        return written_delimiter(self.format.get("delimiter"))
 
     @property
     def sent(self) -> int:

@@ -154,24 +154,25 @@ def skip_reasons(table: pa.Table) -> list[Reason]:
     return reasons
 
 
-def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table]) -> None:
-    """Writes `lines.csv`, `unchanged.csv` and `differences.csv`; an empty one has a header."""
+def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table], delimiter: str) -> None:
+    """Writes `lines.csv`, and for people `unchanged.csv` and `differences.csv`; an empty one has a header."""
     _write(folder / LINES_FILE, table.select(["line", "outcome", "same_as", "field", "code", "words"]))
     needs_nothing = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
     unchanged = table.filter(needs_nothing).select(["line", "outcome", "same_as", "id", "evidence"])
-    _write(folder / UNCHANGED_FILE, unchanged)
+    _write(folder / UNCHANGED_FILE, unchanged, "utf-8-sig", delimiter)
     difference_rows = pa.concat_tables([DIFFERENCE_SCHEMA.empty_table(), *differences], promote_options="permissive")
-    _write(folder / DIFFERENCES_FILE, difference_rows.sort_by([("line", "ascending")]))
+    _write(folder / DIFFERENCES_FILE, difference_rows.sort_by([("line", "ascending")]), "utf-8-sig", delimiter)
 
 
-def _write(path: Path, table: pa.Table) -> None:
+def _write(path: Path, table: pa.Table, encoding: str = "utf-8", delimiter: str = ",") -> None:
     """Writes a CSV without cells that a spreadsheet runs."""
     for at, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         if kind == pa.string():
             table = table.set_column(at, name, neutralize_column(table[name]))
     with create_private(path) as out:
-        out.write((",".join(table.column_names) + "\n").encode())
-        csv.write_csv(table, out, csv.WriteOptions(include_header=False, quoting_style="needed"))
+        out.write(f"{delimiter.join(table.column_names)}\n".encode(encoding))
+        options = csv.WriteOptions(include_header=False, quoting_style="needed", delimiter=delimiter)
+        csv.write_csv(table, out, options)
 
 
 def first_of(lines: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import codecs
 import csv
+import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,15 +29,25 @@ from pipelines.imports.model import listed
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.mapping.field_paths import resolve
-from pipelines.plan.model import MANIFEST_FILE, REJECTS_FILE, Plan, file_sha256
-from sources.disk import create_private
+from pipelines.plan.model import REJECTS_FILE
+from sources.disk import create_private, write_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.formulas import CsvFile, escape, neutralize
-from sources.files.model import LINE_COLUMN
+from sources.files.model import LINE_COLUMN, written_delimiter
 
+CODES_FILE: Final = ".codes.json"
 REFILL_NOTE: Final = "the password must be filled in again"
 _LINE_ENDS: Final = {"CRLF": "\r\n", "LF": "\n", "CR": "\r"}
+
+
+class _Code(NamedTuple):
+    """A text of a rejected row that begins with zeros, without which a spreadsheet may save it."""
+
+    line: int
+    column: str
+    zeros: int
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,7 @@ class RejectsWriter:
     problems: Mapping[int, tuple[str, str, str]]
     password_column: str | None = None
     mapping: ColumnMapping | None = None
+    _codes: list[_Code] = field(default_factory=list, init=False)
 
     @property
     def format(self) -> DetectedFormat:
@@ -71,11 +84,13 @@ class RejectsWriter:
         for has_hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
             self._write(path, has_hint=has_hint)
             if not self.problems or self.read_options.header_row is not None or self._reads_back(path):
-                return
+                break
+        if self._codes:
+            write_private(folder / CODES_FILE, msgspec.json.encode(self._codes))
 
     def _write(self, path: Path, *, has_hint: bool) -> None:
         source, options, columns = self.format, self.read_options, self.columns
-        encoding, delimiter = source.encoding or "utf-8", self._delimiter()
+        encoding, delimiter = source.encoding or "utf-8", written_delimiter(source.delimiter)
         quote = source.quote if source.kind == "text" else '"'
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
         has_header = bool(source.header_lines)
@@ -97,7 +112,10 @@ class RejectsWriter:
             if has_header:
                 names = [escape(name) for name in columns]
                 writer.writerows(_header_rows(names, options.header_rows or 1))
+            self._codes.clear()
             for line, cells, note in self.rows():
+                if len(cells) == len(columns):
+                    self._codes.extend(_codes(line, columns, cells, self.mapping))
                 field, code, words = self.problems[line]
                 added = (str(line), field, code, words + note) if has_header else ()
                 harmless = map(escape, cells) if has_header else map(_indented, cells)
@@ -138,12 +156,6 @@ class RejectsWriter:
         """The columns of the input; if it is a reject file itself, without those that were added."""
         return source.columns[: len(source.columns) - count_reject_columns(source.columns, self.mapping)]
 
-    def _delimiter(self) -> str:
-        """The delimiter of the input. Runs of spaces cannot represent an empty cell and are replaced by tabs."""
-        if self.format.delimiter is None:
-            return ","
-        return "\t" if self.format.delimiter == " " else self.format.delimiter
-
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
         secret = (
@@ -165,7 +177,7 @@ class RejectsWriter:
         except UsageError:
             return False
         columns = self._columns(written.format) if self.format.header_lines else written.columns
-        if columns != self.columns or written.format.delimiter != self._delimiter():
+        if columns != self.columns or written.format.delimiter != written_delimiter(self.format.delimiter):
             return False
         return self.format.encoding is None or _is_same_codec(written.format.encoding, self.format.encoding)
 
@@ -197,37 +209,51 @@ def _is_same_codec(one: str | None, other: str) -> bool:
     return one is not None and (codecs.lookup(one) == codecs.lookup(other) or {one, other} == {"utf-8", "cp1252"})
 
 
+def _codes(line: int, columns: Sequence[str], cells: Sequence[str], mapping: ColumnMapping | None) -> Iterator[_Code]:
+    """The texts of a row that begin with zeros: a code, a phone. Of each, only what shows that they were lost."""
+    for name, cell in zip(columns, cells, strict=True):
+        rest = cell.lstrip("0")
+        if rest and rest != cell and mapping is not None and name in _text_columns(mapping):
+            yield _Code(line, name, len(cell) - len(rest), _digest(cell))
+
+
+def _text_columns(mapping: ColumnMapping) -> Iterator[str]:
+    """The columns of a mapping that hold texts."""
+    for name, column in mapping.columns.items():
+        target = resolve(mapping.kind, column.field or "")
+        if not isinstance(target, str) and target.value_kind == "text":
+            yield name
+
+
+def _digest(cell: str) -> str:
+    return hashlib.sha256(cell.encode()).hexdigest()[:16]
+
+
 def check_codes(inputs: Inputs, file: Path) -> None:
-    """Compares corrected rows with the lines that they were rejected from, as long as that file is as it was planned.
+    """Compares corrected rows with what the plan kept of the codes of the lines that it rejected.
 
     Raises:
         UsageError: texts have lost their leading zeros, as in a CSV that a spreadsheet program has saved.
     """
-    if not inputs.table.is_excerpt or not (file.parent / MANIFEST_FILE).exists():
+    kept = file.parent / CODES_FILE
+    if not inputs.table.is_excerpt or not kept.exists():
         return
-    planned = Plan(file.parent).manifest.input
-    if file_sha256(Path(planned.path)) != planned.sha256:
-        return
+    codes = msgspec.json.decode(kept.read_bytes(), type=list[_Code])
     line_column = inputs.table.columns[-len(REJECT_COLUMNS)]
-    fields = {name: resolve(inputs.kind, column.field or "") for name, column in inputs.mapping.columns.items()}
-    names = [name for name, field in fields.items() if not isinstance(field, str) and field.value_kind == "text"]
-    corrected = {row[line_column]: row for row in _cells(inputs.table, [*names, line_column])}
-    original = open_input_table(Path(planned.path), inputs.mapping.read_options, inputs.mapping)
-    lost: list[str] = []
-    for row in _cells(original, [name for name in names if name in original.columns]):
-        after = corrected.get(str(row.pop(LINE_COLUMN)), {})
-        lost += [
-            f"line {after[line_column]}: {name} was {before}"
-            for name, before in row.items()
-            if before != after.get(name, before) == before.lstrip("0")
-        ]
+    names = [name for name in dict.fromkeys(code.column for code in codes) if name in inputs.table.columns]
+    corrected = {
+        row[line_column]: row
+        for batch in inputs.table.batches(on_reject=lambda row: None)
+        for row in batch.select([*names, line_column]).to_pylist()
+    }
+    lost = []
+    for line, name, zeros, digest in codes:
+        after = corrected.get(str(line), {}).get(name, "")
+        before = "0" * zeros + after
+        if not after.startswith("0") and _digest(before) == digest:
+            lost.append(f"line {line}: {name} was {before}")
     if lost:
         raise UsageError(
             f"{file.name}: codes have lost their leading zeros: {listed(lost)}",
             "A spreadsheet reads them as numbers. Restore them, or correct the result.xlsx of `orderbridge import`.",
         )
-
-
-def _cells(table: SourceTable, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for batch in table.batches(on_reject=lambda row: None):
-        yield from batch.select([*names, LINE_COLUMN]).to_pylist()

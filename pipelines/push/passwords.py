@@ -6,8 +6,6 @@ the plan folder, mode 0600 and synced, before the first is sent. Passwords are w
 
 from __future__ import annotations
 
-import csv
-import io
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
-from sources.disk import disk_errors, write_private
+from sources.disk import disk_errors, replace_file
 from sources.errors import UsageError
-from sources.files.formulas import CsvFile, neutralize
+from sources.files.formulas import neutralize, people_rows, people_writer
 from sources.kinds import KINDS
 
 PASSWORDS_FILE: Final = "passwords.csv"
@@ -54,7 +52,7 @@ def body_encoder(
         if operation.id in to_send and operation.password in by_source:
             by_source[operation.password][operation.id] = operation
     passwords = _read_input(plan, by_source["input"], read_passwords) if by_source["input"] else {}
-    passwords |= _store(plan.folder / PASSWORDS_FILE, by_source["stored"], attempted) if by_source["stored"] else {}
+    passwords |= _store(plan, by_source["stored"], attempted) if by_source["stored"] else {}
 
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
@@ -80,11 +78,12 @@ def _read_input(
     return passwords
 
 
-def _store(path: Path, operations: Mapping[int, PlannedOperation], attempted: Set[int]) -> dict[int, str]:
+def _store(plan: Plan, operations: Mapping[int, PlannedOperation], attempted: Set[int]) -> dict[int, str]:
     """Generates and stores a password for each operation, except for those sent before with a stored one.
 
     A password in the file for an operation that was never sent is replaced: somebody may have put it there.
     """
+    path = plan.folder / PASSWORDS_FILE
     rows = [row for row in _read_stored(path) if int(row[0]) not in operations or int(row[0]) in attempted]
     passwords = {int(row[0]): row[-1] for row in rows}
     new = [operation for number, operation in operations.items() if number not in passwords]
@@ -93,7 +92,7 @@ def _store(path: Path, operations: Mapping[int, PlannedOperation], attempted: Se
         keys = [operation.keys.get(name, "") for name in _KEY_COLUMNS]
         rows.append([str(operation.id), str(operation.lines[0]), *keys, passwords[operation.id]])
     if new:
-        write_private_csv(path, [PASSWORD_COLUMNS, *rows])
+        write_private_csv(path, [PASSWORD_COLUMNS, *rows], plan.manifest.delimiter)
     return {number: passwords[number] for number in operations}
 
 
@@ -106,19 +105,17 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
     rows = _read_stored(plan.folder / PASSWORDS_FILE) if KINDS[plan.kind].has_login else []
     sent = [row for row in rows if int(row[0]) not in unsent]
     if len(sent) < len(rows):
-        write_private_csv(plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent])
+        write_private_csv(plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent], plan.manifest.delimiter)
 
 
 def _read_stored(path: Path) -> list[list[str]]:
     try:
-        header, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
+        rows = [[row[name] for name in PASSWORD_COLUMNS] for row in people_rows(path, PASSWORD_COLUMNS)]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, csv.Error):
-        header, rows = [], []
-    if tuple(header) != PASSWORD_COLUMNS or not all(
-        len(row) == len(PASSWORD_COLUMNS) and row[0].isdecimal() and row[-1] for row in rows
-    ):
+    except (OSError, UsageError):
+        rows = [[""]]
+    if not all(row[0].isdecimal() and row[-1] for row in rows):
         raise UsageError(
             f"{path} was changed: it contains the passwords of customers that were created",
             "Restore it, or move it away: then the customers that were not sent get new passwords.",
@@ -126,12 +123,15 @@ def _read_stored(path: Path) -> list[list[str]]:
     return rows
 
 
-def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Replaces a CSV of mode 0600, on disk when this returns; no cell is a formula. Raises UsageError."""
-    text = io.StringIO()
-    csv.writer(CsvFile(text)).writerows([neutralize(str(cell)) for cell in row] for row in rows)
-    with disk_errors(path, "Make its folder writable, then push again."):
-        write_private(path, text.getvalue().encode(), is_only_writer=True)
+def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: str) -> None:
+    """Replaces a CSV for people, on disk when this returns; no cell is a formula. Raises UsageError."""
+    with (
+        disk_errors(path, "Free space or make its folder writable, then run the same command again."),
+        replace_file(path, is_only_writer=True) as file,
+    ):
+        write = people_writer(file, delimiter)
+        for row in rows:
+            write([neutralize(str(cell)) for cell in row])
 
 
 def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:

@@ -6,9 +6,7 @@ replaced as a whole after each push. Lines that do not add up to the input's are
 
 from __future__ import annotations
 
-import csv
 import heapq
-import io
 import os
 import shutil
 from collections import Counter
@@ -26,7 +24,7 @@ from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
 from sources.disk import create_private, disk_errors, open_private, sync, write_private
 from sources.errors import BridgeError, UsageError
-from sources.files.formulas import CsvFile, neutralize
+from sources.files.formulas import neutralize, people_writer
 
 RESULT_COLUMNS: Final = (
     "line",
@@ -187,9 +185,9 @@ class ResultsWriter:
         with ExitStack() as stack:
             writers = {}
             for name in RESULT_FILES:
-                file = io.TextIOWrapper(create_private(folder / f"{name}.csv"), "utf-8", newline="")
-                writer = writers[name] = csv.writer(CsvFile(stack.enter_context(file)))
-                writer.writerow(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
+                file = stack.enter_context(create_private(folder / f"{name}.csv"))
+                write = writers[name] = people_writer(file, self.plan.manifest.delimiter)
+                write(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
             for line, result in self._results():
                 if line >= len(has_result):
                     has_result.extend(bytes(max(line + 1 - len(has_result), len(has_result), 1024)))
@@ -197,7 +195,7 @@ class ResultsWriter:
                     raise BridgeError(f"line {line} of the input has two results")
                 has_result[line] = 1
                 counts[result.file, result.outcome] += 1
-                writers[result.file].writerow(result.row(line))
+                writers[result.file](result.row(line))
         for name in RESULT_FILES:
             sync(folder / f"{name}.csv")
         return counts

@@ -109,7 +109,7 @@ def verify(folder: Path) -> VerifyResult:
             matches = [records[remote_id], *twins]
         findings += _compare(operation, remote_id, matches, country, result)
     result.file = plan.folder / VERIFY_FILE
-    write_private_csv(result.file, [VERIFY_COLUMNS, *findings])
+    write_private_csv(result.file, [VERIFY_COLUMNS, *findings], plan.manifest.delimiter)
     return result
 
 

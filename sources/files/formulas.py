@@ -7,15 +7,19 @@ are left as they are.
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TextIO
+from pathlib import Path
+from typing import IO, Final, TextIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sources.errors import UsageError
 from sources.files.model import BATCH_ROWS, LINE_COLUMN, CellRules, OnReject, RejectedRow, Row, SourceTable
 
 _SIGNS: Final = "=+\\-@\uff1d\uff0b\uff0d\uff20"
@@ -65,6 +69,36 @@ class CsvFile:
     def write(self, row: str) -> int:
         """Writes one row."""
         return self._file.write(row.removesuffix("\r\n") + self._line_end)
+
+
+def people_writer(file: IO[bytes], delimiter: str) -> Callable[[Iterable[object]], object]:
+    """Writes rows of a CSV for people: UTF-8 with a byte order mark, which Excel needs, and the input's delimiter."""
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="", write_through=True)
+    return csv.writer(CsvFile(text), delimiter=delimiter).writerow
+
+
+def people_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Reads a CSV for people. The delimiter is what follows the first name, of letters, in its header.
+
+    Raises:
+        UsageError: it lacks one of the columns, or was changed otherwise.
+        OSError: it cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            after = re.search(r"[^a-z_\r\n]", file.readline())
+            file.seek(0)
+            rows = csv.DictReader(file, delimiter=after[0] if after else ",", restkey="", strict=True)
+            is_whole = set(columns) <= set(rows.fieldnames or ())
+            for row in rows:
+                is_whole = is_whole and "" not in row and None not in row.values()
+                if not is_whole:
+                    break
+                yield row
+    except (ValueError, csv.Error):
+        is_whole = False
+    if not is_whole:
+        raise UsageError(f"{path} was changed after it was written", "Restore it, or make its plan again.")
 
 
 def csv_lines(columns: Sequence[pa.ChunkedArray]) -> str:

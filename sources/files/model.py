@@ -116,6 +116,13 @@ class DetectedFormat:
     merged_cells: int = 0
 
 
+def written_delimiter(delimiter: str | None) -> str:
+    """The delimiter of CSVs for those whose file has this one. Runs of spaces cannot represent an empty cell."""
+    if delimiter is None:
+        return ","
+    return "\t" if delimiter == " " else delimiter
+
+
 @dataclass(frozen=True)
 class CellRules:
     """How cells of a workbook that are not text are written in a column. Text files have no such cells.

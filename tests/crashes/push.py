@@ -6,7 +6,6 @@ once, with the password that `passwords.csv` has; each update was applied once; 
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
@@ -24,10 +23,11 @@ from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, run
 from pipelines.push.listing import CustomerListing, Key
 from pipelines.push.model import PushDependencies, PushOptions, PushResult
-from pipelines.push.passwords import PASSWORDS_FILE
+from pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import push
 from sources.errors import BridgeError
+from sources.files.formulas import people_rows
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
 from sources.http.retries import RetryPolicy
@@ -195,8 +195,8 @@ class PushCrashes:
         if self.kind != "customers":
             return
         path = self.plan / PASSWORDS_FILE
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        stored = {row["erpCode"]: row["password"] for row in csv.DictReader(lines)}
+        rows = people_rows(path, PASSWORD_COLUMNS) if path.exists() else ()
+        stored = {row["erpCode"]: row["password"] for row in rows}
         for body in world.created:
             if stored.get(body["erpCode"]) != body["password"]:
                 yield f"the password of {body['erpCode']} is not in {PASSWORDS_FILE}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -21,9 +20,11 @@ from pipelines.cli import demo
 from pipelines.cli import main as cli
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.push.results import RESULT_COLUMNS
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse.failure import failure_file
 from sources import errors
+from sources.files.formulas import people_rows
 from sources.settings import own_path
 from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
@@ -417,11 +418,11 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_p
     (plan,) = (work / "shown").glob("plan-customers-*")
     assert (plan / "result.xlsx").is_file()
     for file, lines in (("confirmed", 50), ("rejected", 3), ("in_doubt", 0), ("unsent", 2)):
-        with (plan / "results" / f"{file}.csv").open(encoding="utf-8", newline="") as rows:
-            assert len(list(csv.DictReader(rows))) == lines, file
-    passwords = (plan / "passwords.csv").read_text("utf-8").splitlines()[1:]
+        rows = people_rows(plan / "results" / f"{file}.csv", RESULT_COLUMNS)
+        assert len(list(rows)) == lines, file
+    passwords = (plan / "passwords.csv").read_text("utf-8-sig").splitlines()[1:]
     assert len(passwords) == 48
-    secrets = [row.rpartition(",")[2] for row in passwords]
+    secrets = [row.rpartition(";")[2] for row in passwords]
     others = [path for path in (work / "shown").rglob("*") if path.is_file() and path.name != "passwords.csv"]
     assert not [path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)]
     assert not [secret for secret in secrets if secret in done.said]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from pipelines.import_file import result as writing
 from pipelines.import_file.mappings import keep_mapping
 from pipelines.mapping import MappedColumn, Mapping
+from pipelines.plan.rejects import CODES_FILE
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import Desk
@@ -97,6 +99,8 @@ def test_a_password_is_in_no_workbook_and_a_changed_one_is_kept(desk: Desk) -> N
     assert b"the password must be filled in again" in content
     assert first.file.stat().st_mode & 0o077 == 0
     assert [path.name for path in first.plan.folder.glob(".result-*")] == []
+    for path in ("unchanged.csv", "results/confirmed.csv", "verify.csv"):  # as the input has it
+        assert re.match(b"\xef\xbb\xbf[a-z]+;", (first.plan.folder / path).read_bytes()), path
     assert writing.write_result(first.plan) == first.file  # its own is replaced
     correct(first.file, "Nombre", {"00002": "Eva María"})
     edited = first.file.read_bytes()
@@ -131,10 +135,12 @@ def test_of_a_large_file_only_lines_that_need_attention_have_a_row(desk: Desk, m
     assert [row[3] for row in cells(openpyxl.load_workbook(first.file)["all lines"])] == ["line", "4"]
 
 
-def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named(desk: Desk) -> None:
+def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(desk: Desk) -> None:
     text = "productId;variantId;sku;price\n01;1001;00038;consultar\n1;1002;A7;consultar\n1;1003;00040;consultar\n"
     first = desk.run(desk.write(text, "articulos.csv"), "variants")
     rejects = first.plan.folder / "rejects.csv"
+    assert b"00038" not in (first.plan.folder / CODES_FILE).read_bytes()
+    desk.write("productId;variantId;sku;price\n1;1009;x;1\n", "articulos.csv")
     corrected = rejects.read_text("cp1252").replace("consultar", "5")
     rejects.write_text(corrected.replace("00038", "38").replace("A7", "A8"), "cp1252")
     with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00038\n"):

@@ -30,6 +30,7 @@ from pipelines.plan import make
 from pipelines.plan.dedupe import partition
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.plan.summary import summary
 from pipelines.plan.suspicious import SuspiciousValues
 from pipelines.pull.model import PullOptions
@@ -39,7 +40,7 @@ from pipelines.push.run import new_operations
 from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import UsageError
-from sources.files.formulas import neutralize
+from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
 from tests.sources.files.test_workbook import sheet, text, workbook
@@ -392,9 +393,9 @@ def test_a_file_of_the_plan_that_has_nothing_to_tell_has_its_header(work: Path) 
     assert (made.folder / "rejects.csv").read_text("cp1252").splitlines() == [
         "Producto;Variante;Código;PVP;Existencias;line;field;code;words"
     ]
-    assert (made.folder / "unchanged.csv").read_text() == "line,outcome,same_as,id,evidence\n"
+    assert (made.folder / "unchanged.csv").read_text() == "\ufeffline;outcome;same_as;id;evidence\n"
     assert (made.folder / "differences.csv").read_text() == (
-        "line,outcome,customer_id,field,file_value,platform_value\n"
+        "\ufeffline;outcome;customer_id;field;file_value;platform_value\n"
     )
 
 
@@ -713,8 +714,7 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
         "documents": [{"number": "N1"}],
     }
     assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
-    with (made.folder / "differences.csv").open(encoding="utf-8", newline="") as file:
-        (reported,) = csv.DictReader(file)
+    (reported,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
     assert reported == {
         "line": "4",
         "outcome": "exists_differs",
@@ -803,12 +803,12 @@ def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> Non
     quoted = formula.replace('"', '""')
     made = customers(f'E1;Ana;e1@x.es;;\nE1;"{quoted}";other@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\n')
     alone = customers("E1;Ana;e1@x.es;;\n")
-    text = (alone.folder / "differences.csv").read_text("utf-8")
-    assert f"'{formula}" in next(iter(csv.DictReader(text.splitlines())))["platform_value"]
+    (reported, *_) = people_rows(alone.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
+    assert f"'{formula}" in reported["platform_value"]
     for folder in (made.folder, alone.folder):
         for path in folder.glob("*.csv"):
-            with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8", newline="") as file:
-                for row in csv.reader(file, delimiter=";" if path.name == "rejects.csv" else ","):
+            with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline="") as file:
+                for row in csv.reader(file, delimiter="," if path.name == "lines.csv" else ";"):
                     assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
 
@@ -831,7 +831,7 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
     made = customers(rows, out=Path("before"))
     assert fates(made) == {2: ("exists_differs", ""), 3: ("exists_differs", "")}
     header, *found = (made.folder / "differences.csv").read_text("utf-8").splitlines()
-    (work := Path("accepted.csv")).write_text("\n".join([header, *found[:1]]).replace(",", ";"), "utf-8")
+    (work := Path("accepted.csv")).write_text("\n".join([header, *found[:1]]), "utf-8")
     made = customers(rows, out=Path("after"))
     assert fates(made) == {2: ("exists_same", ""), 3: ("exists_differs", "")}
     assert (made.folder / "differences.csv").read_text("utf-8").splitlines() == [header, *found[1:]]

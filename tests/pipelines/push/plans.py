@@ -30,8 +30,10 @@ from pipelines.plan.model import (
     sent_as,
 )
 from pipelines.push.model import PushDependencies, PushHooks, PushOptions, PushResult
+from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
+from sources.files.formulas import people_rows
 from sources.http.client import Client
 from sources.http.exchange import Timeouts
 from sources.http.retries import RetryPolicy
@@ -160,8 +162,7 @@ def results(folder: Path) -> dict[str, list[dict[str, str]]]:
     """What the files of results say, by file."""
     found = {}
     for path in sorted((folder / RESULTS_FOLDER).glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            found[path.stem] = list(csv.DictReader(file))
+        found[path.stem] = list(people_rows(path, RESULT_COLUMNS))
     return found
 
 

@@ -35,6 +35,7 @@ from pipelines.push.run import PROBES_MAX
 from pipelines.push.send import DOUBTS_MAX, INTENT_MAX_AGE_S, INTENTS_AHEAD
 from sandbox import public_v1
 from sources.errors import HttpRejected, LockedError, Unreachable, UsageError
+from sources.files.formulas import people_rows
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
 from sources.kinds import KindName
@@ -1339,8 +1340,8 @@ def test_no_cell_of_the_passwords_runs_in_a_spreadsheet(at: Place) -> None:
     """Issue 12, item 3."""
     plan = at.plan([customer(1, erpCode="=1+1"), customer(2, erpCode="-5")])
     assert at.push(plan).exit_code == 0
-    with (plan / passwords.PASSWORDS_FILE).open(encoding="utf-8", newline="") as file:
-        assert [row["erpCode"] for row in csv.DictReader(file)] == ["'=1+1", "-5"]
+    rows = people_rows(plan / passwords.PASSWORDS_FILE, passwords.PASSWORD_COLUMNS)
+    assert [row["erpCode"] for row in rows] == ["'=1+1", "-5"]
     assert at.codes() == ["=1+1", "-5"]
 
 
@@ -1360,8 +1361,8 @@ def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_rep
 
 
 def kept(plan: Path) -> dict[str, str]:
-    with (plan / passwords.PASSWORDS_FILE).open(encoding="utf-8", newline="") as file:
-        return {row["operation"]: row["password"] for row in csv.DictReader(file)}
+    rows = people_rows(plan / passwords.PASSWORDS_FILE, passwords.PASSWORD_COLUMNS)
+    return {row["operation"]: row["password"] for row in rows}
 
 
 def test_mailed_passwords_are_kept_nowhere_and_the_platform_is_asked_to_mail_them(at: Place) -> None:
