@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal
 
@@ -44,7 +46,10 @@ MEMORY_MB: Final = 350
 MEMORY_MB_PER_MILLION: Final = 12
 """Of DuckDB, in all and for a million raw rows. By default it uses most of the machine's memory; beyond this, it writes
 to the disk what it can."""
-_NO_LIMIT: Final = "RESET memory_limit"
+THREADS_MAX: Final = 4
+"""Of DuckDB. Each needs memory of its own: with 16, the limit does not suffice for three million orders."""
+_DOUBLINGS: Final = 4
+_DEFAULT: Final = ("RESET memory_limit", "RESET threads")
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
 
@@ -161,36 +166,43 @@ class Reconciling:
     def build_tables(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> ReconcileResult:
         """Makes the reconciled tables of a build, open for writing, anew and in one transaction.
 
-        Where DuckDB runs out of the memory that it may use, they are made again with all that it uses by default.
-        `at` is the instant that promotions, birthdates and orders are compared with.
+        Where DuckDB runs out of the memory that it may use, they are made again with one thread and twice as much, in
+        the end with all that it uses by default. `at` is the instant that promotions, birthdates and orders are
+        compared with.
 
         Raises:
             UsageError: a setting names a column that the raw orders do not have; see `Cluster.mapper`.
             BridgeError: rows would be lost.
         """
-        limit = f"{_memory_mb(build)}MB"
-        try:
-            return self._commit_tables(build, run_id, at, f"SET memory_limit = '{limit}'")
-        except duckdb.OutOfMemoryException:
-            steps.info("reconciling again: DuckDB needs more memory than %s", limit)
-        with build.cursor() as cursor:  # an aborted transaction executes nothing, and its rollback takes memory
-            cursor.execute(_NO_LIMIT)
-        build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
-        build.execute("RESET disabled_optimizers")  # of a step that was interrupted
-        for file in folder_of(build).glob("*.parquet"):
-            file.unlink()
-        return self._commit_tables(build, run_id, at, _NO_LIMIT)
+        least_mb = _memory_mb(build)
+        limits = [f"SET memory_limit = '{least_mb * 2**doublings}MB'" for doublings in range(_DOUBLINGS + 1)]
+        use = f"SET threads = {min(THREADS_MAX, _threads(build))}"
+        for limit, more in pairwise([*limits, _DEFAULT[0]]):
+            try:
+                return self._commit_tables(build, run_id, at, (limit, use))
+            except duckdb.OutOfMemoryException:
+                steps.info("reconciling again: DuckDB needs more memory (%s)", limit.removeprefix("SET "))
+            with build.cursor() as cursor:  # an aborted transaction executes nothing, and its rollback takes memory
+                cursor.execute(more)
+            build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
+            build.execute("RESET disabled_optimizers")  # of a step that was interrupted
+            for file in folder_of(build).glob("*.parquet"):
+                file.unlink()
+            use = "SET threads = 1"
+        return self._commit_tables(build, run_id, at, _DEFAULT)
 
     def _commit_tables(
-        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, set_limit: str
+        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, limits: Iterable[str]
     ) -> ReconcileResult:
         mapper = nullcontext(map) if self._cluster is None else self._cluster.mapper(folder_of(build))
         build.begin()  # otherwise each statement would be synced to disk
-        build.execute(set_limit)
+        for setting in limits:
+            build.execute(setting)
         with mapper as map_tasks:
             result = self._build_tables(build, run_id, at, map_tasks)
         build.commit()
-        build.execute(_NO_LIMIT)
+        for setting in _DEFAULT:
+            build.execute(setting)
         return result
 
     def _build_tables(
@@ -241,6 +253,11 @@ def _memory_mb(build: duckdb.DuckDBPyConnection) -> int:
     sql = "SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'"
     ((rows,),) = build.execute(sql).fetchall()
     return MEMORY_MB + int(rows) * MEMORY_MB_PER_MILLION // 1_000_000
+
+
+def _threads(build: duckdb.DuckDBPyConnection) -> int:
+    ((threads,),) = build.execute("SELECT current_setting('threads')").fetchall()
+    return int(threads)
 
 
 _FINDINGS: Final = """

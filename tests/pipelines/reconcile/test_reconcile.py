@@ -340,16 +340,24 @@ def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytes
     assert made.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("limit_mb", [0, 12])  # less than is in use already; enough for the first steps
-def test_where_memory_ends_the_tables_are_made_without_a_limit(
-    made: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, limit_mb: int
+@pytest.mark.parametrize(("limit_mb", "doublings", "tries"), [(12, 0, 1), (8, 4, 2)])
+def test_where_memory_ends_the_tables_are_made_with_more(
+    made: Bridge,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    limit_mb: int,
+    doublings: int,
+    tries: int,
 ) -> None:
     reconcile()
     expected = tables_of(made)
     monkeypatch.setattr(reconciling, "MEMORY_MB", limit_mb)
+    monkeypatch.setattr(reconciling, "_DOUBLINGS", doublings)
     with caplog.at_level("INFO", "orderbridge.steps"):
         reconcile()
-    assert f"reconciling again: DuckDB needs more memory than {limit_mb}MB" in caplog.messages
+    again = [message for message in caplog.messages if "again" in message]
+    limits = [f"(memory_limit = '{limit_mb * 2**n}MB')" for n in range(tries)]
+    assert again == [f"reconciling again: DuckDB needs more memory {limit}" for limit in limits]
     assert tables_of(made) == expected
 
 
