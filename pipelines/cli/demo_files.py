@@ -1,12 +1,11 @@
 """The ERP's files of the demo: customers and articles as a Spanish ERP exports them, with a few rows that cannot go.
 
-In: some customers that the platform has. Out: two CSV files (cp1252, semicolons, decimal comma) and their mappings.
+In: some customers that the platform has. Out: two CSV files (cp1252, semicolons, decimal comma).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,16 +18,13 @@ _LAST: Final = ("Peña Ibáñez", "Muñoz", "Güell i Sanchís", "de la O", "Etx
 
 
 def write_files(folder: Path, there: Sequence[Mapping[str, Any]]) -> None:
-    """Writes the files and their mappings; `there` are four customers of the platform or more."""
-    mappings = files("pipelines.cli") / "demo_mappings"
+    """Writes the files; `there` are four customers of the platform or more."""
     for name, header, rows in (
         (CUSTOMERS_FILE, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there)),
-        (VARIANTS_FILE, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles()),
+        (VARIANTS_FILE, "Producto;Variante;SKU;PVP;Existencias;Exento IVA", _articles()),
     ):
         lines = "".join(f"{line}\r\n" for line in (header, *rows))
         (folder / name).write_bytes(lines.encode("cp1252"))
-        mapping = (folder / name).with_suffix(".toml")
-        mapping.write_bytes((mappings / mapping.name).read_bytes())
 
 
 def _customers(there: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -53,13 +49,13 @@ def _customers(there: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _articles() -> list[str]:
     rows = [
-        f"{n // 4 + 1};{1001 + n};{n + 1:05d};Artículo {n + 1};{n % 7 + 1},{n * 7 % 100:02d};{n * 3 % 50};{'NS'[n % 2]}"
+        f"{n // 4 + 1};{1001 + n};{n + 1:05d};{n % 7 + 1},{n * 7 % 100:02d};{n * 3 % 50};{'NS'[n % 2]}"
         for n in range(ARTICLES)
     ]
-    rows[37] = "10;1038;00038;Côte de Blaye, caja de 12;19.367,25;17;N"
+    rows[37] = "10;1038;00038;19.367,25;17;N"
     return [
         *rows[:20],
-        "6;1021;00021;Precio a consultar;consultar;3;N",
-        "6;1022;00022;Existencias a medias;4,20;2,5;N",
+        "6;1021;00021;consultar;3;N",
+        "6;1022;00022;4,20;2,5;N",
         *rows[22:],
     ]
