@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import getpass
-from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 import msgspec
@@ -13,6 +13,7 @@ from pipelines.cli.options import json_option
 from pipelines.cli.process import start
 from pipelines.cli.terminal import print_json, print_lines
 from sources.errors import UsageError
+from transforms.rules import Severity
 
 if TYPE_CHECKING:
     from pipelines.warehouse.accepted import Acceptance
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 @click.option("--why", metavar="TEXT", help="The reason, for those who read the file later.")
 @click.option("--who", metavar="NAME", help="Who accepts it. Default: the user of this process.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The last day on which it holds.")
+@click.option("--up-to", type=click.IntRange(min=0), metavar="N", help="Accept them while there are no more than N.")
+@click.option(
+    "--severity", type=click.Choice(get_args(Severity)), help="Give them this severity instead of accepting them."
+)
 @click.option("--withdraw", is_flag=True, help="Remove what was accepted for this rule and these subjects.")
 @json_option
 def command(
@@ -34,6 +39,8 @@ def command(
     why: str | None,
     who: str | None,
     until: datetime | None,
+    up_to: int | None,
+    severity: Severity | None,
     withdraw: bool,
     as_json: bool,
 ) -> None:
@@ -42,7 +49,8 @@ def command(
     A SUBJECT is the id of a record, or what the detail of the finding begins with, up to a colon. Without one, all
     findings of the rule are accepted. They are counted and no longer listed, and cause no exit code 9. Where a finding
     reports a change, such as a field of orders that has another form, the next run takes the new state as the one to
-    compare with. It is written to .dlt/accepted.toml with who, when and why; keep that file in version control.
+    compare with. With --severity they stay listed, as an error, a warning or info. It is written to .dlt/accepted.toml
+    with who, when and why; keep that file in version control.
     """
     start("plain")
     from pipelines.warehouse.accepted import RULE_NAMES, accepted_file, read_acceptances, write_acceptances
@@ -67,26 +75,26 @@ def command(
     if why is None:
         raise UsageError("--why is missing", 'Say why it is accepted: --why "…".')
     now = datetime.now(UTC).replace(microsecond=0)
-    made = _made(rule, wanted, who, now, why, until.date() if until is not None else None)
-    write_acceptances(path, [*(one for one in entries if (one.rule, one.subject) not in _keys(made)), *made])
+    rest = {"severity": severity, "up_to": up_to, "until": until.date() if until is not None else None}
+    made = [_made(rule, subject, who, now, why, rest) for subject in wanted]
+    write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
     _print(made, as_json, "accepted: ")
 
 
-def _made(
-    rule: str, subjects: tuple[str, ...], who: str | None, now: datetime, why: str, until: date | None
-) -> list[Acceptance]:
+def _made(rule: str, subject: str, who: str | None, now: datetime, why: str, rest: dict[str, Any]) -> Acceptance:
     from pipelines.warehouse.accepted import Acceptance
 
     try:
-        return [Acceptance(rule, who or getpass.getuser(), now, why, subject, until) for subject in subjects]
+        return Acceptance(rule, who or getpass.getuser(), now, why, subject, **rest)
     except ValueError as error:
-        raise UsageError(str(error), "Name who accepts it and why.") from None
+        raise UsageError(str(error), "`orderbridge accept --help` describes what can be combined.") from None
     except (KeyError, OSError):  # a user without a name
         raise UsageError("this user has no name", "Name who accepts it: --who NAME.") from None
 
 
-def _keys(entries: list[Acceptance]) -> set[tuple[str, str]]:
-    return {(one.rule, one.subject) for one in entries}
+def _key(entry: Acceptance) -> tuple[str, str, bool]:
+    """What only one entry can be about: a severity can stand beside an acceptance."""
+    return entry.rule, entry.subject, entry.severity is None
 
 
 def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
@@ -95,6 +103,8 @@ def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
         return
     for one in entries:
         end = f", until {one.until}" if one.until is not None else ""
+        end += f", up to {one.up_to}" if one.up_to is not None else ""
+        end += f", severity {one.severity}" if one.severity is not None else ""
         subject = f" {one.subject!r}" if one.subject else ""
         print_lines(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
     if not entries:

@@ -55,6 +55,8 @@ def command(fail_on: FailOn, style: Style, **files: Any) -> None:  # noqa: ANN40
 
 def print_result(result: ReconcileResult, style: Style) -> None:
     """Prints what reconciling built on stdout."""
+    from pipelines.warehouse.finding_history import in_words
+
     columns = ("severity", "entity", "rule", "count")
     findings = [
         dict(zip(columns, (severity, entity, rule, count), strict=True))
@@ -66,6 +68,7 @@ def print_result(result: ReconcileResult, style: Style) -> None:
                 "run_id": result.run_id,
                 "warehouse": result.path,
                 "rows": result.rows,
+                "new_findings": [one._asdict() for one in result.new],
                 "findings": findings,
                 "accepted": result.accepted,
                 "order_fields": result.order_fields,
@@ -79,6 +82,7 @@ def print_result(result: ReconcileResult, style: Style) -> None:
         return
     sizes = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
     print_lines(f"reconciled: {', '.join(sizes)}")
+    print_lines(*in_words(result.new))
     if findings:
         from pipelines.cli.console import print_table
 

@@ -41,7 +41,9 @@ def command(max_age: float | None, as_json: bool) -> None:
 
 def lines(status: Status) -> list[str]:
     """The status as text, one item a line."""
-    shown = [f"warehouse {status.warehouse}"]
+    from pipelines.warehouse.finding_history import in_words
+
+    shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
     shown += [_list_line(one, status) for one in status.lists]
     for name in status.never_read:
         shown.append(f"  {name:<12} never read whole{_mark(name, status)}")

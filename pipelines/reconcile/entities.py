@@ -63,7 +63,7 @@ class StepInputs:
 
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
-        self.findings = Findings(self.build, self.accepted)
+        self.findings = Findings(self.build)
         self.parts = Parts(self.build, self.findings, self.map_tasks)
 
     def raw(self, table: str) -> pd.DataFrame:

@@ -23,11 +23,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.merge import columns_of
 from pipelines.warehouse.sql import sql_text
 from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, combine_findings, shared_value_findings
-from transforms.frames import BOOLEAN, Schema, column, from_arrow, to_arrow
+from transforms.frames import Schema, from_arrow, to_arrow
 from transforms.keys import one_row_per_id
 
 PART_ROWS: Final = 200_000
@@ -46,10 +45,8 @@ class Findings:
         errors: of those of severity `error`.
     """
 
-    def __init__(self, build: duckdb.DuckDBPyConnection, accepted: Accepted) -> None:
-        """`accepted` are the findings that a person has accepted."""
-        self._build, self._accepted = build, accepted
-        self._file = RowFile(folder_of(build), {**FINDINGS, "is_accepted": BOOLEAN})
+    def __init__(self, build: duckdb.DuckDBPyConnection) -> None:
+        self._build, self._file = build, RowFile(folder_of(build), FINDINGS)
         self.count = self.errors = 0
 
     def add(self, findings: pd.DataFrame) -> None:
@@ -57,19 +54,12 @@ class Findings:
         if len(findings):
             self.count += len(findings)
             self.errors += int((findings["severity"] == "error").sum())
-            marks = pa.array(self._accepted.is_accepted(findings), BOOLEAN)
-            self._file.add(findings.assign(is_accepted=column(marks, findings.index)))
+            self._file.add(findings)
 
-    def write(self) -> tuple[int, int]:
-        """Makes `reconciled.exceptions`. Returns the number of all findings, and of those that are accepted."""
+    def written(self) -> str:
+        """Completes the file. Returns how DuckDB reads it."""
         self._file.close()
-        self._build.execute(
-            f"CREATE OR REPLACE TABLE reconciled.exceptions AS FROM {self._file.sql} "
-            "ORDER BY entity, rule, entity_id, detail"
-        )
-        sql = "SELECT count(*), count(*) FILTER (is_accepted) FROM reconciled.exceptions"
-        ((count, accepted),) = self._build.execute(sql).fetchall()
-        return count, accepted
+        return self._file.sql
 
 
 class RowFile:

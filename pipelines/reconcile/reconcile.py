@@ -30,6 +30,7 @@ from pipelines.reconcile.parts import Mapper, folder_of
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
+from pipelines.warehouse.finding_history import NewFindings, new_findings, record_findings
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import enumeration
 from pipelines.warehouse.tables import replace
@@ -61,6 +62,7 @@ class ReconcileResult:
     Attributes:
         rows: of each reconciled table.
         findings: entity, rule, severity and number of those that nobody has accepted, the most severe first.
+        new: those of `findings` that the run before did not have, by rule.
         accepted: the number of accepted findings.
         fail_on: see `FailOn`.
         order_fields: the columns of the raw orders by the field that they hold; None where no column is known.
@@ -73,6 +75,7 @@ class ReconcileResult:
     path: Path
     rows: dict[str, int] = field(default_factory=dict)
     findings: list[tuple[str, str, str, int]] = field(default_factory=list)
+    new: list[NewFindings] = field(default_factory=list)
     accepted: int = 0
     fail_on: FailOn = "error"
     order_fields: dict[str, str | None] = field(default_factory=dict)
@@ -238,8 +241,8 @@ class Reconciling:
             for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
                 findings.add(combine_findings(check(build, inputs.reads, name)))
             findings.add(combine_findings(list(lost_values(build, name, accepted))))
-        result.rows["exceptions"], result.accepted = findings.write()
-        result.findings = build.execute(_FINDINGS).fetchall()
+        result.rows["exceptions"], result.accepted = record_findings(build, run_id, at, findings.written(), accepted)
+        result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
         observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
         statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
         observed += enumeration("orders.order_status", statuses)

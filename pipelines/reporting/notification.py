@@ -17,6 +17,7 @@ from pipelines.pull.model import PullResult
 from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.failure import describe_error, was_published
+from pipelines.warehouse.finding_history import in_words, new_findings
 from pipelines.warehouse.schema_changes import schema_changes
 from sources.errors import ExitCode
 from sources.http.webhook import post_json
@@ -52,20 +53,22 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
     """What a run did, as JSON."""
     with open_warehouse(pulled.path) as warehouse:
         news = [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
+        new = new_findings(warehouse) if reconciled else []
     summary: dict[str, Any] = {
         "run_id": pulled.run_id,
         "exit_code": int(pulled.exit_code),
         "published": pulled.published,
         "lists": [pulled.counts(walk) for walk in pulled.lists],
+        "new_findings": [one._asdict() for one in new],
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
-    return {"text": _text(summary), **summary}
+    return {"text": _text(summary, in_words(new)), **summary}
 
 
-def _text(summary: dict[str, Any]) -> str:
+def _text(summary: dict[str, Any], new: list[str]) -> str:
     code = ExitCode(summary["exit_code"])
-    lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})"]
+    lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})", *new]
     for row in summary["lists"]:
         counts = [f"{row[name]} {name}" for name in ("new", "changed", "missing", "quarantined") if row[name]]
         lines.append(", ".join([f"{row['resource'].replace('_', ' ')}: {row['rows']} {row['verdict']}", *counts]))

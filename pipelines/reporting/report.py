@@ -28,6 +28,7 @@ from pipelines.reporting.tables import (
     words,
 )
 from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.finding_history import in_words
 from sources.contract import LISTS
 from sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from sources.errors import UsageError
@@ -77,7 +78,11 @@ def _mode(target: Path) -> int:
 def page(data: ReportData) -> str:
     """The whole page."""
     by_severity, by_entity = dict.fromkeys(SEVERITIES, 0), dict.fromkeys((*LISTS, "erp_customers"), 0)
-    for row in data.rows["findings"]:
+    accepted = sum(row["accepted"] for row in data.rows["findings"])
+    findings = [row for row in data.rows["findings"] if row["findings"]]
+    before = {_rule_key(row): row["findings"] for row in data.rows["findings_before"]}
+    for row in findings:
+        row["before"] = before.get(_rule_key(row), 0) if before else None
         by_severity[row["severity"]] += row["findings"]
         by_entity[row["entity"]] = by_entity.get(row["entity"], 0) + row["findings"]
     rules = {(rule.entity, rule.name): rule for rule in RULES}
@@ -88,6 +93,9 @@ def page(data: ReportData) -> str:
         },
         "never_read": [name for name in LISTS if name not in read],
         "by_severity": by_severity,
+        "findings": findings,
+        "accepted": accepted,
+        "news": in_words(data.new_findings),
         "tables": [
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}
             for name, (rows, missing) in data.counts.items()
@@ -98,13 +106,16 @@ def page(data: ReportData) -> str:
         "rule_link": lambda row: Cell(words(row["rule"]), href=f"#{anchor(row['entity'], row['rule'])}"),
         # a warehouse written by another version may have other rules
         "rules": [
-            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"]))
-            for row in data.rows["findings"]
+            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in findings
         ],
         "empty": lambda name: _empty(data, name),
         "soon_days": SOON_DAYS,
     }
     return START + render("report.html.j2", data=data, **content, **_changes(data), **_orders(data))
+
+
+def _rule_key(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["entity"], row["rule"], row["severity"]
 
 
 def _verdict(row: dict[str, Any]) -> Cell:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import duckdb
 
+from pipelines.warehouse.finding_history import NewFindings, new_findings
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.contract import LISTS
@@ -59,6 +60,7 @@ class ReportData:
         environment: of the last pull, `sandbox` or `production`; empty if unknown.
         later_pull: end of a pull published after that run: the raw tables are newer than the reconciled ones.
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
+        new_findings: what the run found and the one before it did not.
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
         rows: of each query in `queries.toml`. To `lists` is added when each list was last published, and the last tail.
     """
@@ -67,6 +69,7 @@ class ReportData:
     environment: str = ""
     later_pull: datetime | None = None
     counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    new_findings: list[NewFindings] = field(default_factory=list)
     schema_changes: list[SchemaChange] = field(default_factory=list)
     rows: dict[str, Rows] = field(default_factory=dict)
 
@@ -107,6 +110,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         row["was_taken"] = last_read is not None and last_read.run_id == row["run_id"]
         row["taken_at"] = last_read.ended_at if last_read is not None else None
         row["tail_at"] = last_read.tail_ended_at if last_read is not None else None
+    data.new_findings = new_findings(warehouse)
     if "published" in columns["ops.coverage"]:
         data.schema_changes = schema_changes(warehouse, data.as_of)
     if len({row["status"] for row in data.rows["order_states"]}) > MAX_ORDER_STATES:
@@ -124,6 +128,7 @@ def _run_queries(rows: Callable[..., Rows], columns: Mapping[str, Set[str]], dat
         "total": _TOTAL if has_currency else "total",
         "status": "order_status" if has_status else "NULL::VARCHAR",
         "cancelled": "is_cancelled" if "is_cancelled" in columns["reconciled.orders"] else "false",
+        "is_accepted": "is_accepted" if "is_accepted" in columns["reconciled.exceptions"] else "false",
         "published": "published" if "published" in columns["ops.coverage"] else "false",
     }
     values = {"as_of": data.as_of, "days": SOON_DAYS, "run": data.run["run_id"]}

@@ -16,6 +16,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.reporting.report_data import read_rows
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.finding_history import NewFindings, new_findings
 from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.contract import LISTS
@@ -68,6 +69,7 @@ class Status:
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         too_old: lists older than the given age, or never read.
         open_plans: plans with operations left that can still be sent, or are to be settled.
+        new_findings: what the last run that reconciled found and the one before did not.
         schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
     """
 
@@ -79,11 +81,13 @@ class Status:
     destination_failure: dict[str, Any] | None = None
     too_old: list[str] = field(default_factory=list)
     open_plans: list[OpenPlan] = field(default_factory=list)
+    new_findings: list[NewFindings] = field(default_factory=list)
     schema_changes: list[SchemaChange] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: ages rounded, the times of plans as instants like all others."""
         record = asdict(self)
+        record["new_findings"] = [one._asdict() for one in self.new_findings]
         record["schema_changes"] = [{**asdict(change), "text": change.text} for change in self.schema_changes]
         for one in record["lists"]:
             for name in ("age_h", "tail_age_h"):
@@ -137,6 +141,7 @@ def _read_warehouse(path: Path, status: Status) -> None:
         tried = {name for (name,) in connection.execute("SELECT DISTINCT resource FROM ops.coverage").fetchall()}
         status.never_read = sorted(tried.difference(reads))
         status.runs = read_rows(connection, _RUNS_SQL)
+        status.new_findings = new_findings(connection)
         if "observations" in tables:
             status.schema_changes = schema_changes(connection, now)
 

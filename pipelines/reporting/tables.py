@@ -113,7 +113,10 @@ def bar_column(
 
 
 def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:
-    """Findings by rule (`rule` makes its cell), on a logarithmic scale: a few errors are visible next to many infos."""
+    """Findings by rule (`rule` makes its cell) with those of the run before.
+
+    The scale is logarithmic: a few errors are visible next to many infos.
+    """
     return build_table(
         rows,
         {
@@ -121,6 +124,7 @@ def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Tabl
             "table": spaced("entity"),
             "rule": rule,
             "findings": "findings",
+            **({"run before": "before"} if any(row.get("before") is not None for row in rows) else {}),
             "": bar_column(
                 rows, "findings", lambda row: "" if row["severity"] == "info" else row["severity"], is_logarithmic=True
             ),

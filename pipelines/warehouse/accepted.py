@@ -1,27 +1,27 @@
-"""What a person has accepted: findings and changes, in a file of the project that can be kept in version control.
+"""What a person has decided about findings, in a file of the project that can be kept in version control.
 
-In: `.dlt/accepted.toml`. Out: which findings are accepted, and since when a change is. An accepted finding is counted
-and not listed. A finding that compares with an earlier state (`COMPARED`) is accepted differently: the state that was
-recorded before no longer counts, and the next run compares with the state that it finds. Nothing accepts itself.
+In: `.dlt/accepted.toml`. Out: which findings are accepted or have another severity, and since when a change is
+accepted. An accepted finding is counted and not listed. A finding that compares with an earlier state (`COMPARED`) is
+accepted differently: the state that was recorded before no longer counts, and the next run compares with the state that
+it finds. Nothing accepts itself.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 
+from pipelines.warehouse.sql import sql_text
 from sources.disk import write_private
 from sources.errors import UsageError
 from sources.settings.ownership import check_private
 from sources.settings.root import find_root, read_toml
-from transforms.rules import RULES
-
-if TYPE_CHECKING:
-    import pandas as pd
+from transforms.rules import RULES, Severity
 
 FILE: Final = "accepted.toml"
 COMPARED: Final = frozenset(
@@ -42,6 +42,8 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         when: it was accepted.
         why: the reason.
         until: the last day, in UTC; None: without an end.
+        severity: that the findings have instead of that of their rule; None: they are accepted.
+        up_to: so many findings are accepted, and all of them listed where there are more; None: any number.
     """
 
     rule: str
@@ -50,12 +52,18 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str
     subject: str = ""
     until: date | None = None
+    severity: Severity | None = None
+    up_to: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
         if self.rule not in RULE_NAMES:
             raise ValueError(f"there is no rule {self.rule!r}; the rules are in docs/rules.md")
         if not self.why.strip() or not self.who.strip():
             raise ValueError("`who` and `why` must not be empty")
+        if self.up_to is not None and (self.severity is not None or self.rule in COMPARED):
+            raise ValueError(
+                "`up_to` cannot be combined with `severity` or with a rule that compares with an earlier state"
+            )
         if self.when.tzinfo is None:
             msgspec.structs.force_setattr(self, "when", self.when.replace(tzinfo=UTC))
 
@@ -81,24 +89,40 @@ class Accepted:
         """Those of the project. Raises UsageError, see `read_acceptances`."""
         return cls(read_acceptances(accepted_file()), at)
 
-    def is_accepted(self, findings: pd.DataFrame) -> list[bool]:
-        """Whether each finding (the columns of `FINDINGS`) is accepted; one of `COMPARED` never is."""
-        marks = findings["rule"].isna()
+    def severity_sql(self) -> str:
+        """The severity of a finding (columns of `FINDINGS`), as SQL: of several entries, one with a subject counts."""
+        entries = sorted((one for one in self._all if one.severity is not None), key=lambda one: not one.subject)
+        cases = [f"WHEN {_is_about(one.rule, [one.subject])} THEN '{one.severity}'" for one in entries]
+        return f"CASE {' '.join(cases)} ELSE severity END" if cases else "severity"
+
+    def accepted_sql(self, findings: str) -> str:
+        """Whether a finding of a table (SQL) is accepted, as SQL; one of `COMPARED` never is."""
+        wanted, limited = dict[str, list[str]](), ["false"]
         for one in self._all:
-            if one.rule in COMPARED:
-                continue
-            is_about = (findings["entity"] + "." + findings["rule"]) == one.rule
-            for text in ("entity_id", "detail") if one.subject else ():
-                same = (findings[text] == one.subject).fillna(False)
-                same |= findings[text].str.startswith(f"{one.subject}:").fillna(False)
-                marks |= is_about & same
-            if not one.subject:
-                marks |= is_about
-        return marks.astype(bool).tolist()
+            if one.up_to is not None:
+                is_about = _is_about(one.rule, [one.subject])
+                limited.append(f"{is_about} AND (SELECT count(*) FROM {findings} WHERE {is_about}) <= {one.up_to}")
+            elif one.severity is None and one.rule not in COMPARED:
+                wanted.setdefault(one.rule, []).append(one.subject)
+        return " OR ".join([*limited, *(_is_about(rule, subjects) for rule, subjects in wanted.items())])
 
     def is_changed(self, rule: str, subject: str, recorded_at: datetime | None) -> bool:
         """Whether a state that was recorded at an instant no longer counts, since a person accepted its change."""
-        return any(one.covers(rule, subject) and (recorded_at is None or one.when > recorded_at) for one in self._all)
+        return any(
+            one.severity is None and one.covers(rule, subject) and (recorded_at is None or one.when > recorded_at)
+            for one in self._all
+        )
+
+
+def _is_about(rule: str, subjects: Sequence[str]) -> str:
+    """Whether a finding is one of a rule, and of one of the subjects, as SQL."""
+    entity, _, name = rule.partition(".")
+    is_rule = f"entity = '{entity}' AND rule = '{name}'"
+    if "" in subjects:
+        return f"({is_rule})"
+    pattern = sql_text(f"(?s)({'|'.join(map(re.escape, subjects))})(:.*)?")
+    texts = (f"coalesce(regexp_full_match({text}, {pattern}), false)" for text in ("entity_id", "detail"))
+    return f"({is_rule} AND ({' OR '.join(texts)}))"
 
 
 def accepted_file() -> Path:
@@ -146,7 +170,7 @@ def write_acceptances(path: Path, entries: Sequence[Acceptance]) -> None:
             del tables[n]
     for entry in entries:
         if entry not in kept:
-            values = {name: getattr(entry, name) for name in ("rule", "subject", "who", "when", "why", "until")}
+            values = {name: getattr(entry, name) for name in Acceptance.__struct_fields__}
             tables.append(tomlkit.item({name: value for name, value in values.items() if value not in ("", None)}))
     path.parent.mkdir(mode=0o700, exist_ok=True)
     write_private(path, tomlkit.dumps(document).encode())

@@ -47,6 +47,12 @@ TABLES: Final = {
     "column_values": """
         run_id VARCHAR, resource VARCHAR, table_name VARCHAR, column_name VARCHAR, rows BIGINT, nulls BIGINT,
         zeros BIGINT, "distinct" BIGINT, minimum VARCHAR, maximum VARCHAR, recorded_at TIMESTAMPTZ""",
+    "finding_counts": """
+        run_id VARCHAR, entity VARCHAR, rule VARCHAR, severity VARCHAR, findings BIGINT, accepted BIGINT, new BIGINT,
+        gone BIGINT, recorded_at TIMESTAMPTZ""",
+    "past_findings": """
+        entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, first_run_id VARCHAR,
+        first_seen_at TIMESTAMPTZ, last_run_id VARCHAR, gone_run_id VARCHAR""",
     "push_log": """
         plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",

@@ -36,7 +36,6 @@ from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.match import match_lines
 from pipelines.reconcile.parts import Findings, Mapper, Parts
-from pipelines.warehouse.accepted import Accepted
 from tests.bench.measure import run
 from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
@@ -100,7 +99,7 @@ def _sql_type(kind: pa.DataType) -> str:
 
 def in_parts(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, map_tasks: Mapper) -> Iterator[None]:
     """Makes the customers, then matches them."""
-    tables = Parts(build, Findings(build, Accepted([], _DATES.as_of)), map_tasks)
+    tables = Parts(build, Findings(build), map_tasks)
     reconcile_customers(tables, frame(LISTED_PRICE_LISTS), _DATES)
     yield
     match_lines(build, lines, None, map_tasks)

@@ -43,14 +43,19 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
 
 def test_accepting_again_takes_the_place_of_the_entry(project: Path) -> None:
     for why in ("first", "second"):
-        assert accept(project, RULE, "--who", "ana", "--why", why).code == 0
-    assert accept(project).out.startswith(f"{RULE}: second (ana, ")
-    assert accept(project).out.count("\n") == 1
+        assert accept(project, RULE, "--who", "ana", "--why", why, "--up-to", "20").code == 0
+    assert accept(project, RULE, "--who", "ana", "--why", "third", "--severity", "info").code == 0
+    up_to, severity = accept(project).out.splitlines()
+    assert up_to.startswith(f"{RULE}: second (ana, ")
+    assert up_to.endswith(", up to 20)")
+    assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ([RULE, "--why", "x", "--up-to", "3", "--severity", "info"], "`up_to` cannot be combined"),
+        (["orders.form_changed", "--why", "x", "--up-to", "3"], "`up_to` cannot be combined"),
         (["customers.no_rule", "--why", "x"], "there is no rule 'customers.no_rule'"),
         ([RULE], "--why is missing"),
         ([RULE, "--why", " "], "must not be empty"),

@@ -22,7 +22,6 @@ from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from pipelines.reconcile.orders import RawOrders, reconcile_orders
 from pipelines.reconcile.parts import Findings, Parts
-from pipelines.warehouse.accepted import Accepted
 from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import DateContext
 from transforms.findings import FINDINGS, combine_findings
@@ -53,7 +52,7 @@ def build_of(part_rows: int = PART_ROWS, **tables: pd.DataFrame) -> Iterator[Par
         build.execute(f"CREATE OR REPLACE TABLE {name.replace('__', '.', 1)} AS FROM rows_of_test")
         build.unregister("rows_of_test")
     with mock.patch.object(parts, "PART_ROWS", part_rows):
-        yield Parts(build, Findings(build, Accepted([], datetime.now(UTC))))
+        yield Parts(build, Findings(build))
 
 
 def rows_of(tables: Parts, table: str, order: str) -> pd.DataFrame:
@@ -69,8 +68,7 @@ def typed_as_is(rows: pd.DataFrame) -> pd.DataFrame:
 
 def found_in(tables: Parts) -> pd.DataFrame:
     """The findings so far, in the order of `combine_findings`."""
-    tables.findings.write()
-    found = rows_of(tables, "reconciled.exceptions", "ALL").drop(columns="is_accepted")
+    found = rows_of(tables, tables.findings.written(), "ALL")
     return combine_findings([typed(found, FINDINGS)]) if len(found) else frame(FINDINGS)
 
 

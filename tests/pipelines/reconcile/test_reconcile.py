@@ -92,7 +92,7 @@ def test_exceptions_hold_no_personal_data(made: Bridge) -> None:
     reconcile()
     rules = {rule for (rule,) in made.rows("SELECT rule FROM reconciled.exceptions WHERE entity = 'customers'")}
     assert any("email" in rule for rule in rules)
-    reported = json.dumps(made.rows("FROM reconciled.exceptions"), ensure_ascii=False)
+    reported = json.dumps(made.rows("FROM reconciled.exceptions"), ensure_ascii=False, default=str)
     assert "persona" not in reported
     assert "Núñez" not in reported
 

@@ -113,7 +113,8 @@ def test_a_hundred_thousand_findings_and_names_of_any_length_have_a_report_of_bo
     rules = ", ".join(f"('{rule.entity}', '{rule.name}', '{rule.severity}')" for rule in RULES)
     change(
         warehouse,
-        f"""INSERT INTO reconciled.exceptions SELECT entity, i::VARCHAR, rule, severity, 'detail ' || i, false
+        f"""INSERT INTO reconciled.exceptions BY NAME
+        SELECT entity, i::VARCHAR AS entity_id, rule, severity, 'detail ' || i AS detail, false AS is_accepted
         FROM (VALUES {rules}) AS rules(entity, rule, severity), range({100_000 // len(RULES) + 1}) numbers(i);
         INSERT INTO reconciled.price_lists BY NAME SELECT 'L' || i AS price_list_id, repeat('name ', 99) AS name,
             'root' AS chain_status, 1234567 AS customer_count, FALSE AS is_missing FROM range(3000) numbers(i);

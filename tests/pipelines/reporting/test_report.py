@@ -247,9 +247,38 @@ def test_a_walk_that_failed_is_reported_with_the_age_of_what_is_there(warehouse:
     assert "3 days" in words
 
 
+def test_what_is_new_leads_and_what_is_accepted_is_only_counted(warehouse: Path) -> None:
+    change(
+        warehouse,
+        """INSERT INTO ops.finding_counts BY NAME SELECT 'earlier' AS run_id, 'customers' AS entity,
+            'email_malformed' AS rule, 'warning' AS severity, 41 AS findings, 4 AS accepted;
+        CREATE TEMP TABLE own AS FROM ops.control_totals;
+        DELETE FROM ops.control_totals;
+        INSERT INTO ops.control_totals VALUES ('earlier', 'reconciled.customers', 'raw', 1);
+        INSERT INTO ops.control_totals FROM own;
+        UPDATE reconciled.exceptions SET first_run_id = 'earlier';
+        DELETE FROM reconciled.exceptions WHERE rule IN ('email_malformed', 'values_gone');
+        INSERT INTO reconciled.exceptions BY NAME SELECT 'customers' AS entity, '1' AS entity_id,
+            'email_malformed' AS rule, 'warning' AS severity, '' AS detail, n > 2 AS is_accepted,
+            (SELECT arg_max(run_id, rowid) FROM ops.runs) AS first_run_id FROM range(50) numbers(n);
+        INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, 'values_gone' AS rule,
+            'error' AS severity, 'orders: total: 40 values before' AS detail, false AS is_accepted,
+            (SELECT arg_max(run_id, rowid) FROM ops.runs) AS first_run_id""",
+    )
+    words = " ".join(made(warehouse).words.split())
+    news = (
+        "Findings new since the last run: 1 error, 3 warnings error orders.values_gone: orders: total: 40 values before"
+    )
+    assert f"What changed {news} warning customers.email_malformed: 3" in words
+    assert "warning customers email malformed 3 37" in words
+    assert "Accepted and not listed: 47." in words
+
+
 def test_a_rule_of_another_version_is_reported_as_unknown(warehouse: Path) -> None:
     change(
-        warehouse, "INSERT INTO reconciled.exceptions VALUES ('orders', '1', 'from_the_future', 'warning', '', false)"
+        warehouse,
+        """INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, '1' AS entity_id,
+        'from_the_future' AS rule, 'warning' AS severity, '' AS detail, false AS is_accepted""",
     )
     words = made(warehouse).words
     assert "from_the_future" in words

@@ -1,0 +1,151 @@
+"""Findings have a memory: which are new, which are gone, how many each rule has, and what a person decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.warehouse import ops
+from pipelines.warehouse.accepted import Acceptance, Accepted
+from pipelines.warehouse.finding_history import in_words, new_findings, record_findings
+
+START = datetime(2026, 5, 1, 3, tzinfo=UTC)
+PHONE, GONE = "customers.phone_without_digits", "orders.values_gone"
+Finding = tuple[str, str | None, str]
+"""Rule with its table, id of the record, detail."""
+
+
+class Nights:
+    """Runs that reconcile, one a night."""
+
+    def __init__(self, build: duckdb.DuckDBPyConnection) -> None:
+        self.build, self.night = build, 0
+
+    def run(self, *findings: Finding, accepted: tuple[Acceptance, ...] = ()) -> list[str]:
+        """Records the findings of a night. Returns what is new in words."""
+        self.night += 1
+        at, run = START + timedelta(days=self.night), f"run-{self.night}"
+        self.build.execute(
+            "CREATE OR REPLACE TEMP TABLE found (entity VARCHAR, entity_id VARCHAR, rule VARCHAR, "
+            "severity VARCHAR, detail VARCHAR)"
+        )
+        for rule, one, detail in findings:
+            severity = "error" if rule == GONE else "info"
+            self.build.execute(
+                "INSERT INTO found VALUES (?, ?, ?, ?, ?)",
+                [*rule.split(".")[:1], one, rule.split(".")[1], severity, detail],
+            )
+        ops.record_totals(self.build, run, "reconciled.customers", {"raw": 1})
+        record_findings(self.build, run, at, "found", Accepted(accepted, at))
+        return in_words(new_findings(self.build))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.build.execute(sql).fetchall()
+
+
+@pytest.fixture
+def nights() -> Iterator[Nights]:
+    with duckdb.connect() as build:
+        build.execute("SET TimeZone = 'UTC'; CREATE SCHEMA reconciled")
+        ops.create_missing(build)
+        yield Nights(build)
+
+
+def accepted(rule: str, subject: str = "", **rest: Any) -> Acceptance:
+    return Acceptance(rule, "ana", START, "agreed", subject, **rest)
+
+
+def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights: Nights) -> None:
+    assert nights.run((PHONE, "1", ""), (GONE, None, "orders: total: 40 values before")) == []  # nothing was before
+    assert (
+        nights.run((PHONE, "1", ""), (GONE, None, "orders: total: 41 values before")) == []
+    )  # the same but for numbers
+    assert nights.run((PHONE, "1", ""), (PHONE, "2", ""), (GONE, None, "orders: address1: 9 values before")) == [
+        "new since the last run: 1 error, 1 info",
+        "  error orders.values_gone: orders: address1: 9 values before",
+    ]
+    assert nights.run((PHONE, "2", "")) == []
+    assert nights.rows("SELECT entity_id, first_run_id, first_seen_at FROM reconciled.exceptions") == [
+        ("2", "run-3", START + timedelta(days=3))
+    ]
+    assert nights.rows(
+        "SELECT rule, entity_id, first_run_id, last_run_id, gone_run_id FROM ops.past_findings ORDER BY ALL"
+    ) == [
+        ("phone_without_digits", "1", "run-1", "run-3", "run-4"),
+        ("values_gone", None, "run-1", "run-2", "run-3"),
+        ("values_gone", None, "run-3", "run-3", "run-4"),
+    ]
+    assert nights.rows("SELECT run_id, rule, findings, new, gone FROM ops.finding_counts ORDER BY ALL") == [
+        ("run-1", "phone_without_digits", 1, 1, 0),
+        ("run-1", "values_gone", 1, 1, 0),
+        ("run-2", "phone_without_digits", 1, 0, 0),
+        ("run-2", "values_gone", 1, 0, 0),
+        ("run-3", "phone_without_digits", 2, 1, 0),
+        ("run-3", "values_gone", 1, 1, 1),
+        ("run-4", "phone_without_digits", 1, 0, 1),
+        ("run-4", "values_gone", 0, 0, 1),
+    ]
+
+
+def test_a_field_whose_name_differs_by_a_number_is_another_finding(nights: Nights) -> None:
+    nights.run((GONE, None, "orders: address1: 9 values before"))
+    assert nights.run((GONE, None, "orders: address2: 9 values before"))[0] == "new since the last run: 1 error"
+
+
+def test_findings_of_an_earlier_version_are_not_new(nights: Nights) -> None:
+    ops.record_totals(nights.build, "run-0", "reconciled.customers", {"raw": 1})
+    nights.build.execute("""CREATE TABLE reconciled.exceptions AS SELECT 'customers' AS entity, '1' AS entity_id,
+        'phone_without_digits' AS rule, 'info' AS severity, '' AS detail, false AS is_accepted""")
+    assert new_findings(nights.build) == []
+    assert nights.run((PHONE, "1", "")) == []
+    assert nights.rows("SELECT first_run_id FROM reconciled.exceptions") == [(None,)]
+    assert nights.run() == []
+    assert nights.rows("SELECT first_run_id, last_run_id FROM ops.past_findings") == [(None, "run-1")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "marks"),
+    [
+        (accepted(PHONE), "ttt"),
+        (accepted(PHONE, "7"), "tff"),
+        (accepted(PHONE, "7."), "fff"),
+        (accepted(PHONE, "a (b)"), "ftf"),
+        (accepted(PHONE, until=date(2026, 5, 1)), "fff"),
+        (accepted(PHONE, up_to=3), "ttt"),
+        (accepted(PHONE, up_to=2), "fff"),
+        (accepted(PHONE, "7", up_to=1), "tff"),
+        (accepted(PHONE, severity="error"), "fff"),
+        (accepted("customers.name_missing"), "fff"),
+    ],
+)
+def test_an_entry_accepts_what_it_is_about(nights: Nights, entry: Acceptance, marks: str) -> None:
+    nights.run((PHONE, "7", ""), (PHONE, "8", "a (b): c"), (PHONE, "77", ""), accepted=(entry,))
+    found = nights.rows(
+        "SELECT is_accepted FROM reconciled.exceptions ORDER BY list_position(['7', '8', '77'], entity_id)"
+    )
+    assert "".join(str(one)[0].lower() for (one,) in found) == marks
+
+
+def test_what_is_accepted_is_counted_and_is_no_news(nights: Nights) -> None:
+    nights.run()
+    assert nights.run((PHONE, "1", ""), (PHONE, "2", ""), accepted=(accepted(PHONE, "1"),)) == [
+        "new since the last run: 1 info"
+    ]
+    assert nights.rows("SELECT findings, accepted, new FROM ops.finding_counts") == [(2, 1, 2)]
+
+
+def test_a_severity_can_be_set_also_where_a_finding_compares_with_an_earlier_state(nights: Nights) -> None:
+    entries = accepted(GONE, severity="info"), accepted(GONE, "orders: total", severity="warning"), accepted(GONE)
+    nights.run((GONE, None, "orders: total: 1"), (GONE, None, "orders: phone: 1"), accepted=entries)
+    assert nights.rows("SELECT detail, severity, is_accepted FROM reconciled.exceptions") == [
+        ("orders: phone: 1", "info", False),
+        ("orders: total: 1", "warning", False),
+    ]
+    assert not Accepted(entries[:2], START + timedelta(days=1)).is_changed(
+        GONE, "orders: total", START - timedelta(days=1)
+    )
+    assert Accepted(entries, START + timedelta(days=1)).is_changed(GONE, "orders: total", START - timedelta(days=1))
