@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import errno
 import glob
+import itertools
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -147,6 +148,25 @@ def write_private(path: Path, content: bytes, *, is_only_writer: bool = False) -
     """Replaces a file by one of mode 0600 with this content, which is on disk when this returns."""
     with replace_file(path, is_only_writer=is_only_writer) as file:
         file.write(content)
+
+
+def file_version(path: Path) -> tuple[int, ...]:
+    """Changes whenever a file is written or replaced; empty if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def first_free(folder: Path, name: str, may_replace: Callable[[Path], bool] = lambda path: False) -> Path:
+    """The first path of a folder that is free or may be replaced, such as `result.xlsx`, `result-2.xlsx`, and so on."""
+    path = folder / name
+    for number in itertools.count(2):
+        if not os.path.lexists(path) or may_replace(path):
+            break
+        path = folder / f"{Path(name).stem}-{number}{Path(name).suffix}"
+    return path
 
 
 def exclude_from_git(folder: Path) -> None:

@@ -237,6 +237,7 @@ def test_a_unit_tries_again_for_what_may_pass_and_for_nothing_else() -> None:
     good = set(re.findall(r"^SuccessExitStatus=(.*)$", text, re.MULTILINE)[0].split())
     failed = set(re.findall(r"^RestartPreventExitStatus=(.*)$", text, re.MULTILINE)[0].split())
     assert good == {"5"}
+    assert re.search("^ExecStopPost=.* report ", text, re.MULTILINE), "a run that ended with 7 or 9 has published"
     assert {str(code.value) for code in ExitCode if 0 < code.value < 10} - good - failed == {"4", "8"}
 
 

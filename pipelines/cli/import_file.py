@@ -19,7 +19,7 @@ from pipelines.cli import plan as plan_command
 from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
 from pipelines.cli.options import json_option, log_option, path_option, plan_options
-from pipelines.cli.process import STOP, exit_process, print_error, start
+from pipelines.cli.process import KEPT, STOP, exit_process, print_error, start
 from pipelines.cli.terminal import Style, escape, print_json, print_lines
 from sources.errors import UsageError
 from sources.kinds import KINDS
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pipelines.plan.make import PlanResult
     from pipelines.plan.model import Plan
 
+_STOPPED: Final = "; nothing was sent: run the same command again to go on"
 _SHOWN: Final = 20
 _EXAMPLES: Final = 3
 """Characters of a cell, and cells of a column, that are shown with a question."""
@@ -79,6 +80,7 @@ def command(
     the same command, as long as the file is the same.
     """
     reporter = start("json" if as_json else style)
+    STOP.note = _STOPPED
     from pipelines.import_file.run import ImportOptions, import_file
     from pipelines.push.model import PushOptions
 
@@ -102,8 +104,11 @@ def steps(reporter: Reporter) -> ImportSteps:
     from pipelines.pull.pull import pull
 
     def run_pull(options: PullOptions) -> PullResult:
+        STOP.note = KEPT
         with Reporter(reporter.style) as bars:
-            return pull(replace(options, command="import"), bars.progress, STOP.event)
+            result = pull(replace(options, command="import"), bars.progress, STOP.event)
+        STOP.note = _STOPPED
+        return result
 
     def on_plan(made: PlanResult) -> None:
         plan_command.print_warnings(made, reporter)

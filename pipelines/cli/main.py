@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
+from pipelines.cli.process import KEPT, STOP, Output, exit_process, open_streams, print_error
 from pipelines.cli.terminal import escape
 from pipelines.warehouse.failure import describe_error, was_published
 from sources import __version__
@@ -30,7 +30,6 @@ _IS_WINDOWS: Final = os.name == "nt"
 _GC_THRESHOLD: Final = 20_000
 """Objects between two collections. With Python's 700, collections take a tenth of the CPU of a small pull: a million
 objects of imported modules are searched again and again, and none of them is ever garbage."""
-_KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 
 
 def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -80,7 +79,7 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     import resource  # which Windows has not
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file: the memory holds keys and passwords
-    STOP.keeps_pages = context.invoked_subcommand in ("import", "pull", "run")
+    STOP.note = KEPT if context.invoked_subcommand in ("pull", "run") else ""
     if project is not None:
         from sources.settings import set_project
 
@@ -117,7 +116,7 @@ def _invoke() -> int:
 
 def _stopped(error: BaseException) -> int:
     code = 128 + (STOP.signal or signal.SIGINT)
-    end = "; the warehouse was published before" if was_published(error) else _KEPT if STOP.keeps_pages else ""
+    end = "; the warehouse was published before" if was_published(error) else STOP.note
     print_error(code, f"stopped{end}")
     return code
 

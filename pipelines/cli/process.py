@@ -18,6 +18,8 @@ from sources.settings import find_root, prepare_dlt
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
 
+KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
+"""Note of a stopped command that fetches pages."""
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
 
@@ -28,14 +30,14 @@ class Stop:
         event: set once the process should end.
         signal: number of the signal that was received; 0 for none.
         as_json: whether the final error message is printed as JSON.
-        keeps_pages: whether the command fetches pages that the next run can use.
+        note: what is added to the message of a stopped command.
     """
 
     def __init__(self) -> None:
         self.event = threading.Event()
         self.signal = 0
         self.as_json = False
-        self.keeps_pages = False
+        self.note = ""
         self._is_gentle = False
 
     def listen(self) -> None:

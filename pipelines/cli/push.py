@@ -21,6 +21,7 @@ from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
+    from pipelines.plan.model import Plan
     from pipelines.push.model import PushOptions, PushResult
 
 _LABELS: Final = {
@@ -28,12 +29,6 @@ _LABELS: Final = {
     "rejected": "rejected",
     "in_doubt": "in doubt: sent, but not known whether it arrived",
     "unsent": "not sent",
-}
-
-
-_LEFT_OUT: Final = {
-    "unchanged": "left out: as last confirmed",
-    "exists_same": "left out: on the platform already, identical",
 }
 
 
@@ -83,7 +78,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     from pipelines.push.eligibility import format_time
     from pipelines.push.passwords import PASSWORDS_FILE
     from pipelines.push.resolutions import ABANDONED
-    from pipelines.push.results import RESULT_FILES
+    from pipelines.push.results import LEFT_OUT, RESULT_FILES
     from sources.files.workbook import CORRECTIONS_SHEET
 
     manifest, folder = result.plan.manifest, result.plan.folder
@@ -92,7 +87,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
         outcomes = Counter({outcome: count for (name, outcome), count in result.lines.items() if name == file})
         if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):
             lines.append(f"  {abandoned:>8}  {ABANDONED}")
-        left_out = {text: outcomes.pop(name) for name, text in _LEFT_OUT.items() if name in outcomes}
+        left_out = {text: outcomes.pop(name) for name, text in LEFT_OUT.items() if name in outcomes}
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
@@ -168,12 +163,24 @@ def command(
     if result.error is not None:
         print_error(result.exit_code, str(result.error), "orderbridge: ")
     if not result.stopped:
+        refresh_workbook(result.plan)
         try:
             publish_push_log(result.plan.manifest.plan_id, result.observed)
         except BridgeError as error:  # the ledger has what was sent: the next run copies it
             message = f"ops.push_log was not updated; the next pull does it: {error}"
             print_error(result.exit_code, message, "orderbridge: ")
     exit_process(128 + STOP.signal if result.stopped and STOP.signal else result.exit_code)
+
+
+def refresh_workbook(plan: Plan) -> None:
+    """Writes the workbook of an import again, after its results have changed."""
+    from pipelines.import_file.result import has_result, write_result
+
+    if has_result(plan.folder):
+        try:
+            write_result(plan)
+        except UsageError as error:
+            print_error(error.exit_code, f"the workbook is that of before: {error}", "orderbridge: ")
 
 
 def _agreed(folder: Path) -> bool:

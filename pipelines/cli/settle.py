@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli.options import answer_options, log_option
 from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.push import refresh_workbook
 from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.errors import UsageError
 from sources.words import number
@@ -69,5 +70,7 @@ def command(
                 if doubt.plan_id == plan_id
             ]
         print_lines(*lines, f"{number(len(result.left), 'write')} in doubt")
+    for settled in result.plans:
+        refresh_workbook(settled)
     publish_push_log(observed=sorted(result.observed), accept_older=accept_ledger)
     exit_process(result.exit_code)

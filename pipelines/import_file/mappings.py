@@ -7,17 +7,18 @@ mapping uses has to be there.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pipelines.imports.open import count_reject_columns, open_input_table
+from pipelines.imports.open import OpenFile, count_reject_columns, open_input_table
 from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
-from sources.disk import create_private, disk_errors
+from sources.disk import create_private, disk_errors, first_free
 from sources.errors import UsageError
 from sources.files import CellRules, SourceTable
 from sources.kinds import KindName
@@ -36,40 +37,47 @@ AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | No
 """Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
 
 
-def find_mapping(kind: KindName, file: Path) -> Path | None:
+def find_mapping(kind: KindName, file: Path, open_file: OpenFile | None = None) -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
+
+    Of several, one that has all its columns, that a person gave, that names most of the file's, the newest.
 
     Raises:
         UsageError: a kept mapping is invalid.
     """
     if (file.parent / MANIFEST_FILE).exists() and (file.parent / MAPPING_FILE).exists():
         return file.parent / MAPPING_FILE
-    kept = sorted((warehouse_path().parent / FOLDER).glob(f"{kind}*.toml"))
-    best: tuple[bool, int, Path] | None = None
-    for path in kept:
+    fitting: list[tuple[bool, bool, int, int, Path]] = []
+    for kept in (warehouse_path().parent / FOLDER).glob(f"{kind}*.toml"):
+        if not kept.exists():  # the file that a person gave was removed
+            continue
+        path = kept.resolve()
         mapping = load(path, kind)
         try:
-            columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
+            columns = set(own_columns(open_input_table(file, mapping.read_options, mapping, open_file)))
         except UsageError:  # its [file] is of another file
             continue
         named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
         missing = [name for name in used if name not in columns]
-        is_of_file = len(named) >= _SHARE * len(columns) and len(missing) <= _MISSING * len(used)
-        found = (not missing, len(named), path)
-        if is_of_file and (best is None or found[:2] > best[:2]):
-            best = found
-    return best[2] if best is not None else None
+        if len(named) >= _SHARE * len(columns) and len(missing) <= _MISSING * len(used):
+            fitting.append((not missing, kept.is_symlink(), len(named), kept.lstat().st_mtime_ns, path))
+    return max(fitting)[-1] if fitting else None
 
 
 def new_mapping(
-    kind: KindName, file: Path, passwords: Literal["mail", "file"] | None, ask: AskColumns, ask_totals: AskTotals
+    kind: KindName,
+    file: Path,
+    passwords: Literal["mail", "file"] | None,
+    ask: AskColumns,
+    ask_totals: AskTotals,
+    open_file: OpenFile | None = None,
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
 
     Raises:
         UsageError: the file cannot be read.
     """
-    table = open_input_table(file, None, None)
+    table = open_input_table(file, None, None, open_file)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
     if proposed.unknown:
@@ -89,22 +97,37 @@ def new_mapping(
 
 def keep_mapping(mapping: ColumnMapping) -> Path:
     """Writes a mapping to the folder of mappings, under the first free name. Raises UsageError."""
+    with _new_path(mapping.kind) as path, create_private(path) as out:
+        try:
+            out.write(to_toml(mapping).encode())
+            out.flush()
+        except BaseException:  # what is left of it would be found by the next import
+            path.unlink()
+            raise
+    return path
+
+
+def keep_given_mapping(kind: KindName, path: Path) -> None:
+    """Links a mapping that a person gave from the folder of mappings, for the next file. Raises UsageError."""
+    target, folder = path.resolve(), warehouse_path().parent.resolve() / FOLDER
+    if target.parent == folder or (target.parent / MANIFEST_FILE).exists():
+        return  # kept already, or that of a plan
+    links = [link for link in folder.glob(f"{kind}*.toml") if link.is_symlink() and link.resolve() == target]
+    with _new_path(kind) as free:
+        if links:
+            os.utime(links[0], follow_symlinks=False)
+        else:
+            free.symlink_to(os.path.relpath(target, folder))
+
+
+@contextmanager
+def _new_path(kind: str) -> Iterator[Path]:
+    """A free path in the folder of mappings. Raises UsageError."""
     folder = warehouse_path().parent / FOLDER
     hint = "Free space or make the folder writable, or pass a mapping file of your own with --mapping."
     with disk_errors(folder, hint):
         folder.mkdir(mode=0o700, exist_ok=True)
-        for number in itertools.count(1):
-            path = folder / f"{mapping.kind}{f'-{number}' if number > 1 else ''}.toml"
-            if not path.exists():
-                break
-        with create_private(path) as out:
-            try:
-                out.write(to_toml(mapping).encode())
-                out.flush()
-            except BaseException:  # what is left of it would be found by the next import
-                path.unlink()
-                raise
-    return path
+        yield first_free(folder, f"{kind}.toml")
 
 
 def own_columns(table: SourceTable) -> tuple[str, ...]:

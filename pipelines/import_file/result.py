@@ -20,8 +20,8 @@ from pipelines.imports.open import REJECT_COLUMNS
 from pipelines.mapping import load
 from pipelines.plan.model import RESULTS_FOLDER, Plan, file_sha256
 from pipelines.plan.rejects import RejectsWriter
-from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES
-from sources.disk import disk_errors, write_private
+from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
+from sources.disk import disk_errors, first_free, write_private
 from sources.errors import UsageError
 from sources.files.formulas import escape, neutralize, people_rows
 from sources.files.workbook import CORRECTIONS_SHEET
@@ -51,13 +51,16 @@ class _Outcome(NamedTuple):
     message: str = ""
 
 
-def write_result(plan: Plan) -> Path:
+def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
     """Writes the workbook and returns its path. One that a person has changed is kept: the new one gets a number.
+
+    `inputs` are those that the plan was made of; None: they are opened.
 
     Raises:
         UsageError: the input or its mapping was changed since it was planned, or a disk error.
     """
-    inputs = _open_inputs(plan)
+    _check_unchanged(plan)
+    inputs = inputs or _open_inputs(plan)
     outcomes = dict(_outcomes(plan))
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
@@ -67,21 +70,29 @@ def write_result(plan: Plan) -> Path:
         with xlsxwriter.Workbook(made, {**_OPTIONS, "tmpdir": folder}) as workbook:
             _write_sheets(workbook, inputs, outcomes)
         content = made.read_bytes()
-        path = _free_path(plan.folder)
+        written = _written(plan.folder)
+        path = first_free(plan.folder, RESULT_FILE, lambda path: file_sha256(path) == written)
         write_private(path, content)
         write_private(plan.folder / _WRITTEN, hashlib.sha256(content).hexdigest().encode())
     return path
 
 
-def _open_inputs(plan: Plan) -> Inputs:
-    """The input of a plan, which is as it was planned."""
-    manifest = plan.manifest
-    for file in (manifest.input, manifest.mapping):
+def has_result(folder: Path) -> bool:
+    """Whether a workbook was written for a plan."""
+    return _written(folder) != ""
+
+
+def _check_unchanged(plan: Plan) -> None:
+    for file in (plan.manifest.input, plan.manifest.mapping):
         if file is not None and file_sha256(Path(file.path)) != file.sha256:
             raise UsageError(
                 f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows",
                 f"The result of each line is in {plan.folder / RESULTS_FOLDER}; the next import takes the new file.",
             )
+
+
+def _open_inputs(plan: Plan) -> Inputs:
+    manifest = plan.manifest
     lookups = [Path(file.path) for file in manifest.lookups]
     mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
     return open_inputs(
@@ -94,12 +105,11 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
     rejected = {line.line: line for line in plan.unsent_lines() if line.outcome == "rejected"}
     for name in RESULT_FILES:
         for row in people_rows(plan.folder / RESULTS_FOLDER / f"{name}.csv", RESULT_COLUMNS):
-            line, status = int(row["line"]), row["outcome"].replace("_", " ")
+            line = int(row["line"])
             reason = ("", row["code"], row["words"])
             if planned := rejected.get(line):
                 reason = (planned.field, planned.code, planned.words)
-            words = status if name in status or name == "confirmed" else f"{name.replace('_', ' ')}: {status}"
-            yield line, _Outcome(name, words, *reason, row["platform_message"])
+            yield line, _Outcome(name, STATUSES[row["outcome"]], *reason, row["platform_message"])
 
 
 def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
@@ -140,12 +150,9 @@ def _write_row(sheet: Any, at: int, cells: Sequence[str], style: Any) -> None:  
             sheet.write_blank(at, column, None, style)  # what is typed there is text too
 
 
-def _free_path(folder: Path) -> Path:
-    """The path of the workbook: the first that is free, or that has what was written there last."""
+def _written(folder: Path) -> str:
+    """Hash of the workbook that was written there last; empty if there is none."""
     try:
-        written = (folder / _WRITTEN).read_text("ascii")
+        return (folder / _WRITTEN).read_text("ascii")
     except OSError:
-        written = ""
-    names = (RESULT_FILE, *(f"result-{number}.xlsx" for number in range(2, 1000)))
-    paths = [folder / name for name in names]
-    return next(path for path in paths if not path.exists() or file_sha256(path) == written)
+        return ""

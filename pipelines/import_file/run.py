@@ -17,12 +17,20 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from pipelines.import_file.examples import examples
-from pipelines.import_file.mappings import AskColumns, AskTotals, find_mapping, keep_mapping, new_mapping
+from pipelines.import_file.mappings import (
+    AskColumns,
+    AskTotals,
+    find_mapping,
+    keep_given_mapping,
+    keep_mapping,
+    new_mapping,
+)
 from pipelines.import_file.result import write_result
 from pipelines.imports import open_inputs
+from pipelines.imports.open import OpenFile, open_once
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
-from pipelines.plan.make import PlanOptions, PlanResult, make_plan
+from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, file_sha256
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.checks import describe_plan
@@ -117,9 +125,11 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept.
         BridgeError: a step failed before anything was sent.
     """
-    options, made = _with_mapping(options, steps), None
+    open_file, given, made = open_once(), options.mapping, None
+    options = _with_mapping(options, steps, open_file)
     plan = _unfinished_plan(options)
     if plan is not None:
+        _check_passwords(plan, options.passwords)
         steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
     else:
         _pull_customers(options.kind, options.max_age_h, steps)
@@ -127,16 +137,19 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             PlanOptions(
                 options.kind, options.file, options.mapping, passwords=options.passwords, notify=options.notify,
                 lookups=options.lookups,
-            )
+            ),
+            open_file=open_file,
         )  # fmt: skip
         steps.on_plan(made)
+        if given is not None:
+            keep_given_mapping(options.kind, given)
         plan = Plan(made.folder)
     result = ImportResult(plan, steps.push(plan.folder, _agreed(plan, options.push, steps)), made)
     if result.push.stopped or result.push.error is not None:
         return result
     try:
         try:
-            result.file = write_result(plan)
+            result.file = write_result(plan, made.inputs if made is not None else None)
         except UsageError as error:
             result.error = error
         if not _pull_customers(options.kind, math.inf, steps):
@@ -149,22 +162,24 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
     return result
 
 
-def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
+def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFile) -> ImportOptions:
     """The options with the mapping that was kept for such a file, or a new one, which is kept.
 
     Without one, where nobody can be asked, the plan reports what is missing.
     """
     if options.mapping is not None:
         return options
-    path = find_mapping(options.kind, options.file)
+    path = find_mapping(options.kind, options.file, open_file)
     if path is not None:
         steps.on_step("mapping", f"the columns are read as in {path}")
         return replace(options, mapping=path)
-    mapping = new_mapping(options.kind, options.file, options.passwords, steps.ask_columns, steps.ask_totals)
+    kind, file, settings = options.kind, options.file, legacy_settings()
+    mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, open_file)
     if mapping is None:
         return options
-    settings = legacy_settings()  # a mapping that does not do would be found again, and nobody asked
-    open_inputs(options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=settings.semantics)
+    # a mapping that does not do would be found again, and nobody asked
+    login_mode, semantics = settings.login_mode, settings.semantics
+    open_inputs(kind, file, mapping, login_mode=login_mode, semantics=semantics, open_file=open_file)
     path = keep_mapping(mapping)
     lines = [f"the columns are read as follows, the next time too; to change that, edit {path}", *mapping.explain()]
     steps.on_step("mapping", "\n  ".join(lines))
@@ -188,6 +203,18 @@ def _unfinished_plan(options: ImportOptions) -> Plan | None:
         if used == given and all(file_sha256(Path(file.path)) == file.sha256 for file in files):
             return plan
     return None
+
+
+def _check_passwords(plan: Plan, passwords: Literal["mail", "file"] | None) -> None:
+    """A plan that was begun keeps its source of passwords. Raises UsageError if another one is given."""
+    first = next(plan.operations(), None)
+    source = first.password if first is not None else None
+    if passwords is not None and source is not None and source != PASSWORD_SOURCES[passwords]:
+        begun = next((name for name, other in PASSWORD_SOURCES.items() if other == source), None)
+        raise UsageError(
+            f"the import of this file was begun with {f'--passwords {begun}' if begun else 'passwords of the file'}",
+            f"Run it so to go on: {plan.folder} has what was sent. Another choice counts from the next file.",
+        )
 
 
 def _pull_customers(kind: KindName, max_age_h: float, steps: ImportSteps) -> bool:

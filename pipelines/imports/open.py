@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Pairs
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from pipelines.imports.lookups import LookupTable
 from pipelines.imports.model import listed
 from pipelines.mapping import Mapping, propose, sample
 from pipelines.mapping.field_paths import all_paths, suggestion
+from sources.disk import file_version
 from sources.errors import UsageError
 from sources.files import ReadOptions, SourceTable, open_table
 from sources.files.formulas import UnescapedTable
@@ -27,6 +29,8 @@ from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 from transforms.upserts.bodies import Given, bodies
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-rows?|sheet)\b")
+OpenFile = Callable[[Path, ReadOptions | None], SourceTable]
+"""Opens a file for reading with these options."""
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
 
@@ -38,6 +42,7 @@ def open_inputs(
     *,
     login_mode: LoginMode | None = None,
     semantics: Pairs[str, str] | None = None,
+    open_file: OpenFile | None = None,
 ) -> Inputs:
     """Opens a file as inputs of a kind. Without a mapping, one is proposed from the names of the columns.
 
@@ -48,7 +53,7 @@ def open_inputs(
     """
     if mapping is not None and mapping.kind != kind:
         raise UsageError(f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file.")
-    table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping)
+    table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping, open_file)
     table.check_line_column()
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     if mapping is None:
@@ -114,9 +119,17 @@ def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
         raise UsageError(error.message, f"{error.hint}\n  {where}") from None
 
 
-def open_input_table(file: Path, options: ReadOptions | None, mapping: Mapping | None) -> SourceTable:
+def open_once() -> OpenFile:
+    """`open_mapped`, which opens a file once for each way to read it, as long as it is not written."""
+    opened = cache(lambda file, options, version: open_mapped(file, options))
+    return lambda file, options: opened(file, options or ReadOptions(), file_version(file))
+
+
+def open_input_table(
+    file: Path, options: ReadOptions | None, mapping: Mapping | None, open_file: OpenFile | None = None
+) -> SourceTable:
     """Opens a file; in a reject file, cells that were escaped as formulas are restored. Raises UsageError."""
-    table = open_mapped(file, options)
+    table = (open_file or open_mapped)(file, options)
     added = count_reject_columns(table.columns, mapping)
     return UnescapedTable(table, added) if added else table
 

@@ -109,9 +109,13 @@ def accepted_differences() -> frozenset[tuple[str, ...]]:
     path = find_root() / ACCEPTED_FILE
     if not path.exists():
         return frozenset()
-    table = open_table(path)
+    hint = "Copy the header and rows of a plan's differences.csv into it, or remove it."
+    try:
+        table = open_table(path)
+    except UsageError as error:
+        raise UsageError(error.message, hint) from None
     if missing := [name for name in ("customer_id", "field") if name not in table.columns]:
-        raise UsageError(f"{path} has no column {missing[0]}", "Copy the header and rows of a plan's differences.csv.")
+        raise UsageError(f"{path} has no column {missing[0]}", hint)
     at = [table.columns.index(name) if name in table.columns else None for name in _DIFFERENCE]
     rows = [row.cells for row in table.rows() if isinstance(row, Row)]
     return frozenset(tuple(neutralize(cells[n]) if n is not None else "" for n in at) for cells in rows)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from itertools import count
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
+from pipelines.imports.open import OpenFile
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
@@ -53,7 +54,7 @@ from pipelines.plan.requests import PlanCounts, RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import PlanStatistics, summary
 from sources import __version__
-from sources.disk import create_private, usable_path
+from sources.disk import create_private, first_free, usable_path
 from sources.errors import ExitCode, UsageError
 from sources.files.model import written_delimiter
 from sources.kinds import KINDS, KindName, additive_fields, increment_fields
@@ -69,6 +70,8 @@ from sources.settings import (
 from transforms.frames import to_arrow
 
 BATCH_SIZE: Final = 100
+PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {"mail": "mailed", "file": "stored"}
+"""Of generated passwords, by the option `--passwords`."""
 _ID_LENGTH: Final = 32
 _ID_SHOWN: Final = 12
 _SPOOL: Final = ".spool"
@@ -111,6 +114,7 @@ class PlanResult:
     manifest: Manifest
     statistics: PlanStatistics
     is_new: bool
+    inputs: Inputs
     created_since: int = 0
     earlier_changes: current_state.EarlierChanges | None = None
 
@@ -120,7 +124,9 @@ class PlanResult:
         return ExitCode.REJECTED if self.statistics.reasons else ExitCode.DONE
 
 
-def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] = list) -> PlanResult:
+def make_plan(
+    options: PlanOptions, on_proposal: Callable[[list[str]], object] = list, open_file: OpenFile | None = None
+) -> PlanResult:
     """Makes a plan (`orderbridge plan`).
 
     If no mapping was given, `on_proposal` is called with a line per column of the proposed one.
@@ -138,7 +144,9 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
         files += [_plan_file(lookup.path) for lookup in mapping.lookups]
     login_mode, semantics = settings.login_mode, settings.semantics
-    inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
+    inputs = open_inputs(
+        options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics, open_file=open_file
+    )
     check_codes(inputs, options.file)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
@@ -148,11 +156,10 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, files)
-            name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"
-            paths = (Path(f"{name}-{n}" if n > 1 else name) for n in count(1))  # organization: not in id
-            target = options.out or next(path for path in paths if not os.path.lexists(path) or has_plan(path, folder))
+            name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
+            target = options.out or first_free(Path(), name, partial(has_plan, folder=folder))
             is_new = publish_folder(folder, target.absolute())
-        result = PlanResult(target, manifest, statistics, is_new)
+        result = PlanResult(target, manifest, statistics, is_new, inputs)
         if manifest.read is not None:
             read_at = datetime.fromisoformat(manifest.read.at).timestamp()
             result.created_since = ledger.created_since(settings.base_url, "customers", read_at)
@@ -317,7 +324,7 @@ def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
             "One of: map a column to `password`; --passwords mail (generated, and mailed by the platform); --passwords "
             "file (generated, and stored in a file that only you can read); `make` under [passwords] in the mapping.",
         )
-    return "mailed" if make == "mail" else "stored"
+    return PASSWORD_SOURCES[make]
 
 
 def _portable(path: str) -> str:

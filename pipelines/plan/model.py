@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from sources.disk import file_version
 from sources.errors import UsageError
 from sources.files.model import written_delimiter
 from sources.kinds import KINDS, KindName, LoginMode, Semantics
@@ -198,10 +199,11 @@ class Plan:
                 self.manifest = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=Manifest)
         except OSError:
             raise UsageError(
-                f"{folder} is not a plan: it has no {MANIFEST_FILE}", "Make one: orderbridge plan KIND FILE"
+                f"{folder} is not a plan: it has no {MANIFEST_FILE}",
+                "Make one: orderbridge plan KIND FILE. If it was removed, `orderbridge settle` ends its doubts.",
             ) from None
         self.manifest = self.manifest.with_paths(lambda path: str(find_root() / path))
-        self._version = _version(folder / OPERATIONS_FILE)
+        self._version = file_version(folder / OPERATIONS_FILE)
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),
             (LINES_FILE, self.manifest.lines_sha256),
@@ -220,7 +222,7 @@ class Plan:
         Raises:
             UsageError: the file was changed after the plan was opened; or its method or path is not that of the kind.
         """
-        if _version(self.folder / OPERATIONS_FILE) != self._version:
+        if file_version(self.folder / OPERATIONS_FILE) != self._version:
             raise _changed(self.folder, OPERATIONS_FILE)
         with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
             decode = _OPERATION.decode if self.manifest.mapping_toml else _decode_0_1
@@ -268,15 +270,6 @@ def _well_formed(folder: Path, name: str) -> Iterator[None]:
 
 def _changed(folder: Path, name: str) -> UsageError:
     return UsageError(f"{folder / name} was changed after the plan was made", PLAN_AGAIN)
-
-
-def _version(path: Path) -> tuple[int, ...]:
-    """Changes whenever a file is written or replaced; empty if there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
-    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def file_sha256(path: Path) -> str:

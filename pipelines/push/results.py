@@ -42,6 +42,26 @@ _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
 PUSHES_FILE: Final = ".pushes"
 MESSAGES_FILE: Final = ".platform-messages.jsonl"
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
+LEFT_OUT: Final = {
+    "unchanged": "left out: as last confirmed",
+    "exists_same": "left out: on the platform already, identical",
+}
+STATUSES: Final = {
+    **LEFT_OUT,
+    "confirmed": "confirmed",
+    "rejected": "rejected",
+    "in_doubt": "in doubt: sent, but not known whether it arrived",
+    "conflict": "in doubt: several customers on the platform may be it",
+    "abandoned": "given up",
+    "exists_differs": "not sent: on the platform with other values, which are changed there",
+    "exists_now": "not sent: it was created meanwhile",
+    "ambiguous": "not sent: several customers on the platform match",
+    "skipped": "not sent: no row of data",
+    "blocked": "not sent: blocked by something else",
+    "not_sent": "not sent yet: run the same command again",
+    "merged": "as an equal line above",
+}
+"""What became of a line, in words."""
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
 _FILE_BY_STATE: Final = {

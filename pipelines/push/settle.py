@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 from pipelines.ledger.model import State, StateChange
 from pipelines.ledger.store import Ledger
+from pipelines.plan.model import Plan
 from pipelines.push.eligibility import PushRules, close_overwritten, format_time
 from pipelines.push.lookups import Doubt, SoughtKeys, ask_person, doubts_of, intact_plan, look_up, not_created
 from pipelines.push.model import PushDependencies, PushHooks
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, answer_changes
+from pipelines.push.results import ResultsWriter
 from pipelines.push.run import check_settle_s, ledger_lock, read_list, recover, settle_time_s, walk_folder
 from sources.errors import ExitCode, UsageError
 from sources.http.client import Client
@@ -41,15 +43,22 @@ class OpenDoubt(NamedTuple):
 
 @dataclass(slots=True)
 class SettleResult:
-    """What was settled, by new state; what remains in doubt; and what responses revealed about gaps."""
+    """What was settled, by new state; what remains in doubt; and what responses revealed about gaps.
+
+    `changed` are the ids of plans whose doubts were settled, `plans` those whose results were written again.
+    """
 
     settled: Counter[State] = field(default_factory=Counter)
     left: list[OpenDoubt] = field(default_factory=list)
     observed: set[tuple[str, str]] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    plans: list[Plan] = field(default_factory=list)
 
     def commit(self, ledger: PlanLedger, changes: Sequence[StateChange]) -> None:
         """Commits changes to a plan of the ledger, and counts them."""
         ledger.commit(changes, ledger.now())
+        if changes:
+            self.changed.add(ledger.plan_id)
         self.settled.update(change.to for change in changes)
 
     @property
@@ -104,6 +113,10 @@ def settle(
         finally:
             shutil.rmtree(walk_folder(), ignore_errors=True)
         result.left = [*_left(ledger, host, rules, reasons)]
+        for settled in (PlanLedger(ledger, plan_id) for plan_id in sorted(result.changed)):
+            if (intact := intact_plan(settled.plan_id, settled.folder)) is not None:
+                ResultsWriter(intact, settled, {}, rules).write()
+                result.plans.append(intact)
     return result
 
 

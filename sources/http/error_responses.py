@@ -25,6 +25,11 @@ MESSAGE_MAX: Final = 1_000
 """Characters kept of the platform's words."""
 MESSAGE_BYTES_MAX: Final = 100_000
 _PASSWORDS: Final = re.compile(r'"password"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_OWN_SECRETS: Final = re.compile(
+    r"""(?i)((?:pass\w*|pwd|contrase\w*|secret|token|api.?key)["']?\s*(?:=|:(?=\s*["']))\s*)"""
+    r"""("[^"]*"|'[^']*'|[^\s"'&,;<]+)"""
+)
+"""A password or key that the platform writes beside its name: after `=`, or quoted after a colon."""
 _PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
 """Members that name the field which an error is about."""
 _NO_MESSAGES: Final = ("code", "status", "statuscode", "type", "requestid", "traceid", "timestamp", "id")
@@ -96,6 +101,7 @@ def platform_message(body: bytes, secrets: tuple[str, ...], sent: bytes) -> str:
         plain = msgspec.json.decode(f'"{secret}"') if secret not in secrets else secret
         for form in filter(None, {plain, secret, quote(plain), quote(plain, safe="")}):
             text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
+    text = _OWN_SECRETS.sub(r"\1***", text)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= MESSAGE_MAX else f"{text[: MESSAGE_MAX - 1]}…"
 

@@ -18,7 +18,7 @@ from pipelines.mapping import load, propose, sample
 from pipelines.plan.model import MAPPING_FILE
 from sources.errors import UsageError
 from sources.files import ReadOptions
-from tests.pipelines.import_file.desk import VARIANTS, Desk
+from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
 
 HEADER = "Código;Nombre;Correo;Zona;Agente"
 ROWS = "00001;Ana;ana@example.test;Norte;7\n00002;Eva;eva@example.test;Sur;8\n"
@@ -59,6 +59,23 @@ def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
     assert kept.generate_passwords == "file"
     assert find_mapping("customers", write(folder, name="clientes-26.csv")) == path
     assert keep_mapping(mapping) == folder / "mappings/customers-2.toml"
+
+
+def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) -> None:
+    desk.run(desk.write())
+    (desk.at.folder / "own").mkdir()
+    own = desk.at.folder / "own" / "clientes.toml"
+    own.write_text('kind = "customers"\n[columns]\n"Código" = "erpCode"\n"Nombre" = "lastName"\n"Correo" = "email"\n')
+    for code in ("00010", "00011"):
+        desk.run(desk.write(CUSTOMERS.replace("00001", code).replace("ana1@", f"{code}@")), mapping=own)
+    result = desk.run(desk.write(CUSTOMERS.replace("00001", "00012").replace("ana1@", "eva@")))
+    assert desk.at.platform.state.customer_inputs[-1]["lastName"] == "Ana"
+    assert result.plan.manifest.mapping is not None
+    assert result.plan.manifest.mapping.path == str(own)
+    kept = sorted(path.name for path in (desk.at.folder / "mappings").iterdir())
+    assert kept == ["customers-2.toml", "customers.toml"]
+    own.unlink()
+    assert find_mapping("customers", desk.write()) == desk.at.folder / "mappings/customers.toml"
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,19 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
+from pipelines.cli.push import refresh_workbook
 from pipelines.import_file import result as writing
 from pipelines.import_file.mappings import keep_mapping
 from pipelines.mapping import MappedColumn, Mapping
 from pipelines.plan.rejects import CODES_FILE
+from pipelines.push.model import PushOptions
+from pipelines.push.resolutions import Answers
+from pipelines.push.results import STATUSES
+from pipelines.push.settle import settle
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import Desk
+from tests.pipelines.push.plans import outcomes
 
 HEADER = "Código;Nombre;Apellidos;Correo;Contraseña"
 CORRECT = "to correct"
@@ -106,6 +112,25 @@ def test_a_password_is_in_no_workbook_and_a_changed_one_is_kept(desk: Desk) -> N
     edited = first.file.read_bytes()
     assert writing.write_result(first.plan) == first.plan.folder / "result-2.xlsx"
     assert first.file.read_bytes() == edited
+
+
+def test_the_workbook_follows_answers_and_pushes(desk: Desk) -> None:
+    text = "productId;variantId;sku;price\n1;1001;A;1\n1;1002;B;2\n1;1003;C;3\n"
+    desk.at.platform.set_faults({"lost_answer": 1.0})
+    first = desk.run(desk.write(text, "articulos.csv"), "variants", PushOptions(agreed=True, concurrency=1))
+    assert first.file is not None
+
+    def statuses() -> list[str]:
+        assert first.file is not None
+        return [row[5] for row in cells(openpyxl.load_workbook(first.file)["all lines"])[1:]]
+
+    assert statuses() == [STATUSES["in_doubt"]] * 3
+    desk.at.platform.set_faults({})
+    doubts = [row.id for row in desk.at.rows(first.plan.folder) if row.state == "in_doubt"]
+    settled = settle(str(first.plan.folder), Answers(landed=frozenset(doubts)), None, dependencies=desk.at.means)
+    refresh_workbook(*settled.plans)
+    assert statuses() == ["confirmed"] * 3
+    assert outcomes(first.plan.folder) == dict.fromkeys("234", "confirmed.confirmed")
 
 
 def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do_not_count(desk: Desk) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from pipelines.import_file.mappings import keep_mapping
+from pipelines.imports import open as opening
+from pipelines.mapping import load
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
 from sources.errors import Unreachable, UsageError
@@ -29,6 +32,17 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     again = desk.run(desk.at.folder / "clientes.csv")
     assert (again.exit_code, again.push.states, desk.at.codes()) == (0, {}, CODES)
     assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
+
+
+def test_a_file_is_opened_once_however_many_mappings_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    read = opening.open_table
+    monkeypatch.setattr(opening, "open_table", lambda file, options: opened.append(file.name) or read(file, options))
+    desk.run(desk.write())
+    keep_mapping(load(desk.at.folder / "mappings/customers.toml", "customers"))
+    opened.clear()
+    desk.run(desk.write(CUSTOMERS + "00009;Eva;eva@example.test\n"))
+    assert opened == ["clientes.csv"]
 
 
 @pytest.mark.parametrize("age_h", [0.0, 1.0])
@@ -58,6 +72,8 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
     first = desk.run(file)
     assert first.exit_code == 6
     desk.at.platform.set_faults({})
+    with pytest.raises(UsageError, match="was begun with --passwords file"):
+        desk.run(file, passwords="mail")
     result = desk.run(file)
     assert (result.exit_code, sorted(desk.at.codes()), result.plan.folder) == (0, CODES, first.plan.folder)
     assert result.verification is not None

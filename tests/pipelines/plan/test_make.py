@@ -839,6 +839,9 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
     assert fates(customers(rows.replace("=Otra", "Nueva"), out=Path("new")))[2] == ("exists_differs", "")
     work.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n", "utf-8")
     assert fates(customers(rows.replace(";1;", ";2;"), out=Path("any")))[3] == ("exists_same", "")
+    work.write_text("")
+    with pytest.raises(UsageError, match=r"differences\.csv into it, or remove it"):
+        customers(rows, out=Path("empty"))
 
 
 def test_a_new_customer_that_was_on_the_platform_before_is_pointed_out(platform: Bridge) -> None:

@@ -19,7 +19,7 @@ from unittest import mock
 import pytest
 
 from pipelines.cli.main import _stopped
-from pipelines.cli.process import STOP
+from pipelines.cli.process import KEPT, STOP
 from pipelines.pull.publishing import Publication
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
@@ -211,7 +211,7 @@ def test_a_signal_after_a_pull_has_published_does_not_deny_it(
             raise error
 
     monkeypatch.setattr(place, interrupted)
-    monkeypatch.setattr(STOP, "keeps_pages", True)
+    monkeypatch.setattr(STOP, "note", KEPT)
     with pytest.raises(KeyboardInterrupt) as caught:
         published.pull()
     assert _stopped(caught.value) == 130

@@ -808,6 +808,10 @@ MESSAGES = {
     "<html><style>p{}</style><h1>Bad &amp; gone</h1>\n<p>proxy</p></html>": "Bad & gone proxy",
     "quota\x1b[31m used\x00 up": "quota [31m used up",
     '{"message":"Zebra-9\\"x of ana@x.test and key KEY-1 are wrong"}': "*** of ana@x.test and key *** are wrong",
+    "{\"message\":\"password=hunter2 is weak; {'pwd': 'x y'}; contraseña = abc\"}": (
+        "password=*** is weak; {'pwd': ***}; contraseña = ***"
+    ),
+    '{"errors":[{"field":"password","message":"must have 8 characters"}]}': "password: must have 8 characters",
     '{"id":7,"name":"Ana"}': "",
     "": "",
 }
