@@ -765,8 +765,8 @@ MUTANTS: Final = (
     Mutant(
         "a-corrected-workbook-is-replaced",
         "pipelines/import_file/result.py",
-        "if not path.exists() or file_sha256(path) == written",
-        "if True",
+        "lambda path: file_sha256(path) == written",
+        "lambda path: True",
         "tests/pipelines/import_file/test_result.py -k changed_one",
     ),
     Mutant(

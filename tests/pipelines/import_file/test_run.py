@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pipelines.import_file.mappings import keep_mapping
-from pipelines.imports import open as opening
 from pipelines.mapping import load
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
 from sources.errors import Unreachable, UsageError
+from sources.files import ReadOptions, SourceTable, open_table
 from tests.pipelines.bridge import command
 from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes
@@ -36,8 +36,12 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
 
 def test_a_file_is_opened_once_however_many_mappings_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
-    read = opening.open_table
-    monkeypatch.setattr(opening, "open_table", lambda file, options: opened.append(file.name) or read(file, options))
+
+    def read(file: Path, options: ReadOptions | None) -> SourceTable:
+        opened.append(file.name)
+        return open_table(file, options)
+
+    monkeypatch.setattr("pipelines.imports.open.open_table", read)
     desk.run(desk.write())
     keep_mapping(load(desk.at.folder / "mappings/customers.toml", "customers"))
     opened.clear()
