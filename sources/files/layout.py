@@ -33,7 +33,6 @@ from sources.files.row_shape import RowShape, column_types, is_data, is_rule, is
 
 MAX_FOOTNOTES: Final = 20
 MAX_TITLES: Final = 20
-_DIGIT: Final = re.compile(r"\d")
 _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
 """A delimiter of any kind, not a comma of prose or of a number."""
 _VALUES: Final = ("number", "date", "address")
@@ -80,17 +79,13 @@ class Layout:
         )
 
 
-def detect_layout(
-    records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = (), delimited: bool = False
-) -> Layout:
+def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
     """The layout of a table, from the records at its beginning.
 
     Args:
         records: in order, with blank lines.
         options: header_row and header_rows.
         skipped: non-blank lines before the first record.
-        delimited: whether cells beyond the names may be due to a surplus delimiter; they are columns only if most rows
-            have them.
 
     Raises:
         UsageError: there is no header at the given line, or no line looks like one.
@@ -115,16 +110,14 @@ def detect_layout(
     else:
         at, count = _header(filled, rows), options.header_rows or 1
         if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
-            found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
+            found = detect_layout(records, replace(options, header_row=0), skipped=skipped)
             return _typed(found, filled, records)
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
     header, below = rows[at : at + count], rows[at + count :]
     width = max(map(len, header))
     same = [cells for cells in below if len(cells) == width]
-    if delimited and 2 * len(same) < len(below):  # a few odd rows do not make a column without a name
-        same = []
-    kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
+    kept = max(_trimmed(header, width), _trimmed(same, width, 0.5))  # of a few rows, no column without a name
     surplus = _surplus(below, kept, width - kept)
     if options.header_row is None:
         _check_widths(filled[at], kept, width, surplus, below)
@@ -179,11 +172,10 @@ def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
     """The number of empty cells beyond the columns that nearly all rows have, or the header and most rows; else 0."""
     sizes = Counter(len(cells) for cells in rows if len(cells) >= width and not any(cells[width:]))
-    if 2 * sizes.total() < len(rows) or not sizes:
+    if 2 * sizes.total() <= len(rows):
         return in_header
     size, count = sizes.most_common(1)[0]
-    share = 0.5 if size - width == in_header else 0.9
-    return size - width if count >= share * sizes.total() else 0
+    return size - width if 10 * count >= 9 * sizes.total() or size - width == in_header else 0
 
 
 def _trimmed(rows: list[list[str]], width: int, share: float = 0.0) -> int:
@@ -207,11 +199,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
             continue
         if width > 1 and (count < 2 or count < width / 2):
             continue
-        # the last line cannot be a header if the line above has names: it would have no rows
-        above = rows[at - 1] if at else []
-        has_names = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
-        is_row = at == len(rows) - 1 and not looks_like_names(names) and has_names
-        return at - 1 if is_row else at
+        return at
     raise Unclear(
         "no line looks like column names",
         "If a line has them, give its number: --header-row N.",
@@ -337,8 +325,7 @@ def text_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[i
 
 def _cells(line: str, dialect: Dialect) -> list[str] | None:
     """The cells of a line; None if it may be within a quoted cell."""
-    bare = line.replace(dialect.escape + dialect.quote, "") if dialect.escape and dialect.quote else line
-    if dialect.quote and bare.count(dialect.quote) % 2:
+    if dialect.quote and line.count(dialect.quote) % 2:
         return None
     try:
         return next(reader([line], dialect), [])
@@ -362,7 +349,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
             "Fix the quotes in that line.",
             {"they belong to the name": {"header_row": header.line}},
         )
-    _check_line_above(records[at - 1] if at else None, header, width)
+    _check_lines_above(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
     _check_table_beside(header, rows)
     return _is_row(header, types, is_first=header is records[0])
@@ -373,8 +360,6 @@ def check_single_column(sample: str) -> None:
     lines = [line for line in lines_of(sample) if line.strip()]
     for mark in DELIMITERS if len(lines) > 2 else ():
         counts = [line.count(mark) for line in lines]
-        if mark == "," and mark not in lines[0]:  # without those of prose
-            counts = [line.replace(", ", "").count(mark) for line in lines]
         if 2 * sum(map(bool, counts)) > len(lines):
             name, another = DELIMITER_NAMES[mark], "tab" if mark != "\t" else "pipe"
             raise Unclear(
@@ -394,30 +379,28 @@ def has_labels(cells: Sequence[str], width: int) -> bool:
     return labels > 0 and (len(filled) < width or labels < len(filled) <= 2 * labels)
 
 
-def _check_line_above(above: Record | None, header: Record, width: int) -> None:
-    """A broken line, or one of another width, right above the header may be the header itself."""
-    if above is None or above.cells == [] or above.last + 1 != header.line:
-        return
-    fix, choice = f"Fix line {above.line}.", {f"line {header.line} has the names": {"header_row": header.line}}
-    if above.cells is None:
-        raise Unclear(
-            f"line {above.line} has misplaced quotes; it may be the header, or the header is line {header.line}",
-            fix,
-            choice,
+def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> None:
+    """A broken line, or one of another width, right above the header may be it; so may a line quoted as a whole."""
+    for record in above:
+        filled = [cell for cell in record.cells or () if cell.strip()]
+        is_quoted = len(filled) == 1 and any(filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
+        is_next = record.last + 1 == header.line
+        choice = {f"line {header.line} has the names": {"header_row": header.line}}
+        if is_next and record.cells is None:
+            problem = f"line {record.line} has misplaced quotes; it may be the header, or the header is line "
+            raise Unclear(f"{problem}{header.line}", f"Fix line {record.line}.", choice)
+        is_other = is_next and len(filled) > 1 and len(record.cells or ()) != len(header.cells or ())
+        is_metadata = any(type_of(cell) in _VALUES for cell in filled) and looks_like_names(
+            (header.cells or [])[:width]
         )
-    filled = [cell for cell in above.cells if cell.strip()]
-    is_other_dialect = len(filled) == 1 and any(filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
-    if not is_other_dialect and (len(filled) < 2 or len(above.cells) == len(header.cells or ())):
-        return
-    is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled)
-    if has_labels(filled, width) or (is_metadata and looks_like_names((header.cells or [])[:width])):
-        return
-    raise Unclear(
-        f"line {above.line} looks like the header, but has {number_of_cells(above.cells)} where the rows have {width}; "
-        f"otherwise line {header.line} is the header",
-        fix,
-        choice | {f"line {above.line} has them": {"header_row": above.line}},
-    )
+        if not (is_quoted or is_other) or has_labels(filled, width) or is_metadata:
+            continue
+        raise Unclear(
+            f"line {record.line} looks like the header, but has {number_of_cells(record.cells or ())} where the rows "
+            f"have {width}; otherwise line {header.line} is the header",
+            f"Fix line {record.line}.",
+            choice | {f"line {record.line} has them": {"header_row": record.line}},
+        )
 
 
 def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
@@ -444,9 +427,8 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
 
 def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
-    in_quotes = [replace(record, cells=_split(record)) for record in records]
-    for block in (*_blocks(records, width), *(block for block in _blocks(in_quotes, width) if len(block) > 2)):
-        size = max(len(_filled(row)) for row in block)
+    for block in _blocks(records, width):
+        size = max(sum(map(bool, row.cells or ())) for row in block)
         if len(block) >= (2 if size > 2 else 5):
             first, second = block[0].line, header.line
             raise Unclear(
@@ -471,13 +453,6 @@ def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
             )
 
 
-def _split(record: Record) -> list[str]:
-    """The cells of a line that is quoted as a whole; none of other lines."""
-    filled = [cell for cell in record.cells or () if cell.strip()]
-    marks = Counter(DELIMITER.findall(filled[0])).most_common(1) if len(filled) == 1 else []
-    return filled[0].split(marks[0][0]) if marks else []
-
-
 def _blocks(records: Sequence[Record], width: int) -> Iterator[list[Record]]:
     """Consecutive records of equal width with at least two filled cells; those of labels do not count."""
     block: list[Record] = []
@@ -492,11 +467,3 @@ def _blocks(records: Sequence[Record], width: int) -> Iterator[list[Record]]:
             block.append(record)
     if block:
         yield block
-
-
-def _filled(record: Record) -> list[str]:
-    """The cells without empty ones at the end."""
-    cells = list(record.cells or ())
-    while cells and not cells[-1].strip():
-        cells.pop()
-    return cells

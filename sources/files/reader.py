@@ -90,7 +90,7 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     (dialect, _, records), hints = choose_dialect(sample, options, cut_off=cut_off)
     if hints:
         records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
-    layout = detect_layout(records, options, skipped=(1,) if hints else (), delimited=True)
+    layout = detect_layout(records, options, skipped=(1,) if hints else ())
     if options.delimiter is None and len(layout.columns) == 1:
         check_single_column(sample)
     raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
