@@ -45,9 +45,6 @@ from sources.files.model import (
 )
 from sources.files.row_shape import (
     BYTE_ORDER_MARK,
-    DATA_CHAR,
-    MAY_BE_TOTAL,
-    RULE_STARTS,
     RowShape,
     begins_with_quote,
     has_stray_quotes,
@@ -290,10 +287,7 @@ class TextTable(SourceTable):
         """Rows up to the end of a block; `line` is the number of the first line."""
         records = reader(feed, self._dialect)
         width = len(self.columns)
-        fit, names, typed = self._shape.fit, self._shape.words(), self._shape.typed or 0
-        has_data = DATA_CHAR.search if self._shape.typed is not None else bool
         marks = self._text.nuls + self._text.marks + self._text.has_controls > 0
-        plain_width = 0 if self._shape.surplus or not self._shape.header else width
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -312,21 +306,10 @@ class TextTable(SourceTable):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
             elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
-            elif (
-                len(cells) == plain_width > 1
-                and not marks
-                and all(cells)
-                and cells[0] not in names
-                and has_data(cells[typed])
-                and not feed.is_ended
-                and cells[0][:2] not in RULE_STARTS
-                and not MAY_BE_TOTAL.search(cells[0])
-            ):
-                yield Row(line, tuple(cells))
             elif is_blank(cells, width):
                 feed.is_ended = True
             else:
-                row = fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
+                row = self._shape.fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
                 feed.is_ended = feed.is_ended and isinstance(row, RejectedRow)
                 yield row
 

@@ -48,11 +48,8 @@ _UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?\W*$"
 """The same where the first column is empty, or a unit."""
 _DATA: Final = "[0-9@/]|^$"
 """In every cell that is no text, and in an empty one."""
-DATA_CHAR: Final = re.compile(_DATA)
-MAY_BE_TOTAL: Final = re.compile("(?i)total|sum|gesamt|som[am]")
 _REPEATED: Final = 0.75
 """The share of the names in a row that is no row."""
-RULE_STARTS: Final = ("--", "==", "__")
 BYTE_ORDER_MARK: Final = "\ufeff"
 WIDE: Final = 6
 """From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
