@@ -4,6 +4,9 @@ Each night the ERP has new customers, subcategories and stocks, and orders have 
 pushes the three files under faults and crashes; then files are overwritten, plans deleted, and a person answers what
 only a person can. In the morning the job runs without faults. Then the platform equals the ERP: nothing is missing, and
 nothing is there twice. No line is in doubt for longer than that.
+
+`ImportFortnight` is the same by `orderbridge import`, whose files differ in dialect, encoding and order of columns from
+night to night, have columns that come and go, and lines that a person corrects in the workbook of the result.
 """
 
 from __future__ import annotations
@@ -15,26 +18,34 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from unittest import mock
 
+import openpyxl
 import pyarrow as pa
 
 from pipelines.cli.process import prepare_environment
+from pipelines.import_file import run as importing
+from pipelines.import_file.run import ImportOptions, ImportSteps, import_file
 from pipelines.ledger.clock import ClockReading
+from pipelines.mapping import Mapping
 from pipelines.plan import current_state
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.make import PlanOptions, make_plan
-from pipelines.plan.model import ReadState
+from pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
+from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.model import PushDependencies, PushOptions
 from pipelines.push.resolutions import Answers
 from pipelines.push.run import push
 from pipelines.push.settle import settle
+from pipelines.push.verify import VerifyResult
 from sandbox.config import SandboxConfig
 from sandbox.state import State
-from sources.errors import BridgeError
+from sources.errors import BridgeError, Unreachable
+from sources.files.workbook import CORRECTIONS_SHEET
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
 from tests.pipelines.push.plans import results
@@ -66,6 +77,7 @@ class Fortnight:
         self.world = World(self.draw, {}, State(config))
         self.customers, self.subcategories = list[str](), list[str]()
         self.stocks = dict.fromkeys(range(1, VARIANTS + 1), 0)
+        self.latest: dict[KindName, Path] = {}
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
         self.dependencies = PushDependencies(
@@ -113,6 +125,7 @@ class Fortnight:
             try:
                 with crashing(self.world):
                     make_plan(options)
+                    self.latest[kind] = plan
                     self.push(plan)
             except Crash:
                 self.counts["crashes"] += 1
@@ -127,13 +140,13 @@ class Fortnight:
     def settle(self, plan: str | None = None, answers: Answers | None = None) -> None:
         settle(plan, answers or Answers(), SETTLE_S, dependencies=self.dependencies)
 
-    def answer(self, name: str) -> None:
+    def answer(self) -> None:
         """A person looks at what the results of a job ask for, and answers for plans that may be gone."""
-        for row in [row for rows in results(self.folder / name).values() for row in rows]:
+        for row in [row for rows in results(self.latest["subcategories"]).values() for row in rows]:
             if found := _ANSWER.search(row["words"]):
                 plan, operation = found.groups()
             elif row["outcome"] == "in_doubt":
-                plan, operation = str(self.folder / name), row["operation"]
+                plan, operation = str(self.latest["subcategories"]), row["operation"]
             else:
                 continue
             wanted = self.subcategories[int(row["line"]) - 2]
@@ -153,22 +166,24 @@ class Fortnight:
         self.world.rates = {}
         if self.draw.random() < 0.5:
             self.export(f"m{day}")
-        for plan in (
-            self.folder.glob("*-customers"),
-            self.folder.glob("*-subcategories"),
-            self.folder.glob("*-variants"),
-        ):
-            for folder in plan if self.draw.random() < 0.5 else ():
-                shutil.rmtree(folder)
-                self.counts["plans deleted"] += 1
+        plans = [path.parent for path in sorted(self.folder.glob(f"*/{MANIFEST_FILE}"))]
+        for kind in KINDS:
+            for plan in plans if self.draw.random() < 0.5 else ():
+                if kind in plan.name:
+                    shutil.rmtree(plan)
+                    self.counts["plans deleted"] += 1
         self.world.pass_time(SETTLE_S + 3600.0)
         if self.draw.random() < 0.5:
             self.settle()
         self.job(f"morning-{day}")
+        self.correct()
         if self.subcategories:
-            self.answer(f"morning-{day}-subcategories")
+            self.answer()
             self.job(f"noon-{day}")
         self.judge(day)
+
+    def correct(self) -> None:
+        """A person corrects what was rejected."""
 
     def judge(self, day: int) -> None:
         """Holds the platform against the ERP."""
@@ -185,6 +200,111 @@ class Fortnight:
                 self.problems.append(f"day {day}: {what} are {there}, the ERP has {wanted}")
 
 
+class ImportFortnight(Fortnight):
+    """A fortnight of `orderbridge import`."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        super().__init__(seed, folder)
+        self.platform = _current(self.world)
+        self.broken: set[str] = set()
+        self.files: dict[KindName, Path | None] = {}
+        self.asked: Counter[KindName] = Counter()
+
+    def export(self, note: str) -> None:
+        """The ERP overwrites its files, each time in another form; some new customers have no e-mail address."""
+        there = {record["erpCode"] for record in self.world.state.records("customers")}
+        new = [code for code in self.customers if code not in there]
+        self.broken = {code for code in new if self.draw.random() < 0.2}
+        tables: dict[KindName, tuple[list[str], list[list[str]]]] = {
+            "customers": (
+                ["erpCode", "firstName", "email"],
+                [[code, "Ana", "" if code in self.broken else f"{code}@example.test"] for code in self.customers],
+            ),
+            "subcategories": (["categoryId", "name"], [["7", name] for name in self.subcategories]),
+            "variants": (
+                ["productId", "variantId", "stock", "sku"],
+                [["1", str(variant), str(stock), note] for variant, stock in self.stocks.items()],
+            ),
+        }
+        for kind, (header, rows) in tables.items():
+            added = [name for name in ("Zona", "Riesgo") if self.draw.random() < 0.3]
+            columns = self.draw.sample([*header, *added], len(header) + len(added))
+            delimiter, encoding = self.draw.choice(";,"), self.draw.choice(("utf-8", "utf-8-sig", "cp1252"))
+            lines = [dict(zip(header, row, strict=True)) | dict.fromkeys(added, "á") for row in rows]
+            texts = [columns, *([line[name] for name in columns] for line in lines)]
+            text = "".join(f"{delimiter.join(cells)}\r\n" for cells in texts)
+            (self.folder / f"{kind}.csv").write_text(text, encoding, newline="")
+
+    def job(self, name: str) -> None:
+        """Imports each file; a crash ends it."""
+        for kind in KINDS:
+            if (kind == "customers" and not self.customers) or (kind == "subcategories" and not self.subcategories):
+                continue
+            try:
+                with crashing(self.world):
+                    self.take(kind, self.folder / f"{kind}.csv")
+            except Crash:
+                self.counts["crashes"] += 1
+                return
+            except Unreachable:
+                self.counts["exit 4"] += 1
+            except BridgeError as error:
+                self.problems.append(f"{name}, {kind}: {error}")
+
+    def take(self, kind: KindName, file: Path) -> None:
+        passwords: Literal["mail"] | None = "mail" if kind == "customers" else None
+        push_options = PushOptions(agreed=True, settle_s=SETTLE_S)
+        steps = ImportSteps(
+            pull=self.pull,
+            push=lambda plan, options: push(plan, options, dependencies=self.dependencies),
+            agree=lambda plan, lines: True,
+            on_step=lambda step, text: self.step(step),
+            ask_columns=partial(self.ask, kind),
+        )
+        result = import_file(ImportOptions(kind=kind, file=file, passwords=passwords, push=push_options), steps)
+        self.latest[kind], self.files[kind] = result.plan.folder, result.file
+        self.counts[f"exit {result.exit_code:d}"] += 1
+
+    def step(self, name: str) -> None:
+        self.counts["continued"] += name == "resume"
+        if self.world.hits("crash_before"):
+            raise Crash
+
+    def ask(self, kind: KindName, proposed: Mapping, samples: object) -> dict[str, str | None]:
+        self.asked[kind] += 1
+        return dict.fromkeys(proposed.unknown)
+
+    def pull(self, options: PullOptions) -> PullResult:
+        self.world.pass_time(self.draw.uniform(0.1, 20.0))
+        if self.world.hits("no_connection"):
+            raise Unreachable("simulated")
+        self.platform = _current(self.world)
+        return PullResult("r", self.folder)
+
+    def correct(self) -> None:
+        """A person fills in the missing addresses in the workbook, and imports it."""
+        file = self.files.get("customers")
+        if not self.broken:
+            return
+        if file is None or not file.exists():
+            self.problems.append(f"no workbook has {sorted(self.broken)}")
+            return
+        book = openpyxl.load_workbook(file)
+        header, *rows = book[CORRECTIONS_SHEET].iter_rows()
+        names = [cell.value for cell in header]
+        for row in rows:
+            row[names.index("email")].value = f"{row[names.index('erpCode')].value}@example.test"
+        book.save(file)
+        self.take("customers", file)
+        self.counts["corrected"] += len(rows)
+
+    def judge(self, day: int) -> None:
+        """See `Fortnight`; and each kind asks once at most for its columns."""
+        super().judge(day)
+        if max(self.asked.values(), default=0) > 1:
+            self.problems.append(f"day {day}: asked {self.asked}")
+
+
 def _current(world: World) -> CurrentCustomers:
     """What a pull of this moment would have published."""
     columns = {"id": "id", "erpCode": "erp_code", "firstName": "first_name", "email": "email"}
@@ -195,21 +315,28 @@ def _current(world: World) -> CurrentCustomers:
 
 
 @contextmanager
-def _project(folder: Path, world: World) -> Iterator[None]:
+def _project(run: Fortnight) -> Iterator[None]:
+    folder = run.folder
     own: dict[str, Any] = {"DLT_PROJECT_DIR": str(folder), "WAREHOUSE__PATH": str(folder / "w.duckdb")}
+
+    def customers(*_: object) -> CurrentCustomers:
+        return run.platform if isinstance(run, ImportFortnight) else _current(run.world)
+
     with (
+        chdir(folder),
         mock.patch.dict(os.environ, {**SETTINGS, **own}),
-        mock.patch.object(current_state, "current_customers", mock.Mock(side_effect=lambda *_: _current(world))),
+        mock.patch.object(current_state, "current_customers", customers),
+        mock.patch.object(importing, "verify", lambda plan: VerifyResult(Plan(plan).kind)),
     ):
         prepare_environment()
         yield
 
 
-def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
+def fortnight_seed(seed: int, days: int = DAYS, fortnight: type[Fortnight] = Fortnight) -> Outcome:
     """Some days of one seed; problems name the day."""
     with tempfile.TemporaryDirectory(prefix="soak-fortnight-", dir=MEMORY) as folder:
-        run = Fortnight(seed, Path(folder))
-        with _project(run.folder, run.world):
+        run = fortnight(seed, Path(folder))
+        with _project(run):
             for day in range(1, days + 1):
                 run.night(day)
     run.counts |= Counter(days=days, customers=len(run.customers), faults=run.world.faults.total())

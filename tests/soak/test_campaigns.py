@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -13,7 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipelines.import_file import run as importing
+from pipelines.import_file.run import ImportOptions
 from pipelines.mapping import Mapping
+from pipelines.plan.model import Plan
+from pipelines.plan.rejects import RejectsWriter
 from pipelines.push import eligibility
 from pipelines.push.lookups import doubts_of
 from pipelines.reconcile import odd_values
@@ -28,7 +34,7 @@ from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
 from tests.soak.campaigns import block
-from tests.soak.fortnight import fortnight_seed
+from tests.soak.fortnight import ImportFortnight, fortnight_seed
 from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
@@ -74,12 +80,13 @@ def test_tails_among_whole_reads() -> None:
 
 
 def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> None:
-    outcomes = [fortnight_seed(3, days=4), fortnight_seed(8, days=2)]
-    assert [outcome.problems for outcome in outcomes] == [[], []]
+    outcomes = [fortnight_seed(3, days=4), fortnight_seed(8, days=2), fortnight_seed(3, 3, ImportFortnight)]
+    assert [outcome.problems for outcome in outcomes] == [[], [], []]
     counts = Counter[str]()
     for outcome in outcomes:
         counts.update(outcome.counts)
-    assert min(counts["plans deleted"], counts["customers"], counts["crashes"], counts["exit 6"]) > 1
+    assert min(counts[name] for name in ("plans deleted", "customers", "crashes", "exit 6", "continued")) > 1
+    assert counts["corrected"]
 
 
 BROKEN_PUSHES: dict[str, Callable[[], Any]] = {
@@ -96,6 +103,33 @@ BROKEN_PUSHES: dict[str, Callable[[], Any]] = {
 def test_the_judge_of_fortnights_catches_broken_code(name: str) -> None:
     with BROKEN_PUSHES[name]():
         assert any(fortnight_seed(seed, days=3).problems for seed in range(2, 9))
+
+
+def _last_plan(options: ImportOptions) -> Plan | None:
+    """Whatever was done with the file since."""
+    found = sorted(Path().glob(f"plan-{options.kind}-*"), key=lambda path: path.stat().st_mtime_ns)
+    return Plan(found[-1]) if found else None
+
+
+def _without_first(rows: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: islice(rows(self), 1, None)
+
+
+BROKEN_IMPORTS: dict[str, Callable[[], Any]] = {
+    "a plan is continued although its file was overwritten": lambda: mock.patch.object(
+        importing, "_unfinished_plan", _last_plan
+    ),
+    "a rejected line is not in the workbook": lambda: mock.patch.object(
+        RejectsWriter, "rows", _without_first(RejectsWriter.rows)
+    ),
+    "mappings are not found again": lambda: mock.patch.object(importing, "find_mapping", return_value=None),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_IMPORTS)
+def test_the_judge_of_imports_catches_broken_code(name: str) -> None:
+    with BROKEN_IMPORTS[name]():
+        assert fortnight_seed(3, 3, ImportFortnight).problems
 
 
 def test_a_campaign_goes_on_after_an_exception_and_names_its_seed() -> None:
