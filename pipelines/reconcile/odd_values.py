@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 
 from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.column_values import gone_values
+from pipelines.warehouse.column_values import gone_values, jumped_values
 from pipelines.warehouse.field_kinds import widened
 from pipelines.warehouse.sql import table_names
 from transforms.findings import table_finding
@@ -41,9 +41,10 @@ def odd_values(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFra
 
 
 def lost_values(build: duckdb.DuckDBPyConnection, entity: str, accepted: Accepted) -> Iterator[pd.DataFrame]:
-    """A finding for each column or child table of a list that had values and has none."""
-    for place, counts in gone_values(build, entity, accepted):
-        yield table_finding(entity, "values_gone", f"{_shown(place)}: {counts}")
+    """A finding for each column or child table of a list that had values and has none, and for each that jumped."""
+    for rule, lost in (("values_gone", gone_values), ("values_jumped", jumped_values)):
+        for place, words in lost(build, entity, accepted):
+            yield table_finding(entity, rule, f"{_shown(place)}: {words}")
 
 
 def _odd(build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]) -> Iterator[pd.DataFrame]:

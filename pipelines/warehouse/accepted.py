@@ -26,7 +26,7 @@ from transforms.rules import RULES, Severity
 FILE: Final = "accepted.toml"
 COMPARED: Final = frozenset(
     {"orders.form_changed", "orders.field_changed", "orders.matched_share_fell"}
-    | {f"{rule.entity}.{rule.name}" for rule in RULES if rule.name == "values_gone"}
+    | {f"{rule.entity}.{rule.name}" for rule in RULES if rule.name in ("values_gone", "values_jumped")}
 )
 """Rules that compare with the last accepted state."""
 RULE_NAMES: Final = frozenset(f"{rule.entity}.{rule.name}" for rule in RULES)

@@ -46,7 +46,8 @@ TABLES: Final = {
         decided_at TIMESTAMPTZ, PRIMARY KEY (resource, path)""",
     "column_values": """
         run_id VARCHAR, resource VARCHAR, table_name VARCHAR, column_name VARCHAR, rows BIGINT, nulls BIGINT,
-        zeros BIGINT, "distinct" BIGINT, minimum VARCHAR, maximum VARCHAR, recorded_at TIMESTAMPTZ""",
+        zeros BIGINT, "distinct" BIGINT, minimum VARCHAR, maximum VARCHAR, recorded_at TIMESTAMPTZ,
+        jump VARCHAR""",
     "finding_counts": """
         run_id VARCHAR, entity VARCHAR, rule VARCHAR, severity VARCHAR, findings BIGINT, accepted BIGINT, new BIGINT,
         gone BIGINT, recorded_at TIMESTAMPTZ""",
@@ -67,6 +68,7 @@ _ADDED: Final = (
     ("coverage", "read_number", "BIGINT", "rowid + 1"),
     ("quarantine", "duplicate_id", "VARCHAR", "NULL"),
     ("order_fields", "notation", "VARCHAR", "NULL"),
+    ("column_values", "jump", "VARCHAR", "NULL"),
     ("order_fields", "recorded_at", "TIMESTAMPTZ", "NULL"),
 )
 """Columns that tables of earlier versions lack: table, column, type, and the value in their rows."""

@@ -39,6 +39,20 @@ MUTANTS: Final = (
         "tests/pipelines/reconcile/test_reconcile.py -k gone",
     ),
     Mutant(
+        "a-jump-falls-silent-by-itself",
+        "pipelines/warehouse/column_values.py",
+        "run_id <> $run AND jump IS NULL",
+        "run_id <> $run",
+        "tests/pipelines/warehouse/test_column_values.py -k person",
+    ),
+    Mutant(
+        "a-finding-is-new-whenever-its-numbers-change",
+        "pipelines/warehouse/finding_history.py",
+        "[0-9]+', '\\\\1#', 'g')))\"",
+        "[0-9]+', '\\\\0', 'g')))\"",
+        "tests/pipelines/warehouse/test_finding_history.py -k new_once",
+    ),
+    Mutant(
         "a-declared-kind-widens-by-itself",
         "sources/decode/schema_inference.py",
         "not self.is_declared and ",

@@ -1,0 +1,113 @@
+"""A column's pulse: what counts as a jump, what it is compared with, and that it does not fall silent by itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest import mock
+
+import duckdb
+import pytest
+
+from pipelines.warehouse import accepted, ops
+from pipelines.warehouse.accepted import Acceptance, Accepted
+from pipelines.warehouse.column_values import Pulse, gone_values, jump_between, jumped_values, record_column_values
+from sources.extract.result import ListResult
+
+NUMBERS = Pulse(100, 0, 10, 80, "1.5", "90")
+TEXTS = Pulse(100, 20, None, 80, None, None)
+FEW = Pulse(24, 0, None, 3, None, None)
+FLAGS = Pulse(100, 0, 40, 2, None, None)
+DATES = Pulse(100, 0, None, 60, "2024-01-01", "2025-01-01")
+TIMES = "the least and the largest number are 10 times those of before, or further from them"
+TENTH = TIMES.replace("10 times", "a tenth of")
+RANGE = "no value is between the first and the last of before"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (TEXTS, TEXTS, None),
+        (TEXTS, TEXTS._replace(rows=1000, nulls=601), "40% of the rows have a value, 80% before"),
+        (TEXTS, TEXTS._replace(rows=1000, nulls=600), None),
+        (TEXTS, TEXTS._replace(nulls=100), None),
+        (FEW, FEW._replace(nulls=20), "17% of the rows have a value, 100% before"),
+        (FEW, FEW._replace(nulls=19), None),
+        (TEXTS, TEXTS._replace(distinct=39), "39 different values, 80 before"),
+        (TEXTS, TEXTS._replace(distinct=40), None),
+        (TEXTS._replace(distinct=19), TEXTS._replace(distinct=1), None),
+        (TEXTS, Pulse(30, 6, None, 24, None, None), None),
+        (NUMBERS, NUMBERS._replace(zeros=56), "44% of the values are other than 0 or false, 90% before"),
+        (NUMBERS, NUMBERS._replace(zeros=55), None),
+        (NUMBERS, NUMBERS._replace(zeros=100, maximum="0", minimum="0"), None),
+        (NUMBERS, NUMBERS._replace(minimum="150", maximum="9000"), TIMES),
+        (NUMBERS, NUMBERS._replace(minimum="0.15", maximum="9"), TENTH),
+        (NUMBERS, NUMBERS._replace(minimum="0.15", maximum="9.1"), None),
+        (NUMBERS, NUMBERS._replace(minimum="1.5", maximum="90000"), None),
+        (NUMBERS, NUMBERS._replace(zeros=None, minimum=None, maximum=None), None),
+        (FLAGS, FLAGS._replace(zeros=100, distinct=1), "0% of the values are other than 0 or false, 60% before"),
+        (FLAGS, FLAGS._replace(zeros=0, distinct=1), None),
+        (DATES, DATES._replace(minimum="1970-01-01", maximum="1970-01-01", distinct=50), RANGE),
+        (DATES, DATES._replace(minimum="2025-01-01", maximum="2026-01-01"), None),
+        (DATES, Pulse(100, 90, None, 10, "2030-01-01", "2031-01-01"), "10% of the rows have a value, 100% before"),
+    ],
+)  # fmt: skip
+def test_a_jump_is_far_from_chance(before: Pulse, now: Pulse, words: str | None) -> None:
+    assert jump_between(before, now) == words
+
+
+class Nights:
+    """Whole reads of customers, one a night, with so many phones in 100 rows."""
+
+    def __init__(self) -> None:
+        self.build, self.at = duckdb.connect(), datetime(2026, 5, 1, tzinfo=UTC)
+        self.build.execute("SET TimeZone = 'UTC'; CREATE SCHEMA raw")
+        self.entries: list[Acceptance] = []
+        ops.create_missing(self.build)
+
+    def read(self, phones: int, days: float = 1, total: str = "n") -> list[str]:
+        self.at += timedelta(days=days)
+        self.build.execute(
+            f"""CREATE OR REPLACE TABLE raw.customers AS SELECT '{self.at}' AS _run_id, n AS number, {total} AS total,
+            if(n < {phones}, 'p' || n, '') AS phone FROM range(100) rows(n)"""
+        )
+        walked = ListResult("customers", verdict="complete", files={"customers": [(Path("customers"), 100)]})
+        with mock.patch.object(accepted, "read_acceptances", return_value=self.entries):
+            record_column_values(self.build, str(self.at), self.at, walked)
+        return self.found()
+
+    def found(self) -> list[str]:
+        known = Accepted(self.entries, self.at + timedelta(hours=2))
+        both = (*gone_values(self.build, "customers", known), *jumped_values(self.build, "customers", known))
+        return [f"{place}: {words}" for place, words in both]
+
+    def accept(self) -> None:
+        at = self.at + timedelta(hours=1)
+        self.entries.append(Acceptance("customers.values_jumped", "ana", at, "right", "customers: phone"))
+
+
+def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None:
+    nights = Nights()
+    assert nights.read(90) == nights.read(85) == []
+    jump = ["customers: phone: 10% of the rows have a value, 85% before"]
+    assert nights.read(10) == nights.read(10) == nights.read(10, days=60) == jump
+    assert nights.read(88) == [], "they are back"
+    assert nights.read(10) != [], "the next loss is another one"
+    nights.accept()
+    assert nights.found() == []
+    assert nights.read(9) == [], "compared with what was accepted, and not with what was before"
+    assert nights.read(95) == []
+    assert nights.read(40) == ["customers: phone: 40% of the rows have a value, 95% before"]
+
+
+def test_values_that_go_slowly_are_a_jump_within_a_month() -> None:
+    nights = Nights()
+    assert [nights.read(phones, days=6) != [] for phones in (90, 80, 70, 60, 50, 44)] == [*[False] * 5, True]
+    nights = Nights()
+    assert [nights.read(phones, days=31) for phones in (90, 80, 70, 60, 50, 44)] == [[]] * 6
+
+
+def test_numbers_that_are_all_0_are_gone() -> None:
+    nights = Nights()
+    assert nights.read(90) == nights.read(90) == []
+    assert nights.read(90, total="0") == ["customers: total: 99 values before, only 0 in 100 rows now"]
