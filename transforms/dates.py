@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ from transforms.date_forms import (
     find_families,
 )
 from transforms.findings import rule_findings, table_finding
-from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
+from transforms.frames import BOOLEAN, DATE, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
 
 UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
 """Forms of columns whose texts all stay unread."""
@@ -67,6 +68,16 @@ class DateContext:
     def __post_init__(self) -> None:
         if self.as_of.tzinfo is None:
             raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
+
+    @property
+    def zone(self) -> str:
+        """The IANA name of the zone of days, weeks and months."""
+        return self.timezone or "UTC"
+
+    @property
+    def today(self) -> date:
+        """The day of the run in that zone."""
+        return self.as_of.astimezone(ZoneInfo(self.zone)).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +247,25 @@ def day_ends(starts: Column[Any], timezone: str | None) -> Column[Any]:
     """
     if timezone is None:
         return starts + timedelta(days=1)
-    local = pd.DatetimeIndex(starts.to_numpy("datetime64[us]", na_value=np.datetime64("NaT", "us"))).tz_localize("UTC")
-    midnights = local.tz_convert(timezone).tz_localize(None).normalize() + timedelta(days=1)
+    midnights = _local(starts, timezone).normalize() + timedelta(days=1)
     ends = _first_instants(midnights, timezone).tz_convert("UTC").as_unit("us")
     return column(pa.array(ends.asi8, pa.int64(), mask=ends.isna()).cast(TIMESTAMP), starts.index)
+
+
+def local_days(instants: Column[Any], timezone: str | None) -> Column[Any]:
+    """The day (DATE) of each instant (TIMESTAMP) in a zone, by its IANA name; None: UTC."""
+    if timezone is None:
+        return column(array(instants).cast(DATE), instants.index)
+    local = _local(instants, timezone).as_unit("us")
+    return column(
+        pa.array(local.asi8, pa.int64(), mask=local.isna()).cast(pa.timestamp("us")).cast(DATE), instants.index
+    )
+
+
+def _local(instants: Column[Any], timezone: str) -> pd.DatetimeIndex:
+    """What the clocks of a zone show at each instant."""
+    utc = pd.DatetimeIndex(instants.to_numpy("datetime64[us]", na_value=np.datetime64("NaT", "us"))).tz_localize("UTC")
+    return utc.tz_convert(timezone).tz_localize(None)
 
 
 def _unread(texts: Column[Any], of_column: ColumnForm, given: Ints) -> DateColumn:

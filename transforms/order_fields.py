@@ -1,9 +1,9 @@
 """Which columns of the raw orders hold customer, date, total, status and currency: the interface does not show them.
 
 In: the raw orders with whatever columns they have, the customers, the settings, and what earlier runs chose. Out: the
-column of each field, the evidence, and findings where none is proven or where the choice is no longer the best. A
-setting decides before a pinned choice, a pinned choice before a proposal: new columns never change the meaning of a
-table without an error.
+column of each field, the evidence, why a field is not known, and findings where none is proven, where columns disagree,
+or where the choice is no longer the best. A setting decides before a pinned choice, a pinned choice before a proposal:
+new columns never change the meaning of a table without an error.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.cancelled import STATUSES_MAX, Cancellation, related_columns
 from transforms.customer_index import (
     MATCHED_SHARE_MIN,
     CustomerIndex,
@@ -29,14 +30,16 @@ from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from transforms.keys import clean_text
 from transforms.numbers import NotationEvidence
-from transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES
+from transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES, RIVAL_NAME
+from transforms.total_candidates import TotalCandidates
 
 CUSTOMER_ROWS_MIN: Final = 0.5
 """Share of the orders that must be of a known customer; the others may be of guests."""
 FILLED_SHARE_MIN: Final = 0.9
 """Share of the orders that must have a date and a status, and a value in any column that is kept."""
 _PREFERRED_IDS: Final = ("customer_id", "customer__id")
-_STATUSES_MAX: Final = 40
+_RIVAL_CUSTOMERS_MIN: Final = 0.5
+"""How many customers a column of accounts must refer to, relative to that of customers: staff are few."""
 _DOUBLE: Final = pa.float64()
 _KINDS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
 _CURRENCY_CODE: Final = r"[A-Za-z]{3}"
@@ -59,6 +62,8 @@ class OrderFields:
         currency: of the amount.
         customer_notation: how `customer_id` is read; None: as its values prove.
         is_notation_set: a setting decides it, so that values that contradict it are no finding.
+        is_in_cents: the totals are hundredths of the unit of the currency.
+        cancelled_values: of the status, which mean that an order is cancelled; None: as their words say.
     """
 
     customer_id: str | None = None
@@ -68,6 +73,8 @@ class OrderFields:
     currency: str | None = None
     customer_notation: CustomerNotation | None = field(default=None, kw_only=True)
     is_notation_set: bool = field(default=False, kw_only=True)
+    is_in_cents: bool = field(default=False, kw_only=True)
+    cancelled_values: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def columns(self) -> dict[str, str]:
         """The known columns by field."""
@@ -81,18 +88,36 @@ _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 
 @dataclass(frozen=True, slots=True)
 class FieldProposal:
-    """Fields that are proven, and the evidence of every column that was examined: names and counts, no values."""
+    """Fields that are proven, and the evidence of every column that was examined: names and counts, no values.
+
+    Attributes:
+        fields: their columns.
+        evidence: by column.
+        facts: by column.
+        disputed: fields for which columns disagree, and how.
+        totals: what the columns of amounts hold.
+    """
 
     fields: OrderFields
     evidence: Mapping[str, str]
     facts: Mapping[str, ColumnFacts] = field(compare=False)
+    disputed: Mapping[str, str] = field(compare=False)
+    totals: TotalCandidates = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice(FieldProposal):
-    """The fields to use, which a run pins, with findings about the choice."""
+    """The fields to use, which a run pins, with findings about the choice.
+
+    Attributes:
+        findings: the columns of `FINDINGS`.
+        cancellation: how it is read whether an order is cancelled.
+        unknown: why customers, dates or totals are not known, by field.
+    """
 
     findings: pd.DataFrame
+    cancellation: Cancellation = field(compare=False)
+    unknown: Mapping[str, str] = field(compare=False)
 
 
 class OrderColumns(Protocol):
@@ -111,6 +136,9 @@ class OrderColumns(Protocol):
 
     def distinct(self, names: Sequence[str]) -> pd.DataFrame:
         """The distinct values of these columns together, and `row_count`: how many orders have them."""
+
+    def with_lines(self, names: Sequence[str]) -> pd.DataFrame:
+        """These columns of some of the orders, and the columns of `LINE_SUMS`."""
 
 
 class AmountEvidence:
@@ -197,39 +225,98 @@ def choose_fields(
         (name, field) for one in (configured, pinned) for field, name in one.columns().items() if name in orders.kinds
     ]
     proposal = propose_fields(orders, customers, configured.customer_notation, used)
-    facts, rows = proposal.facts, orders.rows
+    facts, rows, totals = proposal.facts, orders.rows, proposal.totals
     chosen: dict[str, str | None] = {}
     findings = []
+    unknown: dict[str, str] = {}
     for name in ORDER_FIELDS:
         setting, before, now = (getattr(one, name) for one in (configured, pinned, proposal.fields))
         keeps = before is not None and before in orders.kinds
-        chosen[name] = setting or (before if keeps else now)
+        is_pieces = name == "total" and totals.holdings.get(before) == "pieces"
+        chosen[name] = setting or (before if keeps and not is_pieces else now)
         advice = f"set reconcile.order_{name.removeprefix('order_')}"
+        dispute = proposal.disputed.get(name, "")
         if setting is None and before is not None and now != before:
             if not keeps:
                 change = f"{before} is gone, {now or 'no column'} is used"
+            elif is_pieces:
+                change = f"{before} is the number of pieces, {now or 'no column'} is used"
             elif now is not None:
                 change = f"{before} is kept, {now} fits better now"
+            elif dispute:
+                change = f"{before} is kept, but {dispute}"
             else:
                 given = facts[before].given
                 is_rare = name in _EXAMINED and given < FILLED_SHARE_MIN * rows
                 change = f"{before} is kept, but {given} of {rows} orders have a value" if is_rare else ""
             if change:
                 findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
-        if chosen[name] is None and name in _EXPECTED and rows:
-            detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
-            findings.append(table_finding("orders", "field_not_found", detail))
+        if not rows or name not in _EXPECTED:
+            continue
+        if chosen[name] is None:
+            unknown[name] = f"{name}: {dispute or 'no column is proven'}"
+            rule = "field_disputed" if dispute else "field_not_found"
+            reason = f"{dispute}; " if dispute else ""
+            detail = f"{name}: {reason}{_candidates(name, orders, proposal.evidence)}; {advice}"
+            findings.append(table_finding("orders", rule, detail))
+        elif name in _EXAMINED and (given := facts[str(chosen[name])].given) < FILLED_SHARE_MIN * rows:
+            unknown[name] = f"{name}: {chosen[name]} has a value in {given} of {rows} orders"
+    findings += _total_findings(totals, chosen["total"], rows)
     status = chosen["order_status"]
-    if rows and (status is None or not any(any(map(str.isalpha, word)) for word in facts[status].words)):
+    related = related_columns(orders.kinds, status)
+    words = {name: facts[name].words or {"1"} for name in [*related, *filter(None, [status])] if facts[name].given}
+    cancellation = Cancellation.of(status, words, configured.cancelled_values)
+    has_words = status is not None and any(any(map(str.isalpha, word)) for word in facts[status].words)
+    is_known = has_words if configured.cancelled_values is None else cancellation.is_found(words.get(status or "", ()))
+    if rows and not is_known and not cancellation.witnesses.keys() - {status}:
         reason = "values without a letter" if status is not None else "no column is proven"
+        if configured.cancelled_values is not None:
+            reason = "no order has a value of reconcile.order_cancelled"
         candidates = _candidates("order_status", orders, proposal.evidence)
         detail = f"order_status: {reason}; {candidates}; set reconcile.order_status"
         findings.append(table_finding("orders", "cancelled_unknown", detail))
     notation, is_set = configured.customer_notation, configured.customer_notation is not None
     if not is_set and chosen["customer_id"] == pinned.customer_id:
         notation = pinned.customer_notation
-    chosen_fields = OrderFields(**chosen, customer_notation=notation, is_notation_set=is_set)
-    return FieldChoice(chosen_fields, proposal.evidence, facts, combine_findings(findings))
+    holding = totals.holdings.get(chosen["total"] or "")
+    was_in_cents = pinned.is_in_cents and chosen["total"] == pinned.total
+    chosen_fields = OrderFields(
+        *chosen.values(),
+        customer_notation=notation,
+        is_notation_set=is_set,
+        is_in_cents=holding == "cents" or (was_in_cents and holding != "amount"),
+    )
+    if was_in_cents and not chosen_fields.is_in_cents:
+        detail = f"total: {chosen['total']} was in hundredths and is not any more; set reconcile.order_total"
+        findings.append(table_finding("orders", "field_changed", detail))
+    return FieldChoice(
+        chosen_fields,
+        proposal.evidence,
+        facts,
+        proposal.disputed,
+        totals,
+        combine_findings(findings),
+        cancellation,
+        unknown,
+    )
+
+
+def _total_findings(totals: TotalCandidates, chosen: str | None, rows: int) -> list[pd.DataFrame]:
+    """That the total is in hundredths, that other columns differ from it, or that lines do."""
+    if chosen is None or not rows:
+        return []
+    holding = totals.holdings.get(chosen)
+    findings = []
+    if holding == "cents":
+        detail = f"total: {chosen} is a hundred times what the lines come to: it is divided by 100"
+        findings.append(table_finding("orders", "total_in_cents", detail))
+    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(chosen).items()]
+    if holding in ("pieces", "other"):
+        differing.append("what the lines come to in most orders")
+    if differing:
+        detail = f"total: {chosen} is used; it differs from {', '.join(differing)}"
+        findings.append(table_finding("orders", "totals_differ", detail))
+    return findings
 
 
 def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:
@@ -259,9 +346,11 @@ def propose_fields(
         used: other columns whose facts are needed, and their fields.
     """
     names = [name for name in sorted(orders.kinds) if name != "id" and not name.startswith("_")]
+    related = {name: set[str]() for name, kind in related_columns(names, None).items() if kind == "time"}
+    related |= {name: {"order_status"} for name, kind in related_columns(names, None).items() if kind != "time"}
     names = [name for name in names if orders.kinds[name] in _KINDS]
     wanted = {name: {field for field in _EXAMINED if name in ORDER_NAMES[field]} for name in names}
-    wanted = {name: fields for name, fields in wanted.items() if fields}
+    wanted = related | {name: fields for name, fields in wanted.items() if fields}
     for name, field_name in used:
         wanted.setdefault(name, set()).add(field_name)
     facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
@@ -269,13 +358,23 @@ def propose_fields(
         for name, of_column in facts.items():
             of_column.add(part[name])
     evidence: dict[str, str] = {}
-    chosen: dict[str, Any] = {"customer_id": _propose_customer(orders, names, customers, notation, evidence)}
+    fitting: dict[str, list[str]] = {}
     for field_name, (count_fitting, share_min) in _EXAMINED.items():
         for name in (name for name in ORDER_NAMES[field_name] if name in names):
             count, evidence[name] = count_fitting(facts[name], orders.rows)
             if count and count >= share_min * orders.rows:
-                chosen.setdefault(field_name, name)
-    return FieldProposal(OrderFields(**chosen), evidence, facts)
+                fitting.setdefault(field_name, []).append(name)
+    disputed: dict[str, str] = {}
+    chosen: dict[str, Any] = {name: columns[0] for name, columns in fitting.items()}
+    chosen["customer_id"], disputed["customer_id"] = _propose_customer(orders, names, customers, notation, evidence)
+    amounts = list(dict.fromkeys([*fitting.get("total", ()), *(name for name, of in used if of == "total")]))
+    totals = TotalCandidates()
+    if amounts:
+        rows = orders.with_lines(amounts)
+        totals = TotalCandidates.of(rows.assign(**{name: money(rows[name], facts[name].amounts) for name in amounts}))
+    chosen["total"], disputed["total"] = totals.choose(fitting.get("total", []))
+    disputed = {name: reason for name, reason in disputed.items() if reason}
+    return FieldProposal(OrderFields(**chosen), evidence, facts, disputed, totals)
 
 
 def _propose_customer(
@@ -284,13 +383,14 @@ def _propose_customer(
     index: CustomerIndex,
     notation: CustomerNotation | None,
     evidence: dict[str, str],
-) -> str | None:
+) -> tuple[str | None, str]:
+    """The column, or that columns which fit refer to different customers."""
     proven: dict[str, CustomerMatch] = {}
 
     def match(name: str, values: pd.DataFrame, notation: CustomerNotation | None) -> CustomerMatch:
         return index.match(texts_of(values[name]), name, notation, values["row_count"])
 
-    for name in (name for name in names if CUSTOMER_NAME.fullmatch(name)):
+    for name in (name for name in names if CUSTOMER_NAME.fullmatch(name) or RIVAL_NAME.fullmatch(name)):
         found = match(name, orders.distinct([name]), notation)
         evidence[name] = found.evidence
         hits, count = found.codes if found.is_by_code else found.ids, found.named_count
@@ -302,13 +402,24 @@ def _propose_customer(
         left, right = (match(name, values, proven[name].notation).customer_id for name in pair)
         return same_customers(left, right, values["row_count"])
 
-    by_code = [name for name, found in proven.items() if found.is_by_code]
+    rivals = [name for name in proven if not CUSTOMER_NAME.fullmatch(name)]
+    by_code = [name for name, found in proven.items() if found.is_by_code and name not in rivals]
     # Codes are texts that somebody chose, ids are small numbers that many columns hold.
-    by_id = [name for name in sorted(proven, key=_PREFERRED_IDS.__contains__, reverse=True) if name not in by_code]
+    by_id = sorted(proven.keys() - {*by_code, *rivals}, key=lambda name: (name not in _PREFERRED_IDS, name))
     for group in ([*by_id, *by_code], by_code):
         if group and all(refer_to_same(name, group[0]) for name in group[1:]):
-            return group[0]
-    return None
+            customers = proven[group[0]].customer_id.nunique()
+            of_rivals = [name for name in rivals if not by_code or proven[name].is_by_code]
+            of_rivals = [
+                name
+                for name in of_rivals
+                if proven[name].customer_id.nunique() >= _RIVAL_CUSTOMERS_MIN * customers
+                and not refer_to_same(name, group[0])
+            ]
+            if of_rivals:
+                return None, f"{' and '.join([group[0], *of_rivals])} refer to different customers"
+            return group[0], ""
+    return None, f"{' and '.join(by_id)} refer to different customers" if by_id else ""
 
 
 def _dates(facts: ColumnFacts, rows: int) -> tuple[int, str]:
@@ -325,7 +436,7 @@ def _totals(facts: ColumnFacts, rows: int) -> tuple[int, str]:
 
 def _statuses(facts: ColumnFacts, rows: int) -> tuple[int, str]:
     distinct = len(facts.words)
-    count = facts.given if distinct <= _STATUSES_MAX else 0
+    count = facts.given if distinct <= STATUSES_MAX else 0
     return count, f"{facts.given} of {rows} have one of {distinct} values"
 
 

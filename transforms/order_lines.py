@@ -11,11 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 
 from transforms.findings import FINDINGS, Part, combine_findings, rule_findings, table_finding
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, constant, frame
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, column, constant, frame
 from transforms.order_fields import AmountEvidence, money, texts_of
 from transforms.order_names import LINE_NAMES, ORDER_NAMES
+from transforms.total_candidates import LINE_SUMS
 
 ORDER_LINES: Final = {
     "order_id": TEXT,
@@ -65,6 +67,23 @@ def lines_part(rows: pd.DataFrame, amounts: Mapping[str, AmountEvidence]) -> Par
         counts[name], counts[f"{name} unread"] = int(given.sum()), int((given & read[name].isna()).sum())
     product = texts_of(rows["product"]) if "product" in rows else constant(None, rows.index)
     return Part(pd.DataFrame({"product": product, **read}), frame(FINDINGS), counts)
+
+
+def line_sums(lines: pd.DataFrame) -> pd.DataFrame:
+    """What the lines of each order come to: `order_id` and the columns of `LINE_SUMS`.
+
+    `lines` have `order_id` and the values of the `line_columns`, by what they hold. A line amounts to its quantity and
+    price, where these are not given to its total; without either the amount of the order is null.
+    """
+    read = pd.DataFrame({name: money(lines[name]) for name in AMOUNTS if name in lines})
+    numbers = read.astype("float64").reindex(columns=list(AMOUNTS))
+    amounts = (numbers["quantity"] * numbers["unit_price"]).fillna(numbers["line_total"])
+    sums = pd.DataFrame({"line_amount": amounts, "line_pieces": numbers["quantity"]}).groupby(
+        lines["order_id"].to_numpy(), sort=True
+    )
+    whole = sums.sum().where(sums.count().eq(sums.size(), axis=0)).round(6)
+    columns = {name: column(pa.array(whole[name], from_pandas=True)) for name in LINE_SUMS}
+    return pd.DataFrame({"order_id": column(pa.array(whole.index, TEXT)), **columns})
 
 
 def lines_findings(counts: Counter[str], orphans: Column[Any]) -> pd.DataFrame:

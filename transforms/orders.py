@@ -8,29 +8,43 @@ its values are, the form of the dates, the notation of the totals) is decided be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from transforms.cancelled import Cancellation
 from transforms.customer_index import CustomerIndex, CustomerNotation
-from transforms.dates import OFFSET_MAX, ColumnForm, DateContext, form_findings, read_dates, unread_findings
+from transforms.dates import (
+    OFFSET_MAX,
+    ColumnForm,
+    DateContext,
+    form_findings,
+    local_days,
+    read_dates,
+    unread_findings,
+)
 from transforms.findings import Part, combine_findings, date_text, rule_findings, table_finding
 from transforms.frames import (
     BOOLEAN,
+    DATE,
     MONEY,
     TEXT,
     TIMESTAMP,
     Column,
+    array,
+    column,
     constant,
     first_true,
     joined_text,
     typed,
 )
 from transforms.order_fields import AmountEvidence, OrderFields, money, texts_of
-from transforms.order_names import CANCELLED_WORDS
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -42,13 +56,16 @@ ORDERS: Final = {
     "currency": TEXT,
     "is_cancelled": BOOLEAN,
     "is_missing": BOOLEAN,
+    "ordered_date": DATE,
+    "unknown_because": TEXT,
 }
 """The columns that every reconciled order has; those of the raw orders follow."""
 SHARE_FALL_MAX: Final = 0.1
 """A matched share may fall by so much between two runs: new guests, removed customers."""
 
-
 ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambiguous": BOOLEAN}
+WITNESS: Final = "cancelled:"
+"""Before the name of a column that may say that an order is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,8 @@ class OrdersReading:
         amounts: the notation of the column of totals.
         context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
         coverage_gap: why other customers than the known ones may be listed; empty where these are proven to be all.
+        cancellation: how it is read whether an order is cancelled.
+        unknown: why customers, dates or totals are not known, by field.
     """
 
     fields: OrderFields
@@ -68,6 +87,8 @@ class OrdersReading:
     amounts: AmountEvidence
     context: DateContext
     coverage_gap: str = ""
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +98,62 @@ class OrderCustomers:
     Attributes:
         table: the columns of `ORDER_CUSTOMERS`, a row for each value.
         notation: how the column is read; None where nothing shows it.
+        matched_share: of the listed orders, those of a known customer; None where none is listed.
+        unknown: why it is not known who ordered; empty where it is.
         findings: about the column as a whole.
     """
 
     table: pd.DataFrame
     notation: CustomerNotation | None
+    matched_share: float | None
+    unknown: str
     findings: pd.DataFrame
 
 
 def order_customers(
-    values: Column[Any], counts: Column[Any], index: CustomerIndex, fields: OrderFields
+    values: Column[Any],
+    counts: Column[Any],
+    index: CustomerIndex,
+    fields: OrderFields,
+    last_matched_share: float | None = None,
 ) -> OrderCustomers:
-    """The customers that the distinct values of `fields.customer_id` refer to; `counts` are orders.
+    """The customers that the distinct values of `fields.customer_id` refer to; `counts` are listed orders.
 
     `customer_status` is `matched`, `unknown` (the customer is not in the table), `none` (the order has no customer).
     The column is read as ids or as ERP codes, see `CustomerIndex.match`; `customer_id` is the id of the customer. Of an
-    unknown one it is the value of a column of ids, else null.
+    unknown one it is the value of a column of ids, else null. Where the reading is unproven, or far fewer orders are of
+    a known customer than `last_matched_share`, that of the last run, nothing is stated about the others: null.
     """
     name = fields.customer_id or ""
     match = index.match(texts_of(values), name, fields.customer_notation, counts)
     named, known = match.named, match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
-    findings = []
+    findings, unknown = [], ""
     if match.is_unproven:
         findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
+        unknown = f"{name}: ids or ERP codes, neither is proven"
+        status = status.where(named.isna())
     elif match.is_contradicted and fields.customer_notation is not None and not fields.is_notation_set:
         detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
         findings.append(table_finding("orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"))
+    listed, share = int(counts.sum()), None
+    if listed:
+        share = int(counts[known.notna()].sum()) / listed
+        if last_matched_share is not None and share < last_matched_share - SHARE_FALL_MAX:
+            unknown = f"{name}: {share:.0%} of {listed} orders are of a known customer, {last_matched_share:.0%} before"
+            findings.append(table_finding("orders", "matched_share_fell", unknown))
+            status = status.where(known.notna())
     customer_id = known if match.is_by_code or match.is_unproven else known.fillna(named)
-    # Where the reading is unproven, it is not known of any customer that he is unknown.
-    is_ambiguous = match.is_ambiguous.where(constant(not match.is_unproven, values.index, BOOLEAN))
-    table = pd.DataFrame({"customer_id": customer_id, "customer_status": status, "is_ambiguous": is_ambiguous})
-    return OrderCustomers(table, fields.customer_notation or match.notation, combine_findings(findings))
+    table = pd.DataFrame({"customer_id": customer_id, "customer_status": status, "is_ambiguous": match.is_ambiguous})
+    notation = fields.customer_notation or match.notation
+    return OrderCustomers(table, notation, share, unknown, combine_findings(findings))
 
 
 def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     """Reconciles any of the orders.
 
-    `rows` have `id`, `is_missing`, the values of the columns of `reading.fields` by field, and of the customer the
-    columns of `ORDER_CUSTOMERS` instead.
+    `rows` have `id`, `is_missing`, the values of the columns of `reading.fields` by field, those of the witnesses of
+    `reading.cancellation` as `cancelled:` and their name, and of the customer the columns of `ORDER_CUSTOMERS`.
 
     Returns:
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
@@ -126,16 +164,23 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     timezone = "UTC" if is_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, reading.dates)
     total = money(rows["total"], reading.amounts) if "total" in rows else constant(None, rows.index, MONEY)
-    status = _texts(rows, "order_status")
+    if fields.is_in_cents:
+        total = column(pc.divide(array(total), pa.scalar(100)).cast(MONEY), rows.index)
+    said = {name: _texts(rows, f"{WITNESS}{name}") for name in reading.cancellation.witnesses}
+    is_cancelled, disputed = np.zeros(len(rows), np.bool_), Counter[str]()
+    if said:
+        is_cancelled, disputed = reading.cancellation.read(said, fields.order_status)
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
-        order_status=status,
-        # What a status means is not shown: its words decide.
-        is_cancelled=status.str.contains(CANCELLED_WORDS, case=False, regex=True).fillna(False),
+        order_status=_texts(rows, "order_status"),
+        is_cancelled=column(pa.array(is_cancelled, BOOLEAN), rows.index),
         currency=_texts(rows, "currency").str.upper(),
+        ordered_date=local_days(dates.at, context.timezone),
     )
+    ours["unknown_because"] = _unknown_because(ours, reading.unknown)
     counts: Counter[str] = Counter(zone_unknown=dates.zone_count)
+    counts.update({f"disputed {name}": count for name, count in disputed.items()})
     findings = [*_customer_findings(ours, names.get("customer_id", ""), reading.coverage_gap, counts)]
     if not dates.is_unreadable:
         findings.append(unread_findings("orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]))
@@ -143,7 +188,6 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     if "total" in names:
         findings += _total_findings(ours, texts_of(rows["total"]).notna(), names["total"], reading.amounts, counts)
     listed = ours[~ours["is_missing"]]
-    counts["listed"], counts["matched"] = len(listed), int((listed["customer_status"] == "matched").sum())
     counted = listed[listed["total"].notna()]
     counts["with total"] = len(counted)
     counts["cancelled with total"] = int((counted["is_cancelled"] & (counted["total"] != 0)).sum())
@@ -151,25 +195,12 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
 
 
-def orders_findings(
-    counts: Counter[str], reading: OrdersReading, last_matched_share: float | None
-) -> tuple[float | None, pd.DataFrame]:
-    """What is wrong with the orders as a whole, from the counts of all parts.
-
-    Returns:
-        Of the listed orders the share of those of a known customer, None without a column of customers or orders;
-        findings, also where it is less than `last_matched_share`, that of the last run.
-    """
-    names, findings, share = reading.fields.columns(), [], None
+def orders_findings(counts: Counter[str], reading: OrdersReading) -> pd.DataFrame:
+    """What is wrong with the orders as a whole, from the counts of all parts (the columns of `FINDINGS`)."""
+    names, findings = reading.fields.columns(), []
     if gap := counts["unlisted"]:
         detail = f"{names['customer_id']} of {gap} orders: {reading.coverage_gap}"
         findings.append(table_finding("orders", "customers_unproven", detail))
-    if "customer_id" in names and counts["listed"]:
-        name, share = names["customer_id"], counts["matched"] / counts["listed"]
-        if last_matched_share is not None and share < last_matched_share - SHARE_FALL_MAX:
-            listed = f"{share:.0%} of {counts['listed']} orders are of a known customer"
-            detail = f"{name}: {listed}, {last_matched_share:.0%} before"
-            findings.append(table_finding("orders", "matched_share_fell", detail))
     findings += form_findings(
         "orders", "ordered_at", names.get("ordered_at", ""), reading.dates, counts["zone_unknown"]
     )
@@ -182,7 +213,22 @@ def orders_findings(
     if cancelled := counts["cancelled with total"]:
         detail = f"{cancelled} of {counts['with total']} orders with a total are cancelled"
         findings.append(table_finding("orders", "cancelled_with_total", detail))
-    return share, combine_findings(findings)
+    contrary = {name: counts[f"disputed {name}"] for name in reading.cancellation.witnesses}
+    if any(contrary.values()):
+        said = ", ".join(f"{name} in {count} orders" for name, count in contrary.items() if count)
+        findings.append(table_finding("orders", "cancelled_disputed", f"the contrary is said by {said}"))
+    return combine_findings(findings)
+
+
+def _unknown_because(ours: pd.DataFrame, unknown: Mapping[str, str]) -> Column[Any]:
+    """Of each order the reasons for what is not known of it; null where all is."""
+    looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}
+    reasons = [
+        pc.if_else(array(ours[name].isna()), f"{unknown.get(field, f'{field}: no readable value')}; ", "")
+        for field, name in looked_at.items()
+    ]
+    texts = pc.utf8_rtrim(pc.binary_join_element_wise(*reasons, ""), "; ")
+    return column(pc.if_else(pc.equal(texts, ""), None, texts), ours.index)
 
 
 def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]) -> list[pd.DataFrame]:

@@ -49,6 +49,7 @@ class StepInputs:
         findings: what the steps find.
         parts: reads and writes long tables.
         reads: the last published read of each list.
+        unknown: why customers, dates or totals of the orders are not known, by field.
     """
 
     build: duckdb.DuckDBPyConnection
@@ -60,6 +61,7 @@ class StepInputs:
     findings: Findings = field(init=False)
     parts: Parts = field(init=False)
     reads: Mapping[str, ops.LastRead] = field(init=False)
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
@@ -126,7 +128,7 @@ def _price_lists(inputs: StepInputs) -> Entity:
 
 
 def _orders(inputs: StepInputs) -> Entity:
-    raw, settings = RawOrders.of(inputs.parts), inputs.settings
+    raw, settings = RawOrders.of(inputs.parts, _lines_table(inputs)[0]), inputs.settings
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
     configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
     for name, column in configured.columns().items():
@@ -135,20 +137,28 @@ def _orders(inputs: StepInputs) -> Entity:
                 f"reconcile.order_{name.removeprefix('order_')} is {column!r}, which is not a column of raw.orders",
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
             )
-    configured = replace(configured, customer_notation=settings.orders.customer_notation)
+    values = settings.orders.cancelled
+    configured = replace(
+        configured,
+        customer_notation=settings.orders.customer_notation,
+        cancelled_values=None if values is None else tuple(map(str.strip, values.split(","))),
+    )
     last = ops.last_order_fields(inputs.build)
     kept = {name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)}
     notation = last.notation if "customer_id" in kept else None
-    pinned = OrderFields(*map(kept.get, ORDER_FIELDS), customer_notation=notation)
+    was_in_cents = kept.get(_UNIT) == "cents" and "total" in kept
+    pinned = OrderFields(*map(kept.get, ORDER_FIELDS), customer_notation=notation, is_in_cents=was_in_cents)
     share = None if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at) else last.matched_share
     choice = choose_fields(raw, index, configured, pinned)
     inputs.findings.add(choice.findings)
     gap = inputs.coverage_gap("customers", "orders")
-    result = reconcile_orders(raw, index, choice.fields, inputs.dates, gap, share)
+    result = reconcile_orders(raw, index, choice.fields, inputs.dates, gap, share, choice.cancellation, choice.unknown)
+    inputs.unknown = result.unknown
     used = choice.fields.columns()
     # The next run compares with what was accepted, not with this one: an alarm does not fall silent by itself.
     shares = [one for one in (share, result.matched_share) if one is not None]
     pins = {**used, **{name: column for name, column in kept.items() if name not in configured.columns()}}
+    pins[_UNIT] = "cents" if choice.fields.is_in_cents else "whole"
     if pins.get("customer_id") == used.get("customer_id"):
         notation = result.customer_notation
     pinned_now = ops.LastOrderFields(pins, max(shares, default=None), notation, inputs.accepted.at)
@@ -164,9 +174,10 @@ def _is_changed(inputs: StepInputs, name: str, last: ops.LastOrderFields) -> boo
     return inputs.accepted.is_changed("orders.field_changed", name, last.at)
 
 
-def _order_lines(inputs: StepInputs) -> Entity:
-    last, setting = ops.last_order_fields(inputs.build), inputs.settings.orders.lines
-    pinned = last.columns.get(_LINES)
+def _lines_table(inputs: StepInputs) -> tuple[str | None, str]:
+    """The child table of the raw orders that holds their lines; and what is doubtful about it."""
+    setting = inputs.settings.orders.lines
+    pinned = ops.last_order_fields(inputs.build).columns.get(_LINES)
     children = [name for name in table_names(inputs.build, "raw") if name.startswith("orders__")]
     if setting is not None and setting not in children:
         raise UsageError(
@@ -177,25 +188,39 @@ def _order_lines(inputs: StepInputs) -> Entity:
     listed = {name: inputs.row_count(_LISTED_LINES.format(name)) for name in lines_tables(children)}
     best = max(listed, key=lambda name: listed[name], default=None)
     table = setting or (pinned if pinned in listed and (listed[pinned] or best is None or not listed[best]) else best)
+    others = [f"{name} has {number(rows, 'row')}" for name, rows in listed.items() if rows and name != table]
+    if setting is None and table is not None and (others or pinned not in (None, table)):
+        before = [f"{pinned} was used before"] if pinned not in (None, table) else []
+        return table, f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
+    return table, ""
+
+
+def _order_lines(inputs: StepInputs) -> Entity:
+    table, doubt = _lines_table(inputs)
     if table is None:
         return Entity(frame(ORDER_LINES), raw_rows=0)
-    ops.record_order_field(inputs.build, inputs.run_id, (_LINES, setting or pinned or table), inputs.accepted.at)
-    others = [f"{name} has {number(rows, 'row')}" for name, rows in listed.items() if rows and name != table]
-    if setting is None and (others or pinned not in (None, table)):
-        before = [f"{pinned} was used before"] if pinned not in (None, table) else []
-        detail = f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
-        inputs.findings.add(table_finding("orders", "field_changed", detail))
+    pinned = ops.last_order_fields(inputs.build).columns.get(_LINES)
+    pin = (_LINES, inputs.settings.orders.lines or pinned or table)
+    ops.record_order_field(inputs.build, inputs.run_id, pin, inputs.accepted.at)
+    if doubt:
+        inputs.findings.add(table_finding("orders", "field_changed", doubt))
     return Entity(raw_rows=reconcile_lines(inputs.parts, table))
 
 
 def _customer_orders(inputs: StepInputs) -> Entity:
     orders = inputs.row_count("reconciled.orders")
     of_known = inputs.row_count("reconciled.orders WHERE customer_status IN ('matched', 'none')")
-    is_known = "orders" in inputs.reads and (not orders or of_known > 0)
-    reconcile_customer_orders(inputs.build, inputs.dates.as_of, is_known=is_known)
+    unknown = dict(inputs.unknown)
+    if "orders" not in inputs.reads:
+        unknown["customer_id"] = "orders were not read"
+    elif orders and not of_known:
+        unknown.setdefault("customer_id", "customer_id: no order is of a known customer")
+    reconcile_customer_orders(inputs.build, inputs.dates, unknown)
     return Entity(raw_rows=inputs.row_count("reconciled.customers"))
 
 
+_UNIT: Final = "total_unit"
+"""The name under which `ops.order_fields` has the unit of the totals."""
 _LINES: Final = "lines"
 """The name under which `ops.order_fields` has the child table of the order lines."""
 _LISTED_LINES: Final = '(FROM raw."{}" WHERE _missing_since IS NULL)'

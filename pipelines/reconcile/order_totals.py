@@ -7,16 +7,18 @@ cancelled orders do not count.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
 import duckdb
 
+from pipelines.reconcile.orders import filled_columns
 from pipelines.reconcile.parts import Parts
 from pipelines.warehouse.merge import columns_of
 from pipelines.warehouse.sql import sql_name
-from transforms.dates import OFFSET_MAX
+from transforms.dates import OFFSET_MAX, DateContext
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
 from transforms.order_fields import AmountEvidence
 from transforms.order_lines import AMOUNTS, LINE_FIELDS, ORDER_LINES, line_columns, lines_findings, lines_part
@@ -34,10 +36,12 @@ CUSTOMER_ORDERS: Final = {
     "is_active_30_days": BOOLEAN,
     "is_active_90_days": BOOLEAN,
     "is_active_365_days": BOOLEAN,
+    "unknown_because": TEXT,
 }
 """`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
-of the sum by currency (`""` where an order names none). Days count back from the instant of the run; whether a customer
-is active is null where only an order without a date may decide it."""
+of the sum by currency (`""` where an order names none). Days are those of the time zone, that of the run the last one;
+whether a customer is active is null where only an order without a date may decide it. `unknown_because` says why
+something is null, or what sums and dates leave out."""
 
 _ACTIVE_DAYS: Final = (30, 90, 365)
 _OF_ORDER: Final = ("customer_id", "ordered_at", "currency", "is_cancelled")
@@ -47,7 +51,7 @@ def reconcile_lines(tables: Parts, name: str) -> int:
     """Makes `reconciled.order_lines` of a raw table, with the fields of the reconciled orders. Returns its raw rows."""
     build, table = tables.build, tables.numbered(name)
     kinds = columns_of(build, table)
-    filled = line_columns(_filled(build, table, list(kinds)))
+    filled = line_columns(filled_columns(build, table))
     read = ", ".join(f"{sql_name(column)} AS {field}" for field, column in filled.items()) or "NULL AS nothing"
     amounts: dict[str, AmountEvidence] = {field: AmountEvidence() for field in AMOUNTS if field in filled}
     for part in tables.read({table: read}):
@@ -77,16 +81,6 @@ def reconcile_lines(tables: Parts, name: str) -> int:
     return int(rows)
 
 
-def _filled(build: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> list[str]:
-    """The columns with a value of a listed order; of any order where none is listed."""
-    counts = ", ".join(f"count({sql_name(column)})" for column in columns)
-    sql = f"SELECT count(*), {counts} FROM {table}"
-    (rows,) = build.execute(f"{sql} WHERE _missing_since IS NULL").fetchall()
-    if not rows[0]:
-        (rows,) = build.execute(sql).fetchall()
-    return [column for column, count in zip(columns, rows[1:], strict=True) if count]
-
-
 _TOTALS: Final = """
     CREATE OR REPLACE TABLE reconciled.customer_orders AS
     WITH known AS (
@@ -95,41 +89,58 @@ _TOTALS: Final = """
         SELECT customer_id, currency, count(*) FILTER (NOT is_cancelled) AS orders,
             count(*) FILTER (is_cancelled) AS cancelled, sum(total) FILTER (NOT is_cancelled) AS amount,
             min(ordered_at) FILTER (NOT is_cancelled) AS first_at, max(ordered_at) FILTER (NOT is_cancelled) AS last_at,
-            max(ordered_at) FILTER (NOT is_cancelled AND ordered_at <= $until) AS last_past_at,
-            count(ordered_at) FILTER (NOT is_cancelled) AS dated
+            max(ordered_date) FILTER (NOT is_cancelled AND ordered_at <= $until) AS last_past_date,
+            count(ordered_at) FILTER (NOT is_cancelled) AS dated, count(total) FILTER (NOT is_cancelled) AS priced
         FROM known GROUP BY customer_id, currency
     ), totals AS (
         SELECT customer_id, sum(orders) AS orders, sum(cancelled) AS cancelled, min(first_at) AS first_at,
-            max(last_at) AS last_at, max(last_past_at) AS last_past_at, sum(dated) = sum(orders) AS is_dated,
-            count(amount) AS currencies, max(currency) FILTER (amount IS NOT NULL) AS currency, max(amount) AS amount,
+            max(last_at) AS last_at, max(last_past_date) AS last_past_date, sum(orders) - sum(dated) AS undated,
+            sum(orders) - sum(priced) AS unpriced, count(amount) AS currencies,
+            max(currency) FILTER (amount IS NOT NULL) AS currency, max(amount) AS amount,
             '{' || string_agg(
                 to_json(coalesce(currency, ''))::VARCHAR || ': "' || rtrim(rtrim(amount::VARCHAR, '0'), '.') || '"',
                 ', ' ORDER BY currency NULLS LAST
             ) FILTER (amount IS NOT NULL) || '}' AS amounts
         FROM sums GROUP BY customer_id
+    ), stated AS (
+        SELECT *, undated = 0 OR $dates IS NULL AS has_dates, unpriced = 0 OR $totals IS NULL AS has_totals,
+            nullif(concat_ws('; ', CASE WHEN undated > 0 THEN
+                coalesce($dates, 'ordered_at: ' || undated || ' of ' || orders || ' orders have none') END,
+                CASE WHEN unpriced > 0 THEN
+                coalesce($totals, 'total: ' || unpriced || ' of ' || orders || ' orders have none') END), '') AS because
+        FROM totals
     )
     SELECT c.customer_id, coalesce(orders, 0)::BIGINT AS order_count, coalesce(cancelled, 0)::BIGINT AS cancelled_count,
-        CASE WHEN currencies = 1 THEN currency END AS currency, CASE WHEN currencies = 1 THEN amount END AS revenue,
-        amounts AS revenue_by_currency, first_at AS first_ordered_at, last_at AS last_ordered_at,
-        {is_active}
-    FROM reconciled.customers c LEFT JOIN totals USING (customer_id)"""
+        CASE WHEN currencies = 1 AND has_totals THEN currency END AS currency,
+        CASE WHEN currencies = 1 AND has_totals THEN amount END AS revenue,
+        CASE WHEN has_totals THEN amounts END AS revenue_by_currency,
+        CASE WHEN has_dates THEN first_at END AS first_ordered_at,
+        CASE WHEN has_dates THEN last_at END AS last_ordered_at,
+        {is_active}, because AS unknown_because
+    FROM reconciled.customers c LEFT JOIN stated USING (customer_id)"""
 _IS_ACTIVE: Final = """
-    CASE WHEN last_past_at >= $since_{days} THEN true WHEN coalesce(is_dated, true) THEN false END
+    CASE WHEN last_past_date > $since_{days}::DATE THEN true WHEN coalesce(undated, 0) = 0 THEN false END
     AS is_active_{days}_days"""
 
 
-def reconcile_customer_orders(build: duckdb.DuckDBPyConnection, as_of: datetime, *, is_known: bool) -> None:
+def reconcile_customer_orders(
+    build: duckdb.DuckDBPyConnection, context: DateContext, unknown: Mapping[str, str] | None = None
+) -> None:
     """Makes `reconciled.customer_orders`. Orders that are cancelled or no longer listed do not count.
 
     Args:
         build: with the reconciled orders and customers.
-        as_of: the instant, with its offset, that activity is relative to. Later orders are planned ones: they make
-            nobody active.
-        is_known: the orders were read, and their customers are known; if not, all but `customer_id` is null.
+        context: the instant and the day that activity is relative to. Later orders are planned ones: they make nobody
+            active.
+        unknown: why customers, dates or totals of the orders are not known, by field: without customers, all but
+            `customer_id` is null; the others where an order of the customer lacks them.
     """
+    reasons = dict(unknown or {})
     active = ", ".join(_IS_ACTIVE.format(days=days) for days in _ACTIVE_DAYS)
-    instants = {"until": as_of + OFFSET_MAX} | {f"since_{days}": as_of - timedelta(days) for days in _ACTIVE_DAYS}
-    build.execute(_TOTALS.replace("{is_active}", active), instants)
-    if not is_known:
-        nothing = ", ".join(f"{name} = NULL" for name in CUSTOMER_ORDERS if name != "customer_id")
-        build.execute(f"UPDATE reconciled.customer_orders SET {nothing}")
+    values: dict[str, object] = {"until": context.as_of + OFFSET_MAX}
+    values |= {"dates": reasons.get("ordered_at"), "totals": reasons.get("total")}
+    values |= {f"since_{days}": context.today - timedelta(days) for days in _ACTIVE_DAYS}
+    build.execute(_TOTALS.replace("{is_active}", active), values)
+    if reason := reasons.get("customer_id"):
+        nothing = ", ".join(f"{name} = NULL" for name in list(CUSTOMER_ORDERS)[1:-1])
+        build.execute(f"UPDATE reconciled.customer_orders SET {nothing}, unknown_because = $1", [reason])

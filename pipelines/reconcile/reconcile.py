@@ -248,6 +248,7 @@ class Reconciling:
         observed += enumeration("orders.order_status", statuses)
         ops.record_observations(build, run_id, at, observed)
         ops.record_reconciled_reads(build, run_id)
+        build.execute(_AS_OF, [at, dates.today, dates.zone])
         create_views(build)
         return result
 
@@ -263,6 +264,9 @@ def _threads(build: duckdb.DuckDBPyConnection) -> int:
     return int(threads)
 
 
+_AS_OF: Final = """
+    CREATE OR REPLACE TABLE reconciled.as_of AS
+    SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""
 _FINDINGS: Final = """
     SELECT entity, rule, severity, count(*) FROM reconciled.exceptions WHERE NOT is_accepted
     GROUP BY entity, rule, severity

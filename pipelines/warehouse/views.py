@@ -26,14 +26,14 @@ VIEWS: Final = {
         SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
             c.created_at, c.price_list_id, c.price_list_name, c.price_list_status, c.document_count,
             c.default_fiscal_name, o.order_count, o.cancelled_count, o.currency, o.revenue, o.first_ordered_at,
-            o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days
+            o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days, o.unknown_because
         FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
         WHERE NOT c.is_missing""",
     "orders": """
-        SELECT o.order_id, o.ordered_at, CAST(o.ordered_at AT TIME ZONE 'UTC' AS DATE) AS ordered_date, o.customer_id,
+        SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
             c.full_name AS customer_name, o.customer_status, c.price_list_name, o.order_status,
             o.is_cancelled, o.currency, o.total,
-            CASE WHEN o.is_cancelled THEN 0 ELSE o.total END AS revenue
+            CASE WHEN o.is_cancelled THEN 0 ELSE o.total END AS revenue, o.unknown_because
         FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
         WHERE NOT o.is_missing""",
     "order_lines": """
@@ -44,7 +44,12 @@ VIEWS: Final = {
     "revenue_by_day": """
         SELECT ordered_date, currency, CAST(sum(CASE WHEN is_cancelled THEN 0 ELSE 1 END) AS BIGINT) AS orders,
             CAST(sum(CASE WHEN is_cancelled THEN 1 ELSE 0 END) AS BIGINT) AS cancelled_orders,
-            count(DISTINCT CASE WHEN NOT is_cancelled THEN customer_id END) AS customers, sum(revenue) AS revenue
+            CASE WHEN count(customer_status) > 0
+                THEN count(DISTINCT CASE WHEN NOT is_cancelled THEN customer_id END) END AS customers,
+            CASE WHEN min(CASE WHEN is_cancelled THEN 1 ELSE 0 END) = 1 THEN 0
+                ELSE sum(CASE WHEN NOT is_cancelled THEN total END) END AS revenue,
+            CAST(sum(CASE WHEN NOT is_cancelled AND total IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS unpriced_orders,
+            max(unknown_because) AS unknown_because
         FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency""",
     "promotions": """
         SELECT promotion_id, name, status, is_active, starts_at, expires_at, use_count, usage_limit, remaining_uses,

@@ -162,6 +162,12 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
     total: str | None = setting(_COLUMN, "column with the total; detected if not set", "total", default=None)
     status: str | None = setting(_COLUMN, "column with the status; detected if not set", "status", default=None)
+    cancelled: str | None = setting(
+        checks.text("values of the status, separated by commas"),
+        "values of the status that mean cancelled, separated by commas; if not set, words and related columns decide",
+        "CANCELLED,RECHAZADO",
+        default=None,
+    )
     currency: str | None = setting(_COLUMN, "column with the currency; detected if not set", "currency", default=None)
     lines: str | None = setting(
         checks.text("the name of a child table of raw.orders"),

@@ -374,7 +374,7 @@ def reconciled_seed(seed: int) -> Outcome:
     made = orders(frame(RAW_ORDERS, raw.orders), known, FIELDS, context).orders
     expected_made = expected_orders(raw, expected)
     problems += differences("orders", made, expected_made)
-    activity = customer_orders(made, known, AS_OF)
+    activity = customer_orders(made, known, context)
     problems += differences("customer_orders", activity, expected_customer_orders(expected_made, expected))
     records = sum(map(len, (expected, raw.promotions, raw.price_lists, raw.orders)))
     return Outcome({"records": records, "findings": len(found)}, problems)

@@ -42,7 +42,7 @@ from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import WalkSeed, walk_seed
-from transforms import customers, documents, keys, orders, price_lists, promotions
+from transforms import cancelled, customers, documents, keys, price_lists, promotions
 from transforms.keys import clean_text
 
 SEEDS = 60
@@ -229,7 +229,7 @@ BROKEN_TRANSFORMS: dict[str, Callable[[], Any]] = {
     "ids are compared as they are written": lambda: mock.patch.object(customers, "canonical_id", clean_text),
     "times without an offset are exact": lambda: mock.patch.object(promotions, "OFFSET_MAX", timedelta()),
     "a last day is over when it begins": lambda: mock.patch.object(promotions, "day_ends", lambda starts, zone: starts),
-    "cancelled orders count": lambda: mock.patch.object(orders, "CANCELLED_WORDS", "nothing"),
+    "cancelled orders count": lambda: mock.patch.object(cancelled, "means_cancelled", return_value=False),
     "the row seen first is kept": lambda: mock.patch.object(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
     "a chain ends after one source": lambda: mock.patch.object(price_lists, "_ends", _one_step),
     "documents are in reverse": lambda: mock.patch.object(documents, "sort_documents", _last_first),

@@ -24,6 +24,7 @@ from transforms.order_lines import ORDER_LINES, lines_tables
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
 COLUMNS = {"id": TEXT, "who": BIGINT, "at": TEXT, "sum": MONEY, "state": TEXT, "money": TEXT, **BOOKS}
+CONTEXT = DateContext(AS_OF, timezone="UTC")
 FIELDS = OrderFields("who", "at", "sum", "state", "money")
 CUSTOMERS = frame(ORDERING_CUSTOMERS, [{"customer_id": str(n), "is_missing": False} for n in range(1, 5)])
 
@@ -32,7 +33,7 @@ def reconciled(*rows: tuple[Any, ...], last_matched_share: float | None = None) 
     names = ("who", "at", "sum", "state", "money")
     made = [{"id": f"o{n}", **dict(zip(names, row, strict=False))} for n, row in enumerate(rows)]
     raw = frame(COLUMNS, [{**one, "sum": Decimal(one["sum"]) if one.get("sum") else None} for one in made])
-    return orders(raw, CUSTOMERS, FIELDS, DateContext(AS_OF, timezone="UTC"), last_matched_share=last_matched_share)
+    return orders(raw, CUSTOMERS, FIELDS, CONTEXT, last_matched_share=last_matched_share)
 
 
 ORDERS = (
@@ -47,7 +48,7 @@ ORDERS = (
 
 
 def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
-    made = customer_orders(reconciled(*ORDERS).orders, CUSTOMERS, AS_OF)
+    made = customer_orders(reconciled(*ORDERS).orders, CUSTOMERS, CONTEXT)
     active = ("is_active_30_days", "is_active_90_days", "is_active_365_days")
     expected = [
         {
@@ -68,7 +69,7 @@ def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
 
 
 def test_no_orders_are_no_revenue() -> None:
-    made = customer_orders(reconciled().orders, CUSTOMERS, AS_OF)
+    made = customer_orders(reconciled().orders, CUSTOMERS, CONTEXT)
     assert made["order_count"].tolist() == [0] * 4
     assert made["revenue"].isna().all()
 
@@ -76,31 +77,34 @@ def test_no_orders_are_no_revenue() -> None:
 def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() -> None:
     dated, undated = reconciled((1, "2026-02-28T10:00:00"), (2, None)).orders, reconciled((1, None), (2, None)).orders
     ordering = CUSTOMERS[:2]  # each has orders: a customer without any makes the nulls of another kind
-    assert customer_orders(dated, ordering, AS_OF)["is_active_30_days"].tolist() == [True, pd.NA]
-    result = customer_orders(undated, ordering, AS_OF)
+    assert customer_orders(dated, ordering, CONTEXT)["is_active_30_days"].tolist() == [True, pd.NA]
+    result = customer_orders(undated, ordering, CONTEXT)
     assert result["last_ordered_at"].isna().all()
     assert result["is_active_365_days"].isna().all()
     both = reconciled((1, "2026-02-28T10:00:00"), (1, None), (2, "2026-01-05T10:00:00"), (2, None)).orders
-    assert customer_orders(both, ordering, AS_OF)["is_active_30_days"].tolist() == [True, pd.NA]
+    assert customer_orders(both, ordering, CONTEXT)["is_active_30_days"].tolist() == [True, pd.NA]
 
 
 def test_an_order_of_the_future_makes_nobody_active() -> None:
     rows = reconciled((1, "2027-01-01T10:00:00"), (2, "2027-01-01T10:00:00"), (2, "2026-02-01T13:00:00")).orders
-    made = customer_orders(rows, CUSTOMERS[:2], AS_OF)
+    made = customer_orders(rows, CUSTOMERS[:2], CONTEXT)
     assert made["is_active_365_days"].tolist() == [False, True]
     assert made["last_ordered_at"].dt.year.tolist() == [2027, 2027]
 
 
 def test_orders_whose_customers_are_not_known_are_not_counted_as_none() -> None:
-    made = customer_orders(reconciled((1, "2026-02-28T10:00:00")).orders, CUSTOMERS, AS_OF, is_known=False)
+    made = customer_orders(
+        reconciled((1, "2026-02-28T10:00:00")).orders, CUSTOMERS, CONTEXT, {"customer_id": "who is lost"}
+    )
     assert made["customer_id"].tolist() == CUSTOMERS["customer_id"].tolist()
-    assert made.drop(columns="customer_id").isna().all(axis=None)
+    assert made.drop(columns=["customer_id", "unknown_because"]).isna().all(axis=None)
+    assert made["unknown_because"].unique().tolist() == ["who is lost"]
 
 
 def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
     largest = "9" * 20 + "." + "9" * 9
     rows = reconciled(*[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN"))
-    (totals,) = customer_orders(rows.orders, CUSTOMERS[:1], AS_OF).to_dict("records")
+    (totals,) = customer_orders(rows.orders, CUSTOMERS[:1], CONTEXT).to_dict("records")
     assert totals["revenue"] == Decimal("499999999999999999999.999999995")
     assert "total_unreadable" in set(rows.findings["rule"])
 
@@ -125,7 +129,7 @@ def test_cancelled_statuses_are_known_in_several_languages() -> None:
     cancelled = ("CANCELLED", "Anulada", "annulée", "annullato", "Storniert", "voided")
     statuses = (*cancelled, "paid", "annual", "pagado", None)
     made = reconciled(*((1, "2026-02-01T10:00:00", "1", status, "PEN") for status in statuses)).orders
-    (totals,) = customer_orders(made, CUSTOMERS[:1], AS_OF).to_dict("records")
+    (totals,) = customer_orders(made, CUSTOMERS[:1], CONTEXT).to_dict("records")
     assert (totals["cancelled_count"], totals["order_count"]) == (len(cancelled), 4)
 
 
@@ -176,7 +180,7 @@ def test_revenue_by_currency_is_json_whatever_the_orders_hold() -> None:
         {**COLUMNS, "sum": TEXT}, [{"id": str(n), "who": w, "sum": s, "money": m} for n, (w, s, m) in enumerate(rows)]
     )
     made = orders(raw, CUSTOMERS, FIELDS, DateContext(AS_OF)).orders
-    by_currency = customer_orders(made, CUSTOMERS, AS_OF)["revenue_by_currency"].tolist()[:2]
+    by_currency = customer_orders(made, CUSTOMERS, CONTEXT)["revenue_by_currency"].tolist()[:2]
     assert [json.loads(text) for text in by_currency] == [{'U"D\\': "0", "USD": "0.5"}, {"": "0"}]
 
 

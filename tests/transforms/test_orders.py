@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -69,6 +69,7 @@ def test_an_order_has_our_columns_then_its_own() -> None:
         "total": Decimal("12.5"),
         "is_cancelled": False,
         "is_missing": False,
+        "ordered_date": date(2026, 1, 1),
         "amount": 12.5,
         "buyer": 1,
         "created_at": "2026-01-01T10:00:00Z",
@@ -123,13 +124,13 @@ def test_codes_that_are_ids_of_others_by_chance_are_codes_in_a_column_of_codes(n
     ("codes", "statuses", "rules"),
     [
         (9, ["matched"] * 9 + ["unknown"], ["customer_unknown"]),
-        (8, ["unknown"] * 10, ["customer_notation"]),
-        (5, ["unknown"] * 10, ["customer_notation"]),
+        (8, [None] * 10, ["customer_notation"]),
+        (5, [None] * 10, ["customer_notation"]),
         (4, ["matched"] * 10, []),
     ],
 )
 def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_read(
-    codes: int, statuses: list[str], rules: list[str]
+    codes: int, statuses: list[str | None], rules: list[str]
 ) -> None:
     """With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others."""
     table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > codes))} for n in range(1, 11)]
@@ -139,8 +140,10 @@ def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_rea
     proposed = propose_fields(rows, customers).fields.customer_id
     assert proposed == (None if rules == ["customer_notation"] else "customer_code")
     made, findings, _ = reconciled(rows, customers, OrderFields(customer_id="customer_code"), AS_OF)
-    assert made["customer_status"].tolist() == statuses
+    assert [None if one is pd.NA else one for one in made["customer_status"]] == statuses
     assert made["customer_id"].notna().tolist() == [status == "matched" for status in statuses]
+    is_stated = [status is not None for status in statuses]
+    assert [not because.startswith("customer_id") for because in made["unknown_because"]] == is_stated
     assert [rule for _, rule in found(findings)] == rules
 
 

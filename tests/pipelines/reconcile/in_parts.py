@@ -22,12 +22,13 @@ from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from pipelines.reconcile.orders import RawOrders, reconcile_orders
 from pipelines.reconcile.parts import Findings, Parts
+from transforms.cancelled import Cancellation
 from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import DateContext
 from transforms.findings import FINDINGS, combine_findings
 from transforms.frames import column, constant, frame, from_arrow, typed
 from transforms.keys import BOOKKEEPING
-from transforms.order_fields import FieldChoice, FieldProposal, OrderFields
+from transforms.order_fields import FieldChoice, FieldProposal, OrderFields, texts_of
 from transforms.order_fields import choose_fields as choose
 from transforms.order_fields import propose_fields as propose
 
@@ -88,11 +89,16 @@ def orders(
     coverage_gap: str = "",
     last_matched_share: float | None = None,
     part_rows: int = PART_ROWS,
+    unknown: dict[str, str] | None = None,
 ) -> Orders:
-    """The orders, by id."""
+    """The orders, by id. Their status alone says whether they are cancelled."""
+    status = fields.order_status
+    words = {status: texts_of(raw[status]).dropna().unique()} if status is not None else {}
     with build_of(part_rows, raw__orders=raw) as tables:
-        index = CustomerIndex.of(customers)
-        result = reconcile_orders(RawOrders.of(tables), index, fields, context, coverage_gap, last_matched_share)
+        index, found = CustomerIndex.of(customers), Cancellation.of(status, words, fields.cancelled_values)
+        result = reconcile_orders(
+            RawOrders.of(tables), index, fields, context, coverage_gap, last_matched_share, found, unknown
+        )
         made = rows_of(tables, "reconciled.orders", "order_id")
         return Orders(made, found_in(tables), result.form, result.matched_share, result.customer_notation)
 
@@ -122,11 +128,11 @@ def _with_bookkeeping(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def customer_orders(
-    made: pd.DataFrame, customers: pd.DataFrame, as_of: datetime, *, is_known: bool = True
+    made: pd.DataFrame, customers: pd.DataFrame, context: DateContext, unknown: dict[str, str] | None = None
 ) -> pd.DataFrame:
     """What customers ordered, by id."""
     with build_of(reconciled__orders=made, reconciled__customers=customers[["customer_id"]]) as tables:
-        reconcile_customer_orders(tables.build, as_of, is_known=is_known)
+        reconcile_customer_orders(tables.build, context, unknown)
         return rows_of(tables, "reconciled.customer_orders", "customer_id")
 
 
