@@ -38,7 +38,8 @@ _WEEKDAYS: Final = (1.25, 1.15, 1.1, 1.1, 1.2, 0.6, 0.2)
 """Relative sales by weekday, Monday first."""
 _MOMENTS: Final = 4096
 _OPENING_H: Final = 8
-_MINUTES_OPEN: Final = 11 * 60
+_MINUTES_OPEN: Final = 15 * 60
+"""Until late in the evening, which is the next day in UTC."""
 
 _FORMATS: Final = {
     "iso_naive": "%Y-%m-%dT%H:%M:%S",
@@ -69,7 +70,7 @@ def generators(config: SandboxConfig) -> dict[str, Generate]:
 
 @cache
 def _moments(today: date, form: str) -> list[str]:
-    """Ascending times of sales until the day before `today`: more in season and on working days, in business hours."""
+    """Ascending times of sales until the day before `today`: more in season and on working days."""
     days = [today - timedelta(days=DAYS - n) for n in range(DAYS)]
     weights = accumulate(
         _GROWTH ** (n / DAYS) * _SEASONS[day.month - 1] * _WEEKDAYS[day.weekday()] for n, day in enumerate(days)
@@ -230,15 +231,17 @@ def _orders(config: SandboxConfig) -> Generate:
 
 def _order_line(draw: Chance, serial: int, position: int) -> tuple[Record, float]:
     """A line of an order, and its amount."""
-    quantity = int(draw() * 12) + 1
+    quantity: float = int(draw() * 12) + 1
     price = int(draw() * 20_000) / 100 + 1
     product = int(draw() * 5)
     has_discount = draw() < 0.2
+    if draw() >= 0.9:
+        quantity += 0.5
     record: Record = {
         "position": position,
         "sku": f"{product:03d}-{serial % 977:04d}",
         "name": _WORDS.products[product],
-        "quantity": quantity if draw() < 0.9 else quantity + 0.5,
+        "quantity": quantity,
         "unitPrice": round(price, 2),
         "taxes": [{"name": "IGV", "rate": 0.18}],
     }

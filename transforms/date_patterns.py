@@ -55,11 +55,12 @@ MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{
 DIGITS_ONLY: Final = r"^-?\d{9,19}(?:\.\d{1,9})?$"
 STAMPS: Final = {
     10: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
+    -10: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)$",
     12: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
     -12: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
     14: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
 }
-"""Stamps of digits only, by their length; those of 12 digits have two forms."""
+"""Stamps of digits only, by their length; those of 10 and of 12 digits have two forms."""
 _CENTURY_PIVOT: Final = 69
 """Years of two digits from here on are of the 20th century (POSIX)."""
 

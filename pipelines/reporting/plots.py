@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -69,27 +69,25 @@ def funnel(frame: pd.DataFrame) -> Plot:
     return _plot(outcomes_table(_records(frame)), "Customers of the ERP and the platform")
 
 
-def over_time(days: pd.DataFrame, title: str, unit: str, as_of: datetime | None = None) -> Plot:
+def over_time(days: pd.DataFrame, title: str, unit: str, today: date | None = None) -> Plot:
     """Values over time by day, month or year: the finest period that stays readable.
 
     The frame has `day` (dates) and `count` (numbers of `unit`), one row per day with a value. The period that contains
-    `as_of` is marked: it is not over yet.
+    `today` is marked: it is not over yet.
     """
     values = {day: Decimal(str(value)) for day, value in zip(_dates(days["day"]), days["count"], strict=True)}
     form = ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
-    run_day = as_of.astimezone(UTC).date() if as_of else None
-    chart = time_chart(f"{title} by {{period}}", values, run_day, lambda value: f"{value:{form}} {unit}")
+    chart = time_chart(f"{title} by {{period}}", values, today, lambda value: f"{value:{form}} {unit}")
     return Plot(render("plot.html.j2", content=chart))
 
 
-def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
+def timeline(frame: pd.DataFrame, today: date) -> Plot:
     """Promotions as bars from start to end, coloured by status, with a line at the time of the run.
 
     Args:
         frame: `name`, `status`, `starts_at`, `expires_at` (both not null), in drawing order.
-        as_of: time of the line, with its offset.
+        today: day of the line.
     """
-    today = as_of.astimezone(UTC).date()
     starts, ends = _dates(frame["starts_at"]), _dates(frame["expires_at"])
     first = max(min(starts, default=today), today - _AROUND)
     last = min(max([today, *ends]), today + _AROUND)

@@ -8,7 +8,7 @@ at the end of the run that reconciled it.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -160,8 +160,7 @@ def _changes(data: ReportData) -> dict[str, object]:
 
 def _recent_days(data: ReportData) -> tuple[date, date]:
     """The day of the run, and the first of the days that count as recent."""
-    as_of = data.as_of.astimezone(UTC).date()
-    return as_of, as_of - timedelta(days=RECENT_DAYS - 1)
+    return data.today, data.today - timedelta(days=RECENT_DAYS - 1)
 
 
 def _between(rows: Rows, first: date, last: date) -> Rows:
@@ -223,7 +222,7 @@ def _orders(data: ReportData) -> dict[str, object]:
 def _order_totals(days: Rows, first: date, last: date) -> Table:
     """Revenue and orders by currency, altogether and lately."""
     step = timedelta(days=RECENT_DAYS)
-    counts, recent = _totals(days, "orders"), _totals(_between(days, first, last))
+    counts, recent = _totals(days, "orders"), _recent_totals(_between(days, first, last))
     before = _totals(_between(days, first - step, last - step))
     rows = [
         {
@@ -231,15 +230,21 @@ def _order_totals(days: Rows, first: date, last: date) -> Table:
             "revenue": total,
             "orders": int(counts[currency]),
             f"revenue, last {RECENT_DAYS} days": recent.get(currency, Decimal(0)),
-            "change": _change(recent.get(currency), before.get(currency)),
+            "change": _change(recent.get(currency, Decimal(0)), before.get(currency)),
         }
         for currency, total in _totals(days).items()
     ]
     return build_table(rows, {name: name for name in rows[0]} if rows else {})
 
 
+def _recent_totals(days: Rows) -> dict[str | None, Decimal | None]:
+    """Sums by currency; None where orders were made and the total of none is known."""
+    ordered = {currency: None for currency, orders in _totals(days, "orders").items() if orders}
+    return {**ordered, **_totals(days)}
+
+
 def _change(now: Decimal | None, before: Decimal | None) -> str | None:
-    return f"{100 * ((now or 0) / before - 1):+.0f} %" if before and before > 0 else None
+    return None if now is None or before is None or before <= 0 else f"{100 * (now / before - 1):+.0f} %"
 
 
 def _order_states(rows: Rows) -> Table:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final
@@ -58,6 +58,8 @@ class ReportData:
     Attributes:
         run: the run that reconciled: `run_id`, `command`, `version`, `started_at`, `ended_at`, `exit_code`.
         environment: of the last pull, `sandbox` or `production`; empty if unknown.
+        today: the day of that run in the time zone of days, weeks and months.
+        time_zone: its IANA name.
         later_pull: end of a pull published after that run: the raw tables are newer than the reconciled ones.
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         new_findings: what the run found and the one before it did not.
@@ -67,6 +69,8 @@ class ReportData:
 
     run: dict[str, Any]
     environment: str = ""
+    today: date = date.min
+    time_zone: str = "UTC"
     later_pull: datetime | None = None
     counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     new_findings: list[NewFindings] = field(default_factory=list)
@@ -98,6 +102,11 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         raise UsageError("nothing has been reconciled in this warehouse", "Run `orderbridge reconcile` first.")
     data = ReportData(runs[0])
     data.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
+    data.today = data.as_of.astimezone(UTC).date()
+    if "reconciled.as_of" in columns:
+        ((data.today, data.time_zone),) = (
+            row.values() for row in rows("SELECT today, time_zone FROM reconciled.as_of")
+        )
     data.later_pull = next((row["ended_at"] for row in rows(_LATER, run=data.run["run_id"])), None)
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in columns)):
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
@@ -127,11 +136,13 @@ def _run_queries(rows: Callable[..., Rows], columns: Mapping[str, Set[str]], dat
         "currency": _CURRENCY if has_currency else "NULL::VARCHAR",
         "total": _TOTAL if has_currency else "total",
         "status": "order_status" if has_status else "NULL::VARCHAR",
+        "day": "ordered_date" if "ordered_date" in columns["reconciled.orders"] else "ordered_at::DATE",
+        "unknown": "unknown_because" if "unknown_because" in columns["reconciled.orders"] else "NULL::VARCHAR",
         "cancelled": "is_cancelled" if "is_cancelled" in columns["reconciled.orders"] else "false",
         "is_accepted": "is_accepted" if "is_accepted" in columns["reconciled.exceptions"] else "false",
         "published": "published" if "published" in columns["ops.coverage"] else "false",
     }
-    values = {"as_of": data.as_of, "days": SOON_DAYS, "run": data.run["run_id"]}
+    values = {"as_of": data.as_of, "zone": data.time_zone, "days": SOON_DAYS, "run": data.run["run_id"]}
     queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
     result: dict[str, Rows] = {}
     for query, template in queries.items():

@@ -22,6 +22,7 @@ _IS_RECONCILED: Final = f"""c.published AND c.read_number <= coalesce(
     (SELECT max(t.value) FROM ops.control_totals t WHERE t.entity = '{RECONCILED_READS}'), c.read_number)"""
 """Whether the reconciled tables were made from a read or a later one: a pull alone leaves them as they are."""
 VIEWS: Final = {
+    "as_of": " SELECT a.as_of, a.today, a.time_zone FROM reconciled.as_of a",
     "customers": """
         SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
             c.created_at, c.price_list_id, c.price_list_name, c.price_list_status, c.document_count,

@@ -134,20 +134,20 @@ def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(war
         connection.execute("""
             UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, currency = 'PEN',
                 total = 10 * (number % 2),
-                ordered_at = '2026-01-05 12:00Z'::TIMESTAMPTZ + INTERVAL 3 MONTH * (number % 2);
+                ordered_date = '2026-01-05'::DATE + INTERVAL 3 MONTH * (number % 2);
             INSERT INTO reconciled.orders BY NAME SELECT 'x' AS order_id, 'paid' AS order_status, 'PEN' AS currency,
-                7 AS total, '2026-05-05 12:00Z'::TIMESTAMPTZ AS ordered_at, false AS is_cancelled,
+                7 AS total, '2026-05-05'::DATE AS ordered_date, false AS is_cancelled,
                 false AS is_missing""")
     with open_warehouse(copy) as connection:
         months = query(NAMES[2], "AS change_percent")
-        rows = connection.execute(months, {"as_of": "2026-06-02 12:00Z"}).fetchall()
+        rows = connection.execute(months, {"today": "2026-06-02"}).fetchall()
         total = rows[1][4]
         assert [(row[0], row[-1]) for row in rows] == [
             ("2026-05", round(100 * (7 / total - 1), 1)), ("2026-04", None), ("2026-01", None),
         ]  # fmt: skip
         lately = query(NAMES[0], "AS change_percent")
-        assert connection.execute(lately, {"as_of": "2026-02-20 12:00Z"}).fetchall()[0][-1] is None
-        connection.execute(lately, {"as_of": "2026-03-01 12:00Z"}).fetchall()
+        assert connection.execute(lately, {"today": "2026-02-20"}).fetchall()[0][-2] is None
+        connection.execute(lately, {"today": "2026-03-01"}).fetchall()
 
 
 def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path, tmp_path: Path) -> None:

@@ -39,6 +39,10 @@ def change(path: Path, sql: str) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(sql)
+        columns = connection.sql("SELECT column_name FROM duckdb_columns() WHERE schema_name = 'reconciled'").fetchall()
+        if {("ordered_date",), ("today",)} <= set(columns):  # those of the times that were changed
+            connection.execute("UPDATE reconciled.orders SET ordered_date = ordered_at::DATE")
+            connection.execute("UPDATE reconciled.as_of SET today = (SELECT max(ended_at) FROM ops.runs)::DATE")
 
 
 def made(path: Path) -> Page:
