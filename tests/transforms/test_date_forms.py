@@ -68,6 +68,7 @@ FORMS: dict[str, tuple[str, Callable[[datetime], str]]] = {
     "milliseconds with a zero": (MILLI, lambda at: f"{int(at.timestamp() * 1000)}.0"),
     "stamp of 14 digits": (SECOND, lambda at: f"{at:%Y%m%d%H%M%S}"),
     "stamp of 12 digits": ("", lambda at: f"{at:%Y%m%d%H%M}"),
+    "stamp of 10 digits": ("", lambda at: f"{at:%Y%m%d%H}"),
     "short stamp of 10 digits": ("", lambda at: f"{at:%y%m%d%H%M}"),
     "short stamp of 12 digits": ("", lambda at: f"{at:%y%m%d%H%M%S}"),
     "rfc 2822": (SECOND, lambda at: f"{local(at):%a, %d %b %Y %H:%M:%S %z}"),

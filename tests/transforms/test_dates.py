@@ -120,8 +120,8 @@ WRITERS: dict[str, Callable[[datetime], str]] = {
 
 
 def is_compact_stamp(text: str) -> bool:
-    """Whether the digits of an epoch can be yymmddhhmm, yymmddhhmmss or yyyymmddhhmm too."""
-    for form in {10: ["%y%m%d%H%M"], 12: ["%y%m%d%H%M%S", "%Y%m%d%H%M"]}.get(len(text), []):
+    """Whether the digits of an epoch can be yymmddhhmm, yyyymmddhh, yymmddhhmmss or yyyymmddhhmm too."""
+    for form in {10: ["%y%m%d%H%M", "%Y%m%d%H"], 12: ["%y%m%d%H%M%S", "%Y%m%d%H%M"]}.get(len(text), []):
         with suppress(ValueError):
             datetime.strptime(text, form)  # only whether it can be read
             return True
