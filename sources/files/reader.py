@@ -302,7 +302,11 @@ class TextTable(SourceTable):
             raw = feed.take()
             if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
                 yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
-            elif self._checks_quotes and (last > line or '"' in raw[0]) and self._has_stray_quotes(raw, feed):
+            elif (
+                self._checks_quotes
+                and (last > line or '"' in raw[0])
+                and has_stray_quotes("".join(raw), self._dialect.delimiter, is_padded=self._dialect.is_padded)
+            ):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
             elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
@@ -312,10 +316,6 @@ class TextTable(SourceTable):
                 row = self._shape.fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
                 feed.is_ended = feed.is_ended and isinstance(row, RejectedRow)
                 yield row
-
-    def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:
-        dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns
-        return has_stray_quotes("".join(raw), feed.peek, width, dialect.delimiter, is_padded=dialect.is_padded)
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
@@ -341,7 +341,6 @@ class _Feed:
     def __init__(self, block: str, more: Iterator[str], *, is_ended: bool) -> None:
         self.count, self.is_ended = _count_lines(block), is_ended
         self._lines = chain(lines_of(block), self._further(more))
-        self._next: str | None = None
         self._taken: list[str] = []
 
     def _further(self, blocks: Iterator[str]) -> Iterator[str]:
@@ -353,16 +352,9 @@ class _Feed:
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines) if self._next is None else self._next
-        self._next = None
+        line = next(self._lines)
         self._taken.append(line)
         return line
-
-    def peek(self) -> str:
-        """The next line, which remains to be read; "" at the end."""
-        if self._next is None:
-            self._next = next(self._lines, None)
-        return self._next or ""
 
     def take(self) -> tuple[str, ...]:
         """The lines since the last call: those of the current record."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -51,8 +50,6 @@ _DATA: Final = "[0-9@/]|^$"
 _REPEATED: Final = 0.75
 """The share of the names in a row that is no row."""
 BYTE_ORDER_MARK: Final = "\ufeff"
-WIDE: Final = 6
-"""From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
 _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
@@ -229,8 +226,7 @@ class RowShape(NamedTuple):
         ):
             return False
         data = [at for at, kind in enumerate(self.types) if is_data(kind)] if is_ended else self.steady
-        is_dense = is_ended and texts == {*range(len(texts))}
-        return len({cells[at] for at in texts}) == len(texts) and len(texts.intersection(data)) > (0 if is_dense else 1)
+        return len({cells[at] for at in texts}) == len(texts) and len(texts.intersection(data)) > int(not is_ended)
 
 
 def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
@@ -279,21 +275,15 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     """Whether a multi-line record contains rows of the table: two stray quotes join everything between them.
 
     Each line of the record is counted as if quotes had no meaning. Lines of an address, of prose or HTML can match by
-    chance, more easily with few columns: in a narrow table the first and the last line must match too, unless several
-    lines between them all match, and up to three columns every line. A delimiter followed by a space is prose; one
-    followed by a quote is not, and one such line is enough. `widths` are those with and without empty cells at the end.
+    chance, more easily with few columns: one between the first and the last is enough from five columns on; with four
+    the first and the last must match too, in a narrower table all. A delimiter followed by a space is prose; one
+    followed by a quote is not. `widths` are those with and without empty cells at the end.
     """
     width = max(widths)
-    lines = _lines(cells, delimiter)
-    first, *inner, last = (_size(line, delimiter) in widths for line in lines)
+    first, *inner, last = (_size(line, delimiter) in widths for line in _lines(cells, delimiter))
     if width < 2 or (width == 2 and not inner):
         return False
-    if (width >= WIDE and any(inner)) or (width > 3 and len(inner) > 1 and all(inner)):
-        return True
-    quoted = [is_row for is_row, line in zip(inner, lines[1:-1], strict=True) if f'{delimiter}"' in line]
-    if width > 3 and first and any(quoted):
-        return True
-    return first and last and (not inner or (any(inner) if width > 3 else all(inner)))
+    return (width > 4 and any(inner)) or (first and last and (any(inner) if inner and width > 3 else all(inner)))
 
 
 def begins_with_quote(cell: str) -> bool:
@@ -314,18 +304,13 @@ def _size(line: str, delimiter: str) -> int:
     return 0 if spaced and f'{delimiter}"' not in line else line.count(delimiter) - spaced + 1
 
 
-def has_stray_quotes(
-    line: str, peek: Callable[[], str], width: int, delimiter: str, *, is_padded: bool = False
-) -> bool:
-    """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell or on the next line.
+def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> bool:
+    """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell.
 
     Also true for a cell with spaces before an opening quote, where spaces do not follow the other delimiters.
     `14"Screw M14, steel",14.50` has the right number of cells only by chance. Inches (`5" tube`, `3" x 4"`) have no
-    text right after the quote, or no partner in another cell. `peek` returns the line after the record: it continues
-    the cell if it has too few cells and no quote opens in it.
+    text right after the quote, or no partner in another cell.
     """
-    if _inner_quote(delimiter).search(line) is None:
-        return False
     is_open = False
     for text in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
         cell = text.replace('""', '"')
@@ -336,15 +321,7 @@ def has_stray_quotes(
         if is_open and cell.rstrip().endswith('"'):
             return True
         is_open = is_open or _OPENS_INSIDE.match(cell) is not None
-    following = peek().rstrip("\r\n") if is_open else ""
-    return bool(following.strip()) and following.count(delimiter) < width - 1
-
-
-@cache
-def _inner_quote(delimiter: str) -> re.Pattern[str]:
-    """A quote, or a doubled one, between text; without one, no quote opens inside a cell."""
-    mark = re.escape(delimiter)
-    return re.compile(rf'[^"{mark}\r\n]""?[^\s"{mark}]')
+    return False
 
 
 def _unquoted_cells(line: str, delimiter: str, *, is_padded: bool) -> Iterator[str]:

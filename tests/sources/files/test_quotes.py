@@ -131,7 +131,7 @@ def test_a_quote_inside_a_cell_that_the_next_line_closes_is_refused(tmp_path: Pa
     """A delimiter is missing before a quoted cell of two lines, and the delimiter in the cell makes up for it."""
     text = customers(9, l4=f'u@b.c,Ana "one,x,s\n{tail}', l8='u@b.c,"Ana ""x""",x,s')
     last = 4 + 1 + tail.count("\n")
-    rejected = [(line, line, "quoting" if line == 4 else "too_short") for line in range(4, last + 1)]
+    rejected = [(line, line, "torn" if line == 4 else "too_short") for line in range(4, last + 1)]
     assert walked(table(tmp_path, text))[1] == rejected
     inches = customers(9, l4='u@b.c,3"x4,x,s', l5='u@b.c,tube 3",x,s', l8='u@b.c,"Ana ""x""",x,s')
     assert walked(table(tmp_path, inches))[1] == []
