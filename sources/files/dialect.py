@@ -135,10 +135,7 @@ def check_options(options: ReadOptions) -> None:
 def best_dialect(text: str, delimiters: Sequence[str], options: ReadOptions, *, cut_off: bool) -> Detection:
     """The best of some delimiters."""
     best: Detection | None = None
-    absent = [delimiter for delimiter in delimiters if delimiter not in text]
     for delimiter in delimiters:
-        if delimiter in absent[1:]:  # with any of them each line is one cell
-            continue
         for dialect in _dialects(text, delimiter, options):
             records = records_of(text, dialect, cut_off=cut_off)
             score = _score(records, dialect)
@@ -152,7 +149,7 @@ def best_dialect(text: str, delimiters: Sequence[str], options: ReadOptions, *, 
 
 def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Dialect]:
     is_padded = options.delimiter is None and delimiter != " " and _is_padded(text, delimiter)
-    wrapped = {quote: _wrapped(text, delimiter, quote, is_padded=is_padded) for quote in ('"', "'")}
+    wrapped = {quote: _wrapped(text, delimiter, quote) for quote in ('"', "'")}
     # one cell such as 'Classic' does not make a quote
     is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(bool(line.strip()) for line in lines_of(text))
     quotes = ("'", '"') if is_usual else ('"',)
@@ -174,16 +171,13 @@ def _is_padded(text: str, delimiter: str) -> bool:
     return padded > len(lines) / 2
 
 
-def _wrapped(text: str, delimiter: str, quote: str, *, is_padded: bool = False) -> int:
+def _wrapped(text: str, delimiter: str, quote: str) -> int:
     """The number of cells that begin and end with the quote; those of several lines must have doubled ones."""
     if quote not in text:
         return 0
     edge, mark = re.escape(delimiter), re.escape(quote)
-    if is_padded:
-        text = re.sub(rf"(?<={edge}) +", "", text)
     cells = re.findall(rf"(?:^|{edge}|[\r\n]){mark}((?:[^{mark}]|{mark}{mark})*+){mark}(?={edge}|[\r\n]|$)", text)
-    escaped = rf"(?:^|{edge}|[\r\n]){mark}[^{mark}\r\n]*\\{mark}.*{mark}(?={edge}|[\r\n]|$)"
-    return sum(quote in cell or not _LINE_END.search(cell) for cell in cells) + len(re.findall(escaped, text))
+    return sum(quote in cell or not _LINE_END.search(cell) for cell in cells)
 
 
 def _score(records: list[Record], dialect: Dialect) -> float:
@@ -195,16 +189,11 @@ def _score(records: list[Record], dialect: Dialect) -> float:
     rows = [record for record in filled if record.cells is not None and len(record.cells) == width]
     if not rows:
         return 0.0
-    broken = sum(record.cells is None for record in filled)
     share = sum(r.last - r.line + 1 for r in rows) / sum(r.last - r.line + 1 for r in filled)
-    share *= 1 - broken / len(filled)
     if width == 1:
         return 0.02 * share
-    if len(rows) == 1 and len(filled) > 1:
-        share *= 0.5
     other_mark = re.compile("[" + ";\t|".replace(dialect.delimiter, "") + "]")
     cells = [cell for record in rows for cell in record.cells or ()]
     with_mark = sum(map(bool, map(other_mark.search, cells))) / len(cells)
-    exponent = 1 if share == 1 else 3  # where every line has as many cells, they may be lists
     header_factor = 1.0 if looks_like_names(rows[0].cells or []) else 0.5
-    return share**2 * (1 - 1 / width) * (1 - with_mark) ** exponent * header_factor
+    return share**2 * (1 - 1 / width) * (1 - with_mark) * header_factor

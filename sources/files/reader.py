@@ -27,7 +27,6 @@ from sources.files.dialect import (
     is_blank,
     lines_of,
     reader,
-    width_of,
 )
 from sources.files.encoding import CONTROLS, MAX_LINE, MIB, Text, read_text
 from sources.files.layout import check_single_column, detect_layout, text_footnotes
@@ -90,10 +89,7 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
     if options.delimiter is None and len(layout.columns) == 1:
         check_single_column(sample)
-    raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
-    cut, from_end = text_footnotes(text.tail, dialect, raw)
-    if text.lines - max(from_end, default=0) + 1 < layout.data_line:
-        cut, from_end = 0, []
+    cut, from_end = text_footnotes(text.tail, dialect, len(layout.columns) + layout.dropped)
     detected = DetectedFormat(
         kind="text",
         columns=layout.columns,
@@ -146,9 +142,6 @@ def _sample(text: Text) -> tuple[str, bool]:
         if size >= SAMPLE:
             break
     sample = "".join(parts)
-    if size > 2 * SAMPLE:
-        end = sample.rfind("\n", 0, SAMPLE) + 1
-        sample = sample[:end] if end else sample
     return sample, len(sample) < text.chars
 
 

@@ -417,10 +417,9 @@ def test_a_second_row_of_names_is_not_a_row(tmp_path: Path) -> None:
         ('"Código"x;Nombre;PVP\n' + ROWS + QUOTED, "line 1", "--header-row 2"),
         ("2019;2020;Zona\n" * 4, "line 1", "--header-row 0"),
         ("Cliente;Saldo;Zona\nC1;5;N\n\nCódigo;Nombre;PVP;Nota\nA1;x;1,5;n\nA2;y;2,5;m\n", "lines 1 to 2", "--header"),
-        ("a;b;c\na;b\na;b;c;d\nx\na;b;c;d;e\na;b;c;d;e;f\n", "most lines", '--delimiter semicolon'),
         ("Código;Nombre;PVP\n" + ROWS + QUOTED + 'A4;"Perno;1,00\n', "line 6", "--quote none"),
     ],
-    ids=["broken header", "no header", "two tables", "ragged", "open quote"],
+    ids=["broken header", "no header", "two tables", "open quote"],
 )  # fmt: skip
 def test_14_an_error_names_the_line_and_what_to_type(tmp_path: Path, text: str, place: str, what_to_do: str) -> None:
     with pytest.raises(UsageError) as error:
