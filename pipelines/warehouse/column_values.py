@@ -135,7 +135,8 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
         ((rows,),) = build.execute(f'SELECT count(*) FROM raw."{table}" WHERE _run_id = $1', [run_id]).fetchall()
         if rows != (loaded := sum(count for _, count in files)):
             raise BridgeError(f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table")
-        record_totals(build, run_id, f"raw.{table}", {"loaded": loaded, "raw": rows})
+        listed = {"listed": walked.items[table]} if table in walked.holders else {}
+        record_totals(build, run_id, f"raw.{table}", {**listed, "loaded": loaded, "raw": rows})
         if not walked.is_whole:
             continue
         own = {name: kind for name, kind in columns_of(build, f'raw."{table}"').items() if name not in RESERVED}

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from enum import Enum, Flag, auto
+from enum import Flag, IntEnum, auto
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, cast
 
@@ -109,7 +109,7 @@ class NodeBudget:
     left: int = NODES_MAX
 
 
-class Count(Enum):
+class Count(IntEnum):
     """What is counted at a place. Numbers in texts are counted apart: they are numbers only among numbers."""
 
     WHOLE = auto()
@@ -137,6 +137,13 @@ _NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LONG_TEXT)
 _NOT_WHOLE: Final = (Count.DECIMAL, Count.LONG, Count.DECIMAL_TEXT, Count.LONG_TEXT)
 _LONG: Final = (Count.LONG, Count.LONG_TEXT)
 _BOOLEANS: Final = (Count.TRUE, Count.FALSE)
+_SEEN: Final = {
+    **dict.fromkeys(_BOOLEANS, Seen.BOOLEAN),
+    **dict.fromkeys((*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT), Seen.TEXT),
+    Count.WHOLE: Seen.WHOLE,
+    Count.DECIMAL: Seen.DECIMAL,
+    Count.LONG: Seen.LONG,
+}
 
 
 @dataclass(slots=True)
@@ -184,12 +191,13 @@ class InferredNode:
             self._widen_items(value, budget)
             self.counts[_list_count(value)] += 1
         elif value is not None:
-            self.seen |= seen_in(value)
-            self.counts[scalar_count(value)] += 1
+            self.counts[count := scalar_count(value)] += 1
+            if _SEEN[count] not in self.seen:  # a tenth of the time of |=
+                self.seen |= _SEEN[count]
 
     def _widen_items(self, value: list[object], budget: NodeBudget) -> None:
         for item in value:
-            self.items |= seen_in(item)
+            self.items |= Seen.OTHER if item is None or isinstance(item, (dict, list)) else _SEEN[scalar_count(item)]
             if isinstance(item, dict):
                 self.counts[Count.OBJECT_ITEM] += 1
                 self._widen_fields(item, budget)
@@ -244,6 +252,15 @@ class InferredNode:
             self.kept = self.kind  # wider from now on, whatever is counted later
         for node in self.fields.values():
             node.settle()
+
+    def lists(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        """The paths of the lists of objects here and below."""
+        for name, node in self.fields.items():
+            at = (*above, name)
+            if node.kind == "table":
+                yield at
+            if node.kind in ("object", "table"):
+                yield from node.lists(at)
 
     def known_kinds(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ColumnKind, int]]:
         """The path and the kind of each place, and the number of values that were counted."""
@@ -393,22 +410,6 @@ def is_keyed(value: dict[str, object]) -> bool:
     return bool(value) and all(map(_INDEX.fullmatch, value))
 
 
-def seen_in(value: object) -> Seen:
-    """The kind of a parsed value."""
-    if isinstance(value, bool):
-        return Seen.BOOLEAN
-    if isinstance(value, Number):
-        return _number_seen(value)
-    return Seen.TEXT if isinstance(value, str) else Seen.OTHER
-
-
-def _number_seen(number: str) -> Seen:
-    if number.lstrip("-").isdigit() and -INT64_MAX - 1 <= int(number[:DIGITS]) <= INT64_MAX and len(number) < DIGITS:
-        return Seen.WHOLE
-    value = _decimal(number)
-    return Seen.LONG if value is None or round_decimal(value) != value else Seen.DECIMAL
-
-
 DIGITS: Final = 25
 """More than a number of 64 bits has."""
 _CONTEXT: Final = Context(prec=DECIMAL.precision + DIGITS, rounding=ROUND_HALF_EVEN)
@@ -436,7 +437,7 @@ def scalar_count(value: object) -> Count:
     if isinstance(value, bool):
         return Count.TRUE if value else Count.FALSE
     if isinstance(value, Number):
-        return _NUMBERS[_NUMBER_SEEN.index(_number_seen(value))]
+        return _number_count(value)
     if not isinstance(value, str) or not _NUMERIC.fullmatch(value):
         return Count.TEXT if value else Count.EMPTY_TEXT
     if _WHOLE_TEXT.fullmatch(value):
@@ -444,7 +445,11 @@ def scalar_count(value: object) -> Count:
     return Count.DECIMAL_TEXT if _DECIMAL_TEXT.fullmatch(value) else Count.LONG_TEXT
 
 
-_NUMBER_SEEN: Final = (Seen.WHOLE, Seen.DECIMAL, Seen.LONG)
+def _number_count(number: Number) -> Count:
+    if number.lstrip("-").isdigit() and -INT64_MAX - 1 <= int(number[:DIGITS]) <= INT64_MAX and len(number) < DIGITS:
+        return Count.WHOLE
+    value = _decimal(number)
+    return Count.LONG if value is None or round_decimal(value) != value else Count.DECIMAL
 
 
 def _list_count(value: list[object]) -> Count:

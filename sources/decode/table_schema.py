@@ -95,6 +95,11 @@ def schema_of(record: Record) -> dict[str, pa.Schema]:
     return {each.name: each.schema for each in (table, *table.children)}
 
 
+def lists_of(record: Record) -> dict[tuple[str, ...], str]:
+    """The child table of each list of objects, by the path of its field."""
+    return {(child.array,): child.name for child in table_schema(record).children}
+
+
 def tables_from_lines(lines: Mapping[str, list[list[object]]], schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
     """The table of each schema, from lists of values in the order of its columns."""
     tables = {}

@@ -90,6 +90,11 @@ class InferredSchema:
         """The table whose rows hold the items of a child table, by child table."""
         return {child.name: table.name for table in self._table.all() for child in table.children}
 
+    def lists(self) -> dict[tuple[str, ...], str]:
+        """The child table of each list of objects, by the path of its field; that path where no table has it."""
+        names = {path: name for name, path in self._table.paths() if "." not in name}
+        return {keys: names.get(path_text(keys), path_text(keys)) for keys in self._root.lists()}
+
     def fields(self) -> list[tuple[str, str]]:
         """Observations of the path of the field in each column and child table."""
         return [(f"{name}: {FIELD}", path) for name, path in self._table.paths()]
@@ -114,9 +119,7 @@ class InferredSchema:
             ContractBroken: a page is not a JSON array.
         """
         counted: set[int] = {page.number for page in pages} if is_known else set()
-        if pages and not self._key.seen:
-            self._widen(pages[:1], set())  # shows the types to parse with; it is counted with the others
-            self._root.forget_counts()
+        self.look_at(pages[:1])
         while True:
             before = self._state
             if (whole := self._columnar(pages)) is not None:
@@ -131,6 +134,12 @@ class InferredSchema:
             self._widen([page for page, part in parts if part is None], counted)
             if self._state == before:
                 return merged(self._with_exact(parts), self.schema_of())
+
+    def look_at(self, pages: Sequence[Page]) -> None:
+        """Lets the first page show the types to parse with; it is counted with the others when it is decoded."""
+        if pages and not self._key.seen:
+            self._widen(pages, set())
+            self._root.forget_counts()
 
     @property
     def _state(self) -> tuple[object, ...]:
@@ -361,8 +370,8 @@ def _json_texts(parsed: pa.Array) -> pa.Array:
 
 def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
     """Decimals in plain form, as `rows.canonical` writes them, of texts that Arrow made of them."""
-    trimmed = pc.replace_substring_regex(texts, r"\.0+$|(\.[0-9]*[1-9])0+$", r"\1")
-    plain = pc.replace_substring_regex(trimmed, "^0E-9$", "0")
+    trimmed = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")  # each has nine decimals, or an exponent
+    plain = pc.if_else(pc.equal(trimmed, text_scalar("0E-9")), text_scalar("0"), trimmed)
     if pc.any(pc.match_substring(plain, "E")).as_py():  # below 0.000001
         raise ColumnarFallback
     return plain

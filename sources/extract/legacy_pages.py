@@ -21,6 +21,7 @@ from sources.extract.pages import (
     page_of_object,
     read_envelope,
 )
+from sources.extract.row_reader import RowReader
 
 ASSUMED_END_STATUSES: Final = (400, 404)
 WITHOUT_NEW_ID: Final = "page without a new id"
@@ -63,7 +64,7 @@ class LegacyPages:
         self.total: int | None = None
         self.rows = 0
         self.assumed_end: AssumedEnd = ""
-        self._key, self._rows_field = key, rows_field
+        self.reader, self._rows_field = RowReader(key), rows_field
         self._ended_by = ""
         self._next_page = self.first_page
         self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
@@ -94,11 +95,11 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        field = self._rows_field
-        members, ids = read_envelope(body, field, "pagination", key=self._key)
+        field, reader = self._rows_field, self.reader
+        members, read = read_envelope(body, field, "pagination", reader=reader)
         data = members[field]
         is_object = data.startswith(b"{")
-        page = page_of_object(data, field, self._key) if is_object else page_of_array(data, field, self._key, ids)
+        page = page_of_object(data, field, reader) if is_object else page_of_array(data, field, reader, read)
         return replace(page, pagination=_pagination(members["pagination"]))
 
     def accept(self, request: Request, page: PageBody) -> bool:

@@ -4,12 +4,13 @@ In: page bodies in order, and the spool that keeps them. Out: a file per table w
 hashes of all ids. The files of a clean sweep are published unchanged. Where an id occurs twice, where another sweep has
 a newer row, or where a later page widened a type, the batches concerned are decoded again from the spool, exactly, and
 the others are copied. A sweep that reads the same bytes as the one before it is not decoded and writes no files.
+Items of lists are counted in the pages, too, and must be in the files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,12 +22,13 @@ import pyarrow as pa
 from sources.contract import Record
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quarantine, split
-from sources.decode.table_schema import KEY_COLUMN
+from sources.decode.table_schema import KEY_COLUMN, lists_of
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError, ContractBroken
 from sources.extract.id_hashes import IdHashes, Rows, hash_ids
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import ID_CONFLICT, RepeatedIds
+from sources.extract.row_reader import RowReader
 from sources.extract.row_stream import RowStream
 from sources.extract.spool import Spool
 from sources.extract.table_files import TableFile, TableFiles
@@ -45,12 +47,14 @@ class _Batch:
 
     Attributes:
         rows: in the list's own table.
+        items: of lists in these rows, by child table, as they were counted in the pages.
     """
 
     pages: list[tuple[int, int]] = field(default_factory=list)
-    bodies: list[bytes] = field(default_factory=list)
+    bodies: list[PageBody] = field(default_factory=list)
     size: int = 0
     rows: int = 0
+    items: Counter[str] = field(default_factory=Counter)
     files: TableFiles | None = None
     group: int = 0
 
@@ -72,6 +76,7 @@ class PageFiles:
         quarantined: the rows that no table can hold.
         repeated: the rows of ids that occur more than once.
         observations: what the interface does not show: (what, value) → count.
+        items: of lists in the rows that `write` selected, by child table, as they were counted in the pages.
     """
 
     def __init__(
@@ -95,7 +100,9 @@ class PageFiles:
             self._stream = RowStream(self._earlier._stream if self._earlier else None)
         self._record, self._folder, self._paginator = record, folder, paginator
         self.observations: Counter[tuple[str, str]] = Counter()
+        self.items: Counter[str] = Counter()
         self._inferred = inferred
+        self._known_lists()
         self._batches: list[_Batch] = []
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
@@ -108,8 +115,11 @@ class PageFiles:
     def add(self, number: int, body: PageBody, offset: int) -> None:
         """Takes a page: its number, its rows, and its offset in the spool."""
         batch = self._filling
+        if self._inferred is not None and not self._received:
+            self._inferred.look_at([Page(number, body.rows)])
+            self._known_lists()
         batch.pages.append((number, offset))
-        batch.bodies.append(body.rows)
+        batch.bodies.append(body)
         batch.size += len(body.rows)
         self._received += body.count
         if body.count and self._stream is not None:
@@ -148,7 +158,15 @@ class PageFiles:
     def _decode_batch(self, batch: _Batch) -> None:
         bodies, batch.bodies = batch.bodies, []
         numbers = [number for number, _ in batch.pages]
-        decoded = self._decode(list(map(Page, numbers, bodies)) if bodies else self._pages_of(batch))
+        if not bodies:
+            bodies = list(self._bodies_of(batch))
+        decoded = self._decode(list(map(Page, numbers, (body.rows for body in bodies))))
+        reader = self._known_lists()
+        batch.items = Counter()
+        for body in bodies:
+            is_counted = body.items is not None and body.reader is reader
+            batch.items.update(body.items if is_counted else reader.items(body.rows))
+        batch.items.subtract(reader.items_of(row.row for row in decoded.quarantined))
         self.quarantined += decoded.quarantined
         self.observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
@@ -159,6 +177,13 @@ class PageFiles:
         batch.rows, batch.files = len(keys), self._files
         batch.group = self._files.add(self._without_places(decoded.tables))
         self._check_progress(batch.rows + len(decoded.quarantined))
+
+    def _known_lists(self) -> RowReader:
+        """Reads rows with the lists that have child tables; the paginator reads later pages with it."""
+        lists = lists_of(self._record) if self._inferred is None else self._inferred.lists()
+        if lists != self._paginator.reader.lists:
+            self._paginator.reader = RowReader(self._record.key, lists)
+        return self._paginator.reader
 
     def _check_progress(self, rows: int) -> None:
         """Breaks a walk that reads the same rows again and again: at each doubling there must be enough new ids.
@@ -228,22 +253,22 @@ class PageFiles:
         parts = np.split(rows, np.searchsorted(rows, self._starts[1:-1]))
         return [(batch, part - start) for batch, part, start in zip(self._batches, parts, self._starts, strict=False)]
 
-    def _pages_of(self, batch: _Batch) -> list[Page]:
+    def _bodies_of(self, batch: _Batch) -> Iterator[PageBody]:
         """The pages of a batch, read again from the spool."""
-        return [Page(number, self._paginator.parse(self.spool.at(offset)).rows) for number, offset in batch.pages]
+        return (self._paginator.parse(self.spool.at(offset)) for _, offset in batch.pages)
+
+    def _pages_of(self, batch: _Batch) -> list[Page]:
+        numbers = (number for number, _ in batch.pages)
+        return [Page(number, body.rows) for number, body in zip(numbers, self._bodies_of(batch), strict=True)]
 
     def _rows_at(self, rows: Rows) -> Iterator[tuple[str, tuple[int, int], bytes]]:
         """Key, page and position, and bytes of these rows, read again from the spool."""
         for batch, part in self._by_batch(rows):
             if len(part):
-                pages = {page.number: page for page in self._pages_of(batch)}
-                table = self._decode(list(pages.values()), is_known=True).tables[self._record.name].take(part)
-                number, data = -1, list[bytes]()
-                for row in table.select([KEY_COLUMN, "_page", "_position"]).to_pylist():
-                    if row["_page"] != number:
-                        number = row["_page"]
-                        data = split(pages[number])
-                    yield row[KEY_COLUMN], (number, row["_position"]), data[row["_position"] - 1]
+                pages = self._pages_of(batch)
+                table = self._decode(pages, is_known=True).tables[self._record.name].take(part)
+                places = list(_places(table))
+                yield from zip(table[KEY_COLUMN].to_pylist(), places, _row_bytes(pages, places), strict=True)
 
     def conflicting_rows(self, earlier: Sequence[PageFiles]) -> list[QuarantinedRow]:
         """The rows that this sweep and the earlier ones have although a later row of this sweep has the same id."""
@@ -278,25 +303,59 @@ class PageFiles:
         return int(np.count_nonzero(is_new)), self._files_with(is_new)
 
     def _files_with(self, selected: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, TableFile]:
-        """Files of these rows: those already written if they hold exactly these."""
-        current = self._files if self._files.version == self._version else None
+        """Files of these rows: those already written if they hold exactly these.
+
+        Raises:
+            BridgeError: a child table does not have the items that the rows have in the pages.
+        """
+        current, written = self._files if self._files.version == self._version else None, self._written
+        self.items = Counter()
         if selected.all() and all(batch.files is current for batch in self._batches):
-            return self._written
-        files = TableFiles(self._folder, "merged", self._version)
-        for batch, start in zip(self._batches, self._starts, strict=False):
-            rows = np.flatnonzero(selected[start : start + batch.rows])
-            if len(rows):
-                whole = current if batch.files is current and len(rows) == batch.rows else None
-                files.add(whole.read(batch.group) if whole is not None else self._decode_again(batch, rows))
-        return files.close()
+            for batch in self._batches:
+                self.items.update(batch.items)
+        else:
+            files = TableFiles(self._folder, "merged", self._version)
+            for batch, start in zip(self._batches, self._starts, strict=False):
+                rows = np.flatnonzero(selected[start : start + batch.rows])
+                if not len(rows):
+                    continue
+                if batch.files is current and current is not None and len(rows) == batch.rows:
+                    self.items.update(batch.items)
+                    files.add(current.read(batch.group))
+                else:
+                    files.add(self._decode_again(batch, rows))
+            written = files.close()
+        for table in self.items.keys() | written.keys() - {self._record.name}:
+            if self.items[table] != (rows_written := written[table][1] if table in written else 0):
+                words = f"{table}: {self.items[table]} items are in the pages, {rows_written} were decoded"
+                raise BridgeError(words, "Nothing of this list is published. Please report it.")
+        return written
 
     def _decode_again(self, batch: _Batch, rows: Rows) -> dict[str, pa.Table]:
-        """These rows of a batch and their child rows, decoded from the spool with the final types."""
-        tables = self._decode(self._pages_of(batch), is_known=True).tables
-        selected = _codes(tables[self._record.name])[rows]
+        """These rows of a batch and their child rows, decoded with the final types; counts their items, too."""
+        pages = self._pages_of(batch)
+        tables = self._decode(pages, is_known=True).tables
+        own = tables[self._record.name].take(rows)
+        self.items.update(self._known_lists().items_of(_row_bytes(pages, _places(own))))
+        selected = _codes(own)
         return self._without_places(
             {name: table.filter(np.isin(_codes(table), selected)) for name, table in tables.items()}
         )
+
+
+def _places(table: pa.Table) -> Iterator[tuple[int, int]]:
+    """Page and position of each row."""
+    return zip(table["_page"].to_pylist(), table["_position"].to_pylist(), strict=True)
+
+
+def _row_bytes(pages: Sequence[Page], places: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+    """The bytes of the rows at these places, which are in order."""
+    numbered = {page.number: page for page in pages}
+    number, data = -1, list[bytes]()
+    for page, position in places:
+        if page != number:
+            number, data = page, split(numbered[page])
+        yield data[position - 1]
 
 
 def _codes(table: pa.Table) -> Rows:

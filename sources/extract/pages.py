@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,8 +17,9 @@ from typing import Annotated, Final, Literal, Protocol
 import msgspec
 
 from sources.contract import INT64_MAX
-from sources.decode.structure import array_items, object_members
+from sources.decode.structure import object_members
 from sources.errors import ContractBroken, PlatformError
+from sources.extract.row_reader import RowReader, RowsRead
 from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
@@ -63,6 +65,7 @@ class PageBody:
         rows: a JSON array, as bytes.
         count: its length.
         ids: of the rows, as written; a row without one counts as its own.
+        items: the objects in their lists, by list, as `reader` counted them; None where it did not.
         form: how the envelope held the rows (gap `promotions_data`).
         pagination: legacy family only.
         has_more, cursor: public v1 only.
@@ -71,6 +74,8 @@ class PageBody:
     rows: bytes
     count: int
     ids: frozenset[bytes]
+    items: Counter[str] | None = None
+    reader: RowReader | None = None
     form: str = "array"
     pagination: Pagination | None = None
     has_more: bool = False
@@ -81,10 +86,12 @@ class Paginator(Protocol):
     """Walks a list page by page: `next_request`, `parse` and `accept` in turn, until `ended_by` is set.
 
     Attributes:
+        reader: of the rows; its lists may become known while pages are read.
         size: rows on the first page; None before it.
         total: rows in the list, as the platform reports it; None where it does not.
     """
 
+    reader: RowReader
     size: int | None
     total: int | None
 
@@ -120,17 +127,19 @@ class Paginator(Protocol):
         """Why this sweep does not prove the list complete, in words; empty if nothing speaks against it."""
 
 
-def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -> tuple[dict[str, bytes], list[bytes]]:
-    """The members of a response, as bytes, and the ids of its rows. What a row contains does not matter.
+def read_envelope(
+    body: bytes, rows_field: str, *others: str, reader: RowReader
+) -> tuple[dict[str, bytes], RowsRead | None]:
+    """The members of a response, as bytes, and what was read of its rows. What else a row contains does not matter.
 
     Args:
         body: the response.
         rows_field: the member with the rows.
         others: further members.
-        key: the field of a row's id.
+        reader: of the rows.
 
     Returns:
-        The members, empty where absent, and the ids, empty unless each row of an array has one.
+        The members, empty where absent, and the ids and items of the rows; None unless each row of an array has an id.
 
     Raises:
         BrokenBody: not a complete JSON object, or an error in place of the rows.
@@ -142,8 +151,8 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
     if (match := _first_member(rows_field).match(body)) and (end := body.rfind(b"]") + 1):
         # The usual form needs one pass: what is cut out is a single array, and what is left a small object.
         rows = body[match.end() : end]
-        if ids := _ids(rows, key):
-            return {**_members(body[: match.end()] + b"[]" + body[end:], names), rows_field: rows}, ids
+        if (read := reader.read(rows)) is not None and read.ids:
+            return {**_members(body[: match.end()] + b"[]" + body[end:], names), rows_field: rows}, read
     try:
         members = _decoded_members(body, names)
         _members(_without(body, members[rows_field]), names)
@@ -151,7 +160,7 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
         members = _members(body, names)
     if members[rows_field] in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
         raise BrokenBody("an error in place of the rows")
-    return members, _ids(members[rows_field], key)
+    return members, reader.read(members[rows_field])
 
 
 @lru_cache(maxsize=16)
@@ -196,14 +205,14 @@ def _envelope_decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.St
     )
 
 
-def page_of_array(data: bytes, field: str, key: str, ids: list[bytes] | None = None) -> PageBody:
+def page_of_array(data: bytes, field: str, reader: RowReader, read: RowsRead | None = None) -> PageBody:
     """A page from an array.
 
     Args:
         data: the array.
         field: where it was.
-        key: the field of a row's id.
-        ids: of the rows, if they have been read.
+        reader: of the rows.
+        read: of them, if they have been read.
 
     Raises:
         ContractBroken: the field is absent, not an array, or too long. BrokenBody: it is not JSON.
@@ -211,50 +220,15 @@ def page_of_array(data: bytes, field: str, key: str, ids: list[bytes] | None = N
     if not data.startswith(b"["):
         raise ContractBroken(f"`{field}` is {kind_of(data)}, not an array")
     try:
-        ids = ids or row_ids(data, key)
+        ids = read.ids if read is not None else reader.ids(data)
     except ValueError:
         raise BrokenBody(NOT_JSON) from None
     if len(ids) > ROWS_MAX:
         raise ContractBroken(f"a page has {len(ids):,} rows, more than {ROWS_MAX:,}", _TOO_LARGE)
-    return PageBody(data, len(ids), frozenset(ids))
+    return PageBody(data, len(ids), frozenset(ids), read and read.items, reader)
 
 
-def row_ids(rows: bytes, key: str) -> list[bytes]:
-    """The ids of the rows of an array, in order and as written; a row without one counts as its own.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
-    return _ids(rows, key) or [_row_id(row, key) for row in array_items(rows)]
-
-
-def _ids(rows: bytes, key: str) -> list[bytes]:
-    """The ids of an array of rows; empty if one has none, or the bytes are not such an array."""
-    try:
-        ids = [bytes(row.key) for row in _row_decoder(key).decode(rows)]
-    except (msgspec.MsgspecError, RecursionError):
-        return []
-    return ids if all(ids) else []
-
-
-def _row_id(row: bytes, key: str) -> bytes:
-    try:
-        return bytes(_row_decoder(key).decode(b"[" + row + b"]")[0].key) or row
-    except (msgspec.MsgspecError, RecursionError):
-        return row
-
-
-class _Row(Protocol):
-    key: msgspec.Raw
-
-
-@lru_cache(maxsize=16)
-def _row_decoder(key: str) -> msgspec.json.Decoder[list[_Row]]:
-    row = msgspec.defstruct("Row", [("key", msgspec.Raw, msgspec.Raw(b""))], rename={"key": key}, gc=False)
-    return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
-
-
-def page_of_object(data: bytes, field: str, key: str) -> PageBody:
+def page_of_object(data: bytes, field: str, reader: RowReader) -> PageBody:
     """A page from an object in place of an array (gap `promotions_data`).
 
     Raises:
@@ -265,7 +239,7 @@ def page_of_object(data: bytes, field: str, key: str) -> PageBody:
     except ValueError:
         raise BrokenBody(NOT_JSON) from None
     arrays = [value for _, value in members if value.startswith(b"[")]
-    if any(name == key for name, _ in members):
+    if any(name == reader.key for name, _ in members):
         rows, form = b"[" + data + b"]", "object_single"
     elif len(arrays) == 1:
         rows, form = arrays[0], "object_wrapped"
@@ -274,7 +248,7 @@ def page_of_object(data: bytes, field: str, key: str) -> PageBody:
     else:
         words = f"`{field}` is an object of no known form"
         raise ContractBroken(words, "The platform may have changed. Ask its operator.")
-    return replace(page_of_array(rows, field, key), form=form)
+    return replace(page_of_array(rows, field, reader), form=form)
 
 
 def kind_of(data: bytes) -> str:

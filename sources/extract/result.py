@@ -111,6 +111,7 @@ class ListResult:
         observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
         distinct: rows in the files of the list's own table.
+        items: of lists in these rows, by child table, as they were counted in the pages.
         started_at: when the first page was requested, also where a walk that was stopped is resumed.
         ended_at: when the last page arrived.
         position: where a tail can continue; None where the list is not read by a cursor, or has no second page.
@@ -128,6 +129,7 @@ class ListResult:
     observations: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)
     distinct: int = 0
+    items: Counter[str] = field(default_factory=Counter)
     error: BridgeError | None = None
     position: CursorPosition | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))

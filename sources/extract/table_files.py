@@ -39,8 +39,13 @@ class TableFiles:
             if name not in self._writers:
                 # By number: the name of a table may be longer than that of a file.
                 self._paths[name] = self._folder / f"{len(self._paths)}-{self._label}.parquet"
+                # A dictionary of the first column, whose values are nearly unique, would be larger than they are.
                 self._writers[name] = pq.ParquetWriter(
-                    self._paths[name], table.schema, compression="lz4", write_statistics=False
+                    self._paths[name],
+                    table.schema,
+                    compression="lz4",
+                    write_statistics=False,
+                    use_dictionary=table.column_names[1:],
                 )
             self._writers[name].write_table(table, row_group_size=max(table.num_rows, 1))
             self._rows[name] += table.num_rows

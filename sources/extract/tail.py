@@ -13,7 +13,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from sources.extract.pages import PageBody, Request, row_ids
+from sources.extract.pages import PageBody, Request
+from sources.extract.row_reader import RowReader
 
 CURSOR_LENGTH_MAX: Final = 2048
 """A longer cursor is not saved: it would have to fit into a URL."""
@@ -58,7 +59,7 @@ class CursorTrail:
     """
 
     def __init__(self, key: str, start: CursorPosition | None = None) -> None:
-        self._key, self._start = key, start
+        self._reader, self._start = RowReader(key), start
         self._last: deque[tuple[Request, PageBody]] = deque(maxlen=2)
         self._repeated: list[bytes] = []
 
@@ -67,7 +68,7 @@ class CursorTrail:
         if page.count:
             self._last.append((request, page))
         if self._start is not None and len(self._repeated) < self._start.rows:
-            self._repeated += row_ids(page.rows, self._key)[: self._start.rows - len(self._repeated)]
+            self._repeated += self._reader.ids(page.rows)[: self._start.rows - len(self._repeated)]
             if len(self._repeated) == self._start.rows and _digest(self._repeated) != self._start.digest:
                 raise TailMismatch("the saved cursor leads to other rows than before", "leads to other rows")
 
@@ -87,7 +88,7 @@ class CursorTrail:
         cursor = pages[0][0].params.get(_CURSOR)
         if not isinstance(cursor, str) or not cursor.isprintable() or not 0 < len(cursor) <= CURSOR_LENGTH_MAX:
             return None
-        ids = [one for _, page in pages for one in row_ids(page.rows, self._key)]
+        ids = [one for _, page in pages for one in self._reader.ids(page.rows)]
         return CursorPosition(cursor, limit, len(ids), _digest(ids))
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from sources.errors import ContractBroken, PlatformError
 from sources.extract.pages import PageBody, RepeatDetector, Request, kind_of, page_of_array, read_envelope
+from sources.extract.row_reader import RowReader
 from sources.extract.tail import CursorPosition, CursorTrail
 
 EMPTY_PAGES_MAX: Final = 3
@@ -47,7 +48,7 @@ class V1Cursor:
         self, limit: int, key: str = "id", rows_field: str = "data", start: CursorPosition | None = None
     ) -> None:
         self.limit = limit if start is None else start.limit
-        self._key, self._rows_field = key, rows_field
+        self.reader, self._rows_field = RowReader(key), rows_field
         self._trail = CursorTrail(key, start)
         self.position: CursorPosition | None = None
         self.size: int | None = None
@@ -69,8 +70,9 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members, ids = read_envelope(body, self._rows_field, "hasMore", "nextCursor", key=self._key)
-        page = page_of_array(members[self._rows_field], self._rows_field, self._key, ids)
+        field, reader = self._rows_field, self.reader
+        members, read = read_envelope(body, field, "hasMore", "nextCursor", reader=reader)
+        page = page_of_array(members[field], field, reader, read)
         has_more, cursor = members["hasMore"], members["nextCursor"]
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {kind_of(has_more)}, not a boolean")
@@ -132,7 +134,7 @@ class SinglePage:
     """
 
     def __init__(self, key: str, rows_field: str) -> None:
-        self._key, self._rows_field = key, rows_field
+        self.reader, self._rows_field = RowReader(key), rows_field
         self._has_more = False
         self.size: int | None = None
         self.ended_by = ""
@@ -144,8 +146,9 @@ class SinglePage:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members, ids = read_envelope(body, self._rows_field, "hasMore", "nextCursor", key=self._key)
-        page = page_of_array(members[self._rows_field], self._rows_field, self._key, ids)
+        field, reader = self._rows_field, self.reader
+        members, read = read_envelope(body, field, "hasMore", "nextCursor", reader=reader)
+        page = page_of_array(members[field], field, reader, read)
         # The interface shows neither here: any value that is not that of a last page is a hint at further rows.
         has_more = members["hasMore"] not in (b"", b"null", b"false")
         return replace(page, has_more=has_more or members["nextCursor"] not in (b"", b"null", b'""'))

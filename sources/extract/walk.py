@@ -314,6 +314,7 @@ class _ListWalk:
         for position, sweep_files in reversed(list(enumerate(used_files))):
             distinct, tables = sweep_files.write(used_files[position + 1 :])
             result.distinct += distinct
+            result.items.update(sweep_files.items)
             for table, file in tables.items():
                 result.files.setdefault(table, []).append(file)
         result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)

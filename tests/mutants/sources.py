@@ -8,6 +8,27 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS: Final = (
     Mutant(
+        "items-that-the-decoder-loses-are-not-missed",
+        "sources/extract/page_files.py",
+        "if self.items[table] != (rows_written :=",
+        "if self.items[table] < (rows_written :=",
+        "tests/sources/extract/test_page_files.py -k loses",
+    ),
+    Mutant(
+        "quarantined-rows-have-items-in-tables",
+        "sources/extract/page_files.py",
+        "batch.items.subtract(reader.items_of(row.row for row in decoded.quarantined))",
+        "",
+        "tests/sources/extract/test_page_files.py tests/sources/extract/test_walk.py",
+    ),
+    Mutant(
+        "the-items-of-an-object-that-is-a-list-are-not-counted",
+        "sources/extract/row_reader.py",
+        "        items = map(bytes, members.values())",
+        "        items = map(bytes, [])",
+        "tests/sources/extract/test_page_files.py -k items",
+    ),
+    Mutant(
         "an-order-that-one-reading-skips-is-missing",
         "sources/extract/walk.py",
         "return self._options.known_ids is None or not last.count_absent(self._options.known_ids)",

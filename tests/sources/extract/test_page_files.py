@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sources.contract import LISTS
+from sources.decode.rows import Decoded, Page
 from sources.decode.undocumented import InferredSchema
+from sources.errors import BridgeError
 from sources.extract import page_files
 from sources.extract.id_hashes import Hashes
 from sources.extract.legacy_pages import LegacyPages
@@ -145,3 +151,46 @@ def test_an_empty_list_has_its_tables(tmp_path: Path, spool: Spool) -> None:
     distinct, written = files.write([])
     assert distinct == 0
     assert rows(written, "customers") == rows(written, "customers__documents") == []
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, True, False, 0, 1.5, "", "x", "7", [], {}]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["lines", "taxes", "0", "2", "a", 'q"']), inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+LINES = st.lists(st.fixed_dictionaries({"sku": st.just("A")}, optional={"taxes": st.lists(VALUES, max_size=2)}))
+
+
+@given(st.lists(st.fixed_dictionaries({"lines": VALUES | LINES, "a": VALUES}), min_size=1, max_size=12))
+@settings(deadline=None)
+def test_items_counted_in_pages_are_those_that_are_decoded(orders: list[dict[str, Any]]) -> None:
+    rows_ = [{"id": f"o{n % 9}", **order} for n, order in enumerate(orders)]
+    with tempfile.TemporaryDirectory() as name, closing(Spool(Path(name) / "spool")) as spool:
+        pages = [rows_[start : start + 3] for start in range(0, len(rows_), 3)]
+        files = filled(Path(name), spool, "orders", pages)
+        written = files.finish().write([])[1]
+    assert {table: count for table, count in files.items.items() if count} == {
+        table: count for table, (_, count) in written.items() if count and table != "orders"
+    }
+
+
+@pytest.mark.parametrize("resource", ["customers", "orders"])
+@pytest.mark.parametrize("is_late", [False, True], ids=["in a batch", "in one that is decoded again"])
+def test_an_item_that_the_decoder_loses_is_noticed(
+    tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch, resource: str, is_late: bool
+) -> None:
+    decode = PageFiles._decode
+
+    def lossy(self: PageFiles, pages: list[Page], *, is_known: bool = False) -> Decoded:
+        full = decode(self, pages, is_known=is_known)
+        tables = {name: table.slice(0, len(table) - ("__" in name)) for name, table in full.tables.items()}
+        return replace(full, tables=tables) if is_late == is_known else full
+
+    monkeypatch.setattr(PageFiles, "_decode", lossy)
+    rows_ = [{"id": n, "documents": [{"number": "1"}], "lines": [{"sku": "A"}] * 2} for n in (1, 2, *[3] * is_late, 3)]
+    files = filled(tmp_path, spool, resource, [rows_])
+    with pytest.raises(BridgeError, match=f"^{resource}__[a-z]+: [0-9] items are in the pages, [0-9] were decoded"):
+        files.finish().write([])

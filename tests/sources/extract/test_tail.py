@@ -16,6 +16,7 @@ from sources.errors import AccessError
 from sources.extract import page_files
 from sources.extract.pages import PageBody, Request, page_of_array
 from sources.extract.result import ListResult, WalkOptions
+from sources.extract.row_reader import RowReader
 from sources.extract.spool import SpoolFolder
 from sources.extract.tail import CURSOR_LENGTH_MAX, CursorPosition, CursorTrail, TailMismatch
 from sources.extract.walk import walk
@@ -228,4 +229,4 @@ def test_a_cursor_that_cannot_be_saved_is_not(cursor: str) -> None:
 
 
 def page(rows: bytes) -> PageBody:
-    return page_of_array(rows, "data", "id")
+    return page_of_array(rows, "data", RowReader("id"))
