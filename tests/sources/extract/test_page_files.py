@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sources.contract import LISTS
@@ -164,6 +164,12 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 LINES = st.lists(st.fixed_dictionaries({"sku": st.just("A")}, optional={"taxes": st.lists(VALUES, max_size=2)}))
 
 
+TAXED: dict[str, Any] = {"sku": "A", "taxes": [{"a": 1}, None, 5], "a": [{"taxes": [{}]}]}
+
+
+@example(
+    [{"lines": lines, "a": None} for lines in [[TAXED, TAXED]] * 9 + [{"0": TAXED, "2": TAXED}, TAXED, {}, "", [None]]]
+)
 @given(st.lists(st.fixed_dictionaries({"lines": VALUES | LINES, "a": VALUES}), min_size=1, max_size=12))
 @settings(deadline=None)
 def test_items_counted_in_pages_are_those_that_are_decoded(orders: list[dict[str, Any]]) -> None:
