@@ -21,6 +21,7 @@ from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings.sections import SECTIONS, SETTINGS, settings_of
 from sources.settings.setting import Setting, shown
+from transforms.erp.candidates import WEIGHTS
 from transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
@@ -46,7 +47,7 @@ _RULES = """\
 from `transforms/rules.toml`.
 
 """
-_MARKS = ("<!-- settings: made by `make docs` -->\n", "<!-- end of settings -->\n")
+_MARKS = "<!-- {0}: made by `make docs` -->\n", "<!-- end of {0} -->\n"
 
 _CONFIG = """\
 # Settings without secrets. Keys go into secrets.toml next to this file (see example.secrets.toml), which git ignores.
@@ -176,11 +177,18 @@ def _toml(setting: Setting) -> str:
     return shown(value) if isinstance(value, int | float) else f'"{value}"'
 
 
-def with_table(readme: str) -> str:
-    """README with its table of settings renewed. Raises ValueError if its marks are missing."""
-    before, rest = readme.split(_MARKS[0])
-    _, after = rest.split(_MARKS[1])
-    return before + _MARKS[0] + readme_table() + _MARKS[1] + after
+def weights_table() -> str:
+    """The weights of the match, in Markdown."""
+    rows = [f"| `{field}` | {one.equal} | {one.near} | {one.different} |\n" for field, one in WEIGHTS.items()]
+    return "| field | equal | nearly equal | different |\n|---|---|---|---|\n" + "".join(rows)
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """A page with its table of a name renewed. Raises ValueError if its marks are missing."""
+    begin, end = (mark.format(name) for mark in _MARKS)
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return before + begin + table + end + after
 
 
 def source_page(make: Callable[..., DltSource], settings: str) -> str:
@@ -218,7 +226,8 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "docs/sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
     arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
-    yield "README.md", with_table((CHECKOUT / "README.md").read_text("utf-8"))
+    yield "README.md", with_table((CHECKOUT / "README.md").read_text("utf-8"), "settings", readme_table())
+    yield "docs/erp.md", with_table((CHECKOUT / "docs/erp.md").read_text("utf-8"), "weights", weights_table())
     yield ".dlt/config.toml", config_toml()
     yield ".dlt/example.secrets.toml", secrets_toml()
 

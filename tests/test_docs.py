@@ -79,13 +79,6 @@ def test_each_setting_stands_in_the_readme_and_in_the_settings_files() -> None:
     assert listed == {key: variable(key) for key in every}
 
 
-def test_the_settings_in_readme_and_dlt_are_what_make_docs_writes() -> None:
-    readme = (CHECKOUT / "README.md").read_text("utf-8")
-    assert readme == generate.with_table(readme), "run `make docs`"
-    assert (CHECKOUT / ".dlt/config.toml").read_text("utf-8") == generate.config_toml(), "run `make docs`"
-    assert (CHECKOUT / ".dlt/example.secrets.toml").read_text("utf-8") == generate.secrets_toml(), "run `make docs`"
-
-
 def test_the_generated_pages_are_what_make_docs_writes() -> None:
     for name, text in generate.pages():
         assert (CHECKOUT / name).read_text("utf-8") == text, f"{name}: run `make docs`"

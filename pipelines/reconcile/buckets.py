@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.erp.certain_pairs import Hashes
+from transforms.erp.match_keys import Hashes
 from transforms.frames import Ints, from_arrow
 
 

@@ -1,7 +1,8 @@
 """The ERP's customers matched with the platform's when the tables are reconciled.
 
-In: the contents of the ERP's file. Out: in a build `reconciled.erp_customers` and `.erp_differences`, whose totals
-balance on both sides. Without a file the tables are empty: an old file is not compared with newer customers.
+In: the contents of the ERP's file. Out: in a build `reconciled.erp_customers`, `.erp_pairs` and `.erp_differences`,
+whose totals balance on both sides. Without a file the tables are empty: an old file is not compared with newer
+customers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pipelines.reconcile.match import match_lines
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
-from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
+from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
 from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
 from transforms.frames import TEXT, column, frame
 
@@ -63,6 +65,7 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
     build = inputs.build
     if erp is None:
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
+        replace(build, "erp_pairs", frame(ERP_PAIRS))
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
     match_findings, repeated = match_lines(build, erp.rows, inputs.settings.country, inputs.parts.map_tasks)
@@ -89,10 +92,10 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
     return summary, combine_findings(findings)
 
 
-_STATUSES: Final = """
+_STATUSES: Final = f"""
     SELECT status, matched_by, count(*) FROM reconciled.erp_customers GROUP BY status, matched_by
     ORDER BY CASE status WHEN 'matched' THEN 0 WHEN 'ambiguous' THEN 1 WHEN 'only_in_erp' THEN 2 ELSE 3 END,
-        CASE matched_by WHEN 'erp_code' THEN 0 WHEN 'login_code' THEN 1 WHEN 'email' THEN 2 ELSE 3 END"""
+        list_position({[*MATCH_KEYS, "reviewed"]}, matched_by)"""
 _DIFFERENCES: Final = """
     SELECT field, count(*) FROM reconciled.erp_differences GROUP BY field ORDER BY count(*) DESC, field"""
 _TOTALS: Final = """

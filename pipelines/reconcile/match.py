@@ -24,20 +24,21 @@ from pipelines.reconcile.buckets import hash_texts, read_bucket, write_buckets, 
 from pipelines.reconcile.parts import Mapper, folder_of
 from pipelines.warehouse.sql import sql_text
 from sources.disk import PRIVATE_FOLDER
-from transforms.erp.components import buckets, components, connected_homes, hash_keys, links, row_homes
-from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
-from transforms.erp.match import match_part
-from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.components import buckets, components, connected_homes, links, row_homes
+from transforms.erp.findings import missing_customer_findings
+from transforms.erp.match import REVIEWED, match_part, reviewed_lines
+from transforms.erp.match_keys import MATCH_KEYS, hash_keys, key_values
 from transforms.erp.tables import (
     DIFFERENCES,
     ERP_CUSTOMERS,
     ERP_DIFFERENCES,
     ERP_FIELDS,
+    ERP_PAIRS,
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
 )
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, TEXT, Schema, from_arrow, to_arrow
+from transforms.frames import BIGINT, TEXT, Schema, array, from_arrow, to_arrow
 
 ROWS_PER_GROUP: Final = 100_000
 """Of the row groups of input files."""
@@ -56,6 +57,7 @@ _DOCUMENTS: Final = f"""
 _MISSING_CODES: Final = "SELECT erp_code FROM reconciled.customers WHERE is_missing"
 _ORDERS: Final = {
     "erp_customers": (ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
+    "erp_pairs": (ERP_PAIRS, "line, customer_id"),
     "erp_differences": (ERP_DIFFERENCES, f"line, list_position({list(ERP_FIELDS)}, field)"),
 }
 
@@ -124,12 +126,20 @@ class MatchJob:
 
 
 def match_lines(
-    build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, country: str | None, map_tasks: Mapper = map
+    build: duckdb.DuckDBPyConnection,
+    lines: pd.DataFrame,
+    country: str | None,
+    map_tasks: Mapper = map,
+    reviews: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, int]:
-    """Makes `reconciled.erp_customers` and `.erp_differences` from the lines of the ERP's file.
+    """Makes `reconciled.erp_customers`, `.erp_pairs` and `.erp_differences` from the lines of the ERP's file.
 
-    The build is open for writing, with the reconciled customers and raw documents. For `country` see
-    `transforms.erp.match.match_part`.
+    Args:
+        build: open for writing, with the reconciled customers and raw documents.
+        lines: see `transforms.erp.match.match_part`.
+        country: see there.
+        map_tasks: maps tasks.
+        reviews: the columns of `transforms.erp.match.REVIEWS`.
 
     Returns:
         The findings, and the number of repeated lines.
@@ -143,6 +153,7 @@ def match_lines(
         rows += count
     job = MatchJob(folder, tuple(name for name in ERP_FIELDS if name in lines), country, rows // ROWS_PER_BUCKET + 1)
     pq.write_table(to_arrow(lines, job.schemas["lines"]), job.file("lines"), ROWS_PER_GROUP)
+    pq.write_table(to_arrow(reviewed_lines(lines, reviews), REVIEWED), job.file("reviewed"))
     missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
     result = match_files(job, missing_codes, map_tasks)
     for table, (columns, order) in _ORDERS.items():
@@ -169,20 +180,25 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper)
         write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
         list(map_tasks(partial(write_match_rows, job), pieces))
     findings, repeated, codes = zip(*map_tasks(partial(match_bucket, job, pieces), numbers), strict=True)
-    unmatched = UnmatchedCodes(*map(pd.concat, zip(*codes, strict=True)))
-    return combine_findings([*findings, *unmatched_code_findings(unmatched, missing_codes)]), sum(repeated)
+    return combine_findings([*findings, missing_customer_findings(pd.concat(codes), missing_codes)]), sum(repeated)
 
 
 def write_links(job: MatchJob, piece: Piece) -> None:
     """Task: writes the homes of a piece, and its links by the bucket of their values."""
     rows, columns = _read(job, piece), job.key_columns
-    hashes = hash_keys(rows, columns[piece.side], hash_texts)
+    hashes = hash_keys(key_values(rows, columns[piece.side]), hash_texts)
     if piece.side == "lines":
         homes = row_homes(rows, hashes.values(), job.fields, hash_texts)
     else:
         owner = "owner_" if piece.side == "documents" else ""
-        keys = hash_keys(rows, {key: owner + name for key, name in columns["customers"].items()}, hash_texts)
-        homes = row_homes(rows, keys.values(), ["customer_id"], hash_texts)
+        keys = key_values(rows, {key: owner + name for key, name in columns["customers"].items()})
+        homes = row_homes(rows, hash_keys(keys, hash_texts).values(), ["customer_id"], hash_texts)
+    if piece.side != "documents":  # an accepted pair may have no key in common any more
+        reviewed = from_arrow(pq.read_table(job.file("reviewed")))
+        name = "_line" if piece.side == "lines" else "customer_id"
+        accepted = reviewed[reviewed["is_accepted"] & reviewed[name].isin(rows[name])].reset_index(drop=True)
+        at = pd.Index(rows[name]).get_indexer(accepted[name])
+        hashes["reviewed"] = pd.Series(hash_texts(array(accepted["customer_id"])), at)
     write_groups(job.file("homes", piece.name), [pa.table({"home": homes})])
     found = links(hashes.values(), homes)
     values = (found["value"] % job.buckets).to_numpy(np.int64)
@@ -202,11 +218,13 @@ def write_match_rows(job: MatchJob, piece: Piece) -> None:
     write_buckets(job.file("rows", piece.name), _read(job, piece), numbers, job.buckets)
 
 
-def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> tuple[pd.DataFrame, int, UnmatchedCodes]:
+def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> tuple[pd.DataFrame, int, pd.Series[str]]:
     """Task: matches the rows of a bucket, and writes its tables. The rest is returned: see `PartialMatch`."""
     lines, customers, documents = (_read_side(job, pieces, side, bucket) for side in job.schemas)
-    part = match_part(lines, customers, documents, job.country, hash_texts)
+    reviewed = from_arrow(pq.read_table(job.file("reviewed")))
+    part = match_part(lines, customers, documents, hash_texts, job.country, reviewed)
     write_groups(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
+    write_groups(job.file("erp_pairs-", bucket), [to_arrow(part.pairs, ERP_PAIRS)])
     write_groups(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
     return part.findings, part.repeated, part.unmatched
 

@@ -29,6 +29,7 @@ _OUTCOMES: Final = {
     ("matched", "login_code"): "matched by login code",
     ("matched", "email"): "matched by e-mail",
     ("matched", "document_number"): "matched by document",
+    ("matched", "reviewed"): "matched by a person",
     ("ambiguous", "erp"): "ambiguous in the ERP",
     ("ambiguous", "platform"): "ambiguous on the platform",
     ("only_in_erp", "erp"): "only in the ERP",

@@ -44,9 +44,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-pair-whose-other-keys-differ-is-matched",
-        "transforms/erp/contradictions.py",
-        ">= CONTRADICTING_KEYS]",
-        ">= 99]",
+        "transforms/erp/decide.py",
+        "is_possible[rows] & (weight[rows] >= CERTAIN_FROM)",
+        "is_possible[rows].copy()",
         "tests/transforms/erp/test_match.py tests/transforms/erp/test_evidence.py",
     ),
     Mutant(

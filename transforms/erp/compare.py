@@ -1,7 +1,7 @@
 """The ERP's record of a customer compared with the platform's, field by field.
 
-In: lines and the customer of each. Out: a row for each field that differs, with both values as given. Values that mean
-the same are equal however they are written:
+In: pairs of a line and a customer. Out: the fields in which they agree, and a row for each that differs, with both
+values as given. Values that mean the same are equal however they are written:
 
 - codes: surrounding whitespace and `1.0` for `1` make no difference, zeros in front do;
 - price lists, which are numbers: nor do zeros in front and `1,00`;
@@ -17,14 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.documents import default_row_per_owner, first_row_per_owner
-from transforms.erp.match_keys import MATCH_KEYS, code, document_number
+from transforms.documents import default_row_per_owner
+from transforms.erp.match_keys import code, document_number
 from transforms.frames import (
     BIGINT,
     TEXT,
@@ -85,75 +86,96 @@ FIELDS_OF_DOCUMENTS: Final = {
 """The fields that the platform keeps in a document of the customer, and their names there."""
 
 
+class Pairs(NamedTuple):
+    """Pairs of a line and a customer, by their row numbers; in the order of lines, then of customers."""
+
+    line: Ints
+    customer: Ints
+
+    def where(self, rows: Bools | Ints) -> Pairs:
+        """Some of them."""
+        return Pairs(self.line[rows], self.customer[rows])
+
+
+class Compared(NamedTuple):
+    """What the comparison of pairs found.
+
+    Attributes:
+        differences: the columns of `DIFFERENCE`, by row and field; `row` is the number of the pair.
+        agrees: for each field whether both sides of each pair have a value, and it is the same.
+        document: the row of the document that each pair is about: see `compare`.
+    """
+
+    differences: pd.DataFrame
+    agrees: dict[str, Bools]
+    document: Ints
+
+
 def compare(
     lines: pd.DataFrame,
     customers: pd.DataFrame,
     documents: pd.DataFrame,
-    customer: Ints,
-    numbers: pd.Series[str] | None = None,
+    pairs: Pairs,
     country: str | None = None,
-    *,
-    equal_keys: Bools | None = None,
-) -> pd.DataFrame:
-    """The fields in which lines and their customers differ.
+) -> Compared:
+    """The fields in which the lines and customers of pairs agree and differ.
+
+    A document is compared with the customer's first one of the same number, else with the default one.
 
     Args:
         lines: those of `COMPARISONS` that the ERP's file has.
         customers: those of `COMPARISONS` that are not a document's.
         documents: `customer` (row number), `key` (its number, normalized), `is_default` and the fields; by customer and
             position.
-        customer: the row number of the customer of each line; -1: none, and nothing to compare.
-        numbers: of the documents that the lines name, normalized, indexed by row number; None: the file has none.
+        pairs: to compare.
         country: of phone numbers without a country code.
-        equal_keys: the lines whose `MATCH_KEYS` are known to be equal to those of their customers; None: no line.
-
-    Returns:
-        The columns of `DIFFERENCE`, by row and field. `row` is the row number of the line.
     """
     fields = [field for field in COMPARISONS if field in lines]
-    unproven = customer if equal_keys is None else np.where(equal_keys, -1, customer)
-    document = _documents_of_lines(numbers, documents, customer, len(customers))
-    of_all, of_unproven = positions(customer), positions(unproven)
+    document = _documents_of_pairs(lines, documents, pairs, len(customers))
+    of_lines, of_customers, of_documents = map(positions, (pairs.line, pairs.customer, document))
 
-    def differences(field: str) -> pd.DataFrame:
-        rows = of_unproven if field in MATCH_KEYS else of_all
-        ours = array(lines[field])
+    def compared(field: str) -> tuple[pd.DataFrame, Bools]:
+        ours = array(lines[field]).take(of_lines)
         if field in FIELDS_OF_DOCUMENTS:
-            at = positions(document if rows is of_all else np.where(unproven < 0, -1, document))
-            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(at)
+            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(of_documents)
         else:
-            theirs = array(customers[field]).take(rows)
+            theirs = array(customers[field]).take(of_customers)
+        agrees = pc.and_(is_given(ours), is_given(theirs)).to_numpy(zero_copy_only=False).copy()
         # Most values are equal as written: only the others are compared by meaning.
-        different = pc.indices_nonzero(pc.and_(unlike(ours, theirs), pc.is_valid(rows)))
+        different = pc.indices_nonzero(unlike(ours, theirs))
         index = pd.Index(different.to_numpy().astype(np.int64), name="row")
         erp, platform = column(ours.take(different), index), column(theirs.take(different), index)
         is_different = tidied(erp).notna() & ~COMPARISONS[field](erp, platform, country)
         values = pd.DataFrame({"erp_value": erp[is_different], "platform_value": platform[is_different]})
-        return values.reset_index().assign(field=constant(field, values.index).array)
+        agrees[values.index] = False
+        return values.reset_index().assign(field=constant(field, values.index).array), agrees
 
     with ThreadPoolExecutor(THREADS) as pool:
-        parts = [rows for rows in pool.map(differences, fields) if len(rows)]
-    if not parts:
-        return frame(DIFFERENCE)
-    return typed(pd.concat(parts).sort_values("row", kind="stable", ignore_index=True), DIFFERENCE)
+        parts, agrees = zip(*pool.map(compared, fields), strict=True) if fields else ((), ())
+    found = [rows for rows in parts if len(rows)]
+    differences = typed(pd.concat(found), DIFFERENCE) if found else frame(DIFFERENCE)
+    differences = differences.sort_values("row", kind="stable", ignore_index=True)
+    return Compared(differences, dict(zip(fields, agrees, strict=True)), document)
 
 
-def _documents_of_lines(
-    numbers: pd.Series[str] | None, documents: pd.DataFrame, customer: Ints, customers: int
-) -> Ints:
-    """The row of the document that each line means: the first with its number, else the default one; -1 for none."""
+def is_given(values: pa.Array) -> pa.Array:
+    """Whether each value is neither null nor empty."""
+    return pc.fill_null(pc.not_equal(values, ""), False)
+
+
+def _documents_of_pairs(lines: pd.DataFrame, documents: pd.DataFrame, pairs: Pairs, customers: int) -> Ints:
+    """The row of the document that each pair is about; -1 for none."""
     owner = documents["customer"].to_numpy(np.int64)
     chosen = default_row_per_owner(owner, documents["is_default"].fillna(False).to_numpy(np.bool_), customers)
-    if numbers is not None:
-        named = pd.Series(numbers.array, customer[numbers.index])
-        named = named[named.index >= 0]
-        rows = np.flatnonzero(np.isin(owner, named.index))
-        is_named = np.zeros(len(owner), np.bool_)
-        is_equal = documents["key"].iloc[rows].reset_index(drop=True) == named.reindex(owner[rows]).reset_index(
-            drop=True
-        )
-        is_named[rows] = is_equal.fillna(False)
-        first = first_row_per_owner(owner, is_named, customers)
-        chosen = np.where(first >= 0, first, chosen)
-    of_lines: Ints = np.append(chosen, -1)[customer]
-    return of_lines
+    of_pairs: Ints = chosen[pairs.customer]
+    if "document_number" not in lines or documents.empty:
+        return of_pairs
+    keys = pd.concat([documents["key"], document_number(lines["document_number"])], ignore_index=True)
+    numbers, values = pd.factorize(keys)
+    known = pd.Series(np.arange(len(owner)), owner * len(values) + numbers[: len(owner)])
+    known = known[(numbers[: len(owner)] >= 0) & ~known.index.duplicated()]
+    wanted = numbers[len(owner) :][pairs.line]
+    at = known.index.get_indexer(pd.Index(np.where(wanted >= 0, pairs.customer * len(values) + wanted, -1)))
+    is_named = at >= 0
+    of_pairs[is_named] = known.to_numpy()[at[is_named]]
+    return of_pairs

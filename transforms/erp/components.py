@@ -10,33 +10,17 @@ connect nothing. Values with the same hash only put two components into one, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from transforms.erp.certain_pairs import Hashes, HashTexts
-from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.match_keys import Hashes, HashTexts
 from transforms.frames import Ints, array, joined_text
 from transforms.texts import tidied
 
 LINKS: Final = ("value", "home")
-
-
-def hash_keys(rows: pd.DataFrame, columns: Mapping[str, str], hash_texts: HashTexts) -> dict[str, pd.Series[int]]:
-    """The hashes of the values that identify someone, by key, indexed by row number.
-
-    `rows` have an index from 0, `columns` is the column of each key, and `hash_texts` is the same on all machines.
-    """
-    hashes = {}
-    for key, column in columns.items():
-        values = MATCH_KEYS[key].normalize(rows[column]).dropna()
-        values = values[MATCH_KEYS[key].identifies(values)]
-        of_key = hash_texts(pa.array([key]))  # equal values of two keys must not connect
-        hashes[key] = pd.Series(hash_texts(array(values)) ^ of_key, values.index)
-    return hashes
 
 
 def row_homes(

@@ -1,47 +1,46 @@
 """The ERP's customers against the platform's: who is who, who is on one side only, and in what they differ.
 
 In: rows of an ERP's file as text, the reconciled customers and the raw documents. Out: a row for each line and for each
-customer that no line is, the fields that differ, and findings. A match is one to one: by the ERP's code, else by the
-login code, the e-mail address, the number of any document. A key that fits several rows of either side makes all of
-them ambiguous, and so do two other keys that differ. A row that a key has decided takes no part in the later ones.
-Customers that went missing take no part.
+customer that no line is, the pairs with a key in common and what speaks for each, the fields that differ, and findings.
+A match is one to one, and weighs more than every other pair of its two rows (`candidates`, `decide`). Customers that
+went missing take no part.
 
 Lines that are equal in all fields count once, the first of them. Different lines with one code of the ERP contradict
-each other: they are ambiguous, whether a customer has that code or not.
+each other: those that are not matched are ambiguous, whether a customer has that code or not.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from transforms.documents import sort_documents
-from transforms.erp.cascade import Decisions, Side, by_row, cascade
-from transforms.erp.certain_pairs import HashTexts, certain_pairs
-from transforms.erp.compare import compare
-from transforms.erp.contradictions import contradicted
-from transforms.erp.findings import (
-    UnmatchedCodes,
-    contradicting_codes,
-    decision_findings,
-    line_findings,
-    unmatched_codes,
-)
-from transforms.erp.match_keys import MATCH_KEYS, document_number
+from transforms.erp.candidates import common_keys, weigh
+from transforms.erp.compare import Pairs, compare
+from transforms.erp.decide import decide
+from transforms.erp.findings import decision_findings, line_findings, pair_findings
+from transforms.erp.match_keys import MATCH_KEYS, HashTexts, document_number, hash_keys, key_values
 from transforms.erp.tables import (
     ERP_FIELDS,
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
     customers_table,
     differences_table,
+    line_keys,
     line_names,
+    pairs_table,
 )
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, TEXT, THREADS, Bools, is_strictly_increasing, typed
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, frame, is_repeated, is_strictly_increasing, typed
 from transforms.texts import tidied
+
+REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
+"""What a person has decided about pairs; for `line_key` see `transforms.erp.tables.line_keys`."""
+REVIEWED: Final = {"_line": BIGINT, "customer_id": TEXT, "is_accepted": BOOLEAN}
+"""The same about the lines of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +50,28 @@ class PartialMatch:
     Attributes:
         customers: the columns of `ERP_CUSTOMERS`: the lines of the ERP in their order, then the customers that no line
             is, by id.
+        pairs: the columns of `ERP_PAIRS`: those that are matched, and those that make a row ambiguous.
         differences: the columns of `ERP_DIFFERENCES`, of matched rows, in their order, and the number of the `line`.
         findings: about lines and customers.
         repeated: number of lines that are equal to an earlier one, and so are in no row.
-        unmatched: of these, findings about all parts together are made.
+        unmatched: the ERP codes of lines that have no match, by number of the line as text.
     """
 
     customers: pd.DataFrame
+    pairs: pd.DataFrame
     differences: pd.DataFrame
     findings: pd.DataFrame
     repeated: int
-    unmatched: UnmatchedCodes
+    unmatched: pd.Series[str]
 
 
 def match_part(
     erp: pd.DataFrame,
     customers: pd.DataFrame,
     documents: pd.DataFrame,
+    hash_texts: HashTexts,
     country: str | None = None,
-    hash_texts: HashTexts | None = None,
+    reviewed: pd.DataFrame | None = None,
 ) -> PartialMatch:
     """Matches lines and customers that share no key with any others, and compares those that match.
 
@@ -77,54 +79,89 @@ def match_part(
         erp: `_line` and any of `ERP_FIELDS`; blank is like null.
         customers: the columns of `PLATFORM_CUSTOMERS`, without those that went missing.
         documents: the columns of `PLATFORM_DOCUMENTS`, of these customers and any others.
+        hash_texts: hashes keys.
         country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
-        hash_texts: settles the pairs that no other row can change first, with the same result and less work: see
-            `certain_pairs`.
+        reviewed: the columns of `REVIEWED`, of these rows and any others.
     """
     columns = {"_line": BIGINT, **{field: TEXT for field in ERP_FIELDS if field in erp}}
-    with ThreadPoolExecutor(THREADS) as pool:
-        names_of_lines = pool.submit(line_names, lines := _sorted(typed(erp, columns), "_line"))
-        owned = _owned(documents, present := _sorted(typed(customers, PLATFORM_CUSTOMERS), "customer_id"))
-    customer = np.full(len(lines), -1)
-    if hash_texts is not None:
-        customer = certain_pairs(lines, present, owned, hash_texts)
-    is_certain = customer >= 0
-    is_open_there = np.ones(len(present), np.bool_)
-    is_open_there[customer[is_certain]] = False
-    others = lines[~is_certain]
-    is_repeated = _is_repeated(others, len(lines))
-    others = others[~is_repeated[others.index]]
-    keys = {name: key.normalize(others[name]).dropna() for name, key in MATCH_KEYS.items() if name in others}
-    left = Side(lines["_line"].astype(pd.ArrowDtype(TEXT)), ~is_certain & ~is_repeated, keys)
-    papers = owned.set_index("customer")["number"]
-    right = Side(
-        present["customer_id"],
-        is_open_there,
-        {name: present[name] for name in MATCH_KEYS if name in present} | {"document_number": papers},
-    )
-    decisions = cascade(left, right)
-    customer[decisions.pairs["line"]] = decisions.pairs["customer"]
-    numbers = left.keys.get("document_number")
-    differences = compare(lines, present, owned, customer, numbers, country, equal_keys=is_certain)
-    vetoed = contradicted(decisions.pairs, differences, {name: lines[name] for name in left.keys}, right.keys)
-    decisions = _veto(decisions, vetoed, left, right)
-    customer[vetoed["line"]] = -1
-    differences = differences[~differences["row"].isin(vetoed["line"])]
+    lines = _sorted(typed(erp, columns), "_line")
+    present = _sorted(typed(customers, PLATFORM_CUSTOMERS), "customer_id")
+    owned = _owned(documents, present)
+    repeated = repeated_lines(lines)
+    numbers = lines["_line"].astype(pd.ArrowDtype(TEXT))
+    keys = {name: name for name in MATCH_KEYS if name in lines}
+    values = {key: of_key[~repeated[of_key.index]] for key, of_key in key_values(lines, keys).items()}
+    known = key_values(present, {key: key for key in keys if key in present})
+    if "document_number" in keys:
+        known["document_number"] = owned.set_index("customer")["key"].dropna()
+    hashes = hash_keys(values, hash_texts)
+    known_hashes = hash_keys(known, hash_texts, with_stand_ins=True)
+    pairs, usable = common_keys(hashes, known_hashes, (len(lines), len(present)))
+    pairs, is_accepted = _reviewed(pairs, lines, present, reviewed)
+    compared = compare(lines, present, owned, pairs, country)
+    evidence = weigh(lines, present, owned, pairs, compared, usable)
+    codes = values.get("erp_code", numbers[:0])
+    several = codes[:0]
+    if len(codes):
+        several = codes.reindex(usable["erp_code"].shared)
+        several = several[is_repeated(several) & usable["erp_code"].lines[several.index]]
+    contradicting = several.index.to_numpy(np.int64)
+    decisions = decide(pairs, evidence, is_accepted, contradicting, (numbers, present["customer_id"]))
 
-    findings = [
-        *line_findings(left, left.names[is_repeated], decisions),
-        *decision_findings(decisions, left, right),
-        contradicting_codes(decisions, left, right),
-    ]
-    distinct = lines[~is_repeated] if is_repeated.any() else lines
-    table = customers_table(distinct, names_of_lines.result(), present, customer, decisions, differences)
+    matched = pairs.where(decisions.is_match)
+    customer = np.full(len(lines), -1)
+    customer[matched.line] = matched.customer
+    differences = compared.differences[decisions.is_match[compared.differences["row"]]]
+    differences = differences.assign(row=pairs.line[differences["row"]])
+    table = customers_table(lines[~repeated], line_names(lines), present, customer, decisions, pairs, differences)
+    is_decided = repeated | (customer >= 0)
+    is_decided[decisions.ambiguous_lines["row"]] = True
+    codes = codes[~is_decided[codes.index]]
     return PartialMatch(
         table,
+        pairs_table(lines, present, pairs, evidence, compared, decisions, values),
         differences_table(lines, present, customer, differences),
-        combine_findings(findings),
-        int(is_repeated.sum()),
-        unmatched_codes(decisions, left, right),
+        combine_findings(
+            [
+                *line_findings(numbers, values, usable, repeated, customer >= 0, is_decided),
+                *decision_findings(decisions, numbers, present["customer_id"]),
+                *pair_findings(numbers, pairs, evidence, decisions),
+            ]
+        ),
+        int(repeated.sum()),
+        codes.set_axis(numbers.iloc[codes.index]),
     )
+
+
+def reviewed_lines(lines: pd.DataFrame, reviews: pd.DataFrame | None) -> pd.DataFrame:
+    """The columns of `REVIEWED`: the reviews (columns of `REVIEWS`) of lines that a file has."""
+    if reviews is None or reviews.empty:
+        return frame(REVIEWED)
+    lines = lines.reset_index(drop=True)
+    repeated = repeated_lines(lines)
+    values = key_values(lines, {key: key for key in MATCH_KEYS if key in lines})
+    values = {key: of_key[~repeated[of_key.index]] for key, of_key in values.items()}
+    keys = line_keys(values, np.flatnonzero(~repeated))
+    numbers = pd.DataFrame({"line_key": keys, "_line": lines["_line"][~repeated]}).drop_duplicates("line_key")
+    return typed(reviews.merge(numbers, on="line_key", validate="m:1"), REVIEWED)
+
+
+def _reviewed(
+    pairs: Pairs, lines: pd.DataFrame, customers: pd.DataFrame, reviewed: pd.DataFrame | None
+) -> tuple[Pairs, Bools]:
+    """The pairs without rejected ones and with accepted ones, and which are accepted."""
+    if reviewed is None or reviewed.empty:
+        return pairs, np.zeros(len(pairs.line), np.bool_)
+    rows = [
+        pd.Index(side).get_indexer(reviewed[name])
+        for side, name in ((lines["_line"], "_line"), (customers["customer_id"], "customer_id"))
+    ]
+    size, is_here = len(customers), (rows[0] >= 0) & (rows[1] >= 0)
+    numbers = (rows[0] * size + rows[1])[is_here]
+    is_accepted = reviewed["is_accepted"].to_numpy(np.bool_)[is_here]
+    all_pairs = np.setdiff1d(pairs.line * size + pairs.customer, numbers[~is_accepted])
+    all_pairs = np.union1d(all_pairs, numbers[is_accepted])
+    return Pairs(*np.divmod(all_pairs, max(size, 1))), np.isin(all_pairs, numbers[is_accepted])
 
 
 def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -141,28 +178,12 @@ def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
     return ordered.assign(key=document_number(ordered["number"]))
 
 
-def _is_repeated(lines: pd.DataFrame, size: int) -> Bools:
-    """Whether each of all `size` row numbers is that of a line which is equal to an earlier one."""
+def repeated_lines(lines: pd.DataFrame) -> Bools:
+    """Whether each line is equal to an earlier one."""
     suspects = lines.drop(columns="_line")
     for field in suspects:  # equal lines share each field, so few are left after the first
         suspects = suspects[tidied(suspects[field]).duplicated(keep=False)]
-    is_repeated = np.zeros(size, np.bool_)
+    repeated = np.zeros(len(lines), np.bool_)
     if suspects.size:
-        is_repeated[suspects.index[suspects.apply(tidied).duplicated()]] = True
-    return is_repeated
-
-
-def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Side) -> Decisions:
-    """The decisions with the pairs of these lines as ambiguous rows on both sides."""
-    if vetoed.empty:
-        return decisions
-    pairs = decisions.pairs.merge(vetoed, on="line", validate="1:1")
-    columns = ["row", "matched_by", "members", "reason"]
-    ours = pairs.assign(row=pairs["line"], members=customers.names.iloc[pairs["customer"]].array)[columns]
-    theirs = pairs.assign(row=pairs["customer"], members=lines.names.iloc[pairs["line"]].array)[columns]
-    return replace(
-        decisions,
-        pairs=decisions.pairs[~decisions.pairs["line"].isin(vetoed["line"])],
-        ambiguous_lines=by_row(decisions.ambiguous_lines, ours),
-        ambiguous_customers=by_row(decisions.ambiguous_customers, theirs),
-    )
+        repeated[suspects.index[suspects.apply(tidied).duplicated()]] = True
+    return repeated

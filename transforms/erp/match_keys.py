@@ -1,22 +1,27 @@
 """The keys by which customers are matched: their order, the form in which they are compared, and placeholder values.
 
-In: columns of the ERP's lines. Out: the same in comparable form, null where a value identifies nobody. Forms and ERPs
-ask for values that people do not have, so they type `-`, `S/N`, `0000` or `noemail@…`: such placeholders would
-match customers who have nothing else in common.
+In: columns of the ERP's lines. Out: the same in comparable form, null where a value identifies nobody; or as hashes.
+Forms and ERPs ask for values that people do not have, so they type `-`, `S/N`, `0000` or `noemail@…`: such placeholders
+would match customers who have nothing else in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from transforms.texts import EMAIL_FORM, lookalike_key, tidied, without_blank, without_zero_fraction
+from transforms.frames import array
+from transforms.texts import EMAIL_FORM, email_key, lookalike_key, tidied, without_blank, without_zero_fraction
 
-FREQUENT: Final = 50
-"""A value that more rows of one side than this have in common identifies none of them."""
+Hashes = npt.NDArray[np.uint64]
+HashTexts = Callable[[pa.Array], Hashes]
+"""The hash of each text, none of which is null; is called by several threads, and gives the same on all machines."""
 _ANY: Final = r"[^\p{L}\p{N}]*"
 """Any punctuation and spaces."""
 _PHRASES: Final = (
@@ -42,11 +47,13 @@ class MatchKey:
 
     Attributes:
         normalize: text in the form in which it is compared; null where nothing is left.
+        loose: normalized values in a form that is equal for values that spreadsheets, typists or eyes take for one.
         stand_in: a pattern of placeholders: normalized values that identify nobody.
         form: a pattern that all other values match; None: they have no common form.
     """
 
     normalize: Callable[[pd.Series[str]], pd.Series[str]]
+    loose: Callable[[pd.Series[str]], pd.Series[str]]
     stand_in: str
     form: str | None = None
 
@@ -65,8 +72,12 @@ def code(texts: pd.Series[str]) -> pd.Series[str]:
 
 def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     """Codes without punctuation and zeros in front of numbers, in one case: what spreadsheets and typists change."""
-    plain = codes.str.replace(_NOT_ALPHANUMERIC, "", regex=True).str.lower()
-    return plain.str.replace(r"(^|[^0-9])0+([0-9])", r"\1\2", regex=True)
+    if not codes.str.isalnum().all():
+        codes = codes.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
+    codes = codes.str.lower().str.lstrip("0")
+    if codes.str.contains("[^0-9]0", regex=True).any():  # most columns have none
+        codes = codes.str.replace("([^0-9])0+([0-9])", r"\1\2", regex=True)
+    return codes
 
 
 def document_number(texts: pd.Series[str]) -> pd.Series[str]:
@@ -77,14 +88,35 @@ def document_number(texts: pd.Series[str]) -> pd.Series[str]:
     return without_blank(numbers.str.lower())
 
 
-_CODE: Final = MatchKey(code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$")
-_EMAIL: Final = MatchKey(lookalike_key, rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@", form=EMAIL_FORM)
-_DOCUMENT: Final = MatchKey(document_number, rf"^(?:{_one_digit(1)}|[^0-9]*)$")
+_CODE: Final = MatchKey(code, loose_code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$")
+_EMAIL: Final = MatchKey(
+    email_key, lookalike_key, rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@", form=EMAIL_FORM
+)
+_DOCUMENT: Final = MatchKey(document_number, loose_code, rf"^(?:{_one_digit(1)}|[^0-9]*)$")
 MATCH_KEYS: Final = {"erp_code": _CODE, "login_code": _CODE, "email": _EMAIL, "document_number": _DOCUMENT}
 """What lines and customers are matched by, in this order.
 
 - A code has a letter or digit; it is not zeros, nor another digit five times or more.
-- An e-mail address is of the form name@host; its name is no placeholder. Addresses that look alike are one value here,
-  and the pairs that they make are not matched (`transforms.erp.contradictions`).
+- An e-mail address is of the form name@host; its name is no placeholder.
 - A document's number has a digit, and not only one that is repeated.
 """
+
+
+def hash_keys(
+    values: Mapping[str, pd.Series[str]], hash_texts: HashTexts, *, with_stand_ins: bool = False
+) -> dict[str, pd.Series[int]]:
+    """The hashes of the values that identify someone, in their loose form, by key and row number.
+
+    `values` are normalized and not null, by key and row number. With stand-ins it takes half the time.
+    """
+    hashes = {}
+    for key, texts in values.items():
+        loose = MATCH_KEYS[key].loose(texts if with_stand_ins else texts[MATCH_KEYS[key].identifies(texts)])
+        of_key = hash_texts(pa.array([key]))  # equal values of two keys must not connect
+        hashes[key] = pd.Series(hash_texts(array(loose)) ^ of_key, loose.index)
+    return hashes
+
+
+def key_values(rows: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, pd.Series[str]]:
+    """The normalized values of keys that are not null, by key and row number; `columns` is the column of each key."""
+    return {key: MATCH_KEYS[key].normalize(rows[column]).dropna() for key, column in columns.items()}

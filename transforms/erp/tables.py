@@ -6,14 +6,18 @@ In: both sides, row numbers of the pairs, and what the keys have decided. Out: f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.erp.cascade import Decisions
-from transforms.erp.compare import COMPARISONS
+from transforms.erp.candidates import Evidence
+from transforms.erp.compare import COMPARISONS, Compared, Pairs, is_given
+from transforms.erp.decide import Decisions, joined_texts, texts_of
+from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import (
     BIGINT,
     BOOLEAN,
@@ -21,9 +25,11 @@ from transforms.frames import (
     TIMESTAMP,
     Column,
     Ints,
+    array,
     column,
     constant,
     frame,
+    is_repeated,
     joined_text,
     take_or_null,
     typed,
@@ -59,6 +65,20 @@ ERP_DIFFERENCES: Final = dict.fromkeys(
     ("entity", "erp_code", "platform_id", "field", "erp_value", "platform_value"), TEXT
 )
 DIFFERENCES: Final = {**ERP_DIFFERENCES, "line": BIGINT}
+ERP_PAIRS: Final = {
+    "line": BIGINT,
+    "erp_code": TEXT,
+    "customer_id": TEXT,
+    "status": TEXT,
+    "matched_by": TEXT,
+    "weight": BIGINT,
+    "agreeing": TEXT,
+    "differing": TEXT,
+    "differences": TEXT,
+    "line_key": TEXT,
+}
+"""`status` is `matched`, or `possible` where the pair makes its line ambiguous. `agreeing` and `differing` are fields
+that both sides have, and `differences` their values."""
 _OUTCOME: Final = dict.fromkeys(("status", "matched_by", "members", "reason"), TEXT)
 
 
@@ -68,6 +88,7 @@ def customers_table(
     customers: pd.DataFrame,
     customer: Ints,
     decisions: Decisions,
+    pairs: Pairs,
     differences: pd.DataFrame,
 ) -> pd.DataFrame:
     """The columns of `ERP_CUSTOMERS`: a row for each line, then one for each customer that no line is.
@@ -77,14 +98,16 @@ def customers_table(
         names: of all row numbers: see `line_names`.
         customers: in the order of row numbers.
         customer: the row number of the customer of each line; -1: none.
-        decisions: of the keys. A pair that is not among them was made by ERP code.
-        differences: see `compare`.
+        decisions: about pairs.
+        pairs: all of them.
+        differences: see `compare`; of matched pairs, and `row` is the line's.
     """
-    pairs, ambiguous = decisions.pairs, decisions.ambiguous_lines
-    by_code = frame(_OUTCOME, [{"status": "only_in_erp"}, {"status": "matched", "matched_by": "erp_code"}])
-    outcomes = pd.concat([by_code, pairs.assign(status="matched"), ambiguous.assign(status="ambiguous")])
-    outcome = (customer >= 0).astype(np.int64)
-    outcome[np.concatenate([pairs["line"], ambiguous["row"]])] = np.arange(len(by_code), len(outcomes))
+    ambiguous, matched = decisions.ambiguous_lines, pairs.line[decisions.is_match]
+    others = frame(_OUTCOME, [{"status": "only_in_erp"}])
+    by = pd.DataFrame({"matched_by": decisions.matched_by[decisions.is_match].array}).assign(status="matched")
+    outcomes = pd.concat([others, by, ambiguous.assign(status="ambiguous")])
+    outcome = np.zeros(len(customer), np.int64)
+    outcome[np.concatenate([matched, ambiguous["row"]])] = np.arange(len(others), len(outcomes))
     rows = lines.index.to_numpy()
     counts = np.bincount(differences["row"], minlength=len(customer))
     of_lines = take_or_null(typed(outcomes.reindex(columns=list(_OUTCOME)), _OUTCOME), outcome[rows]).assign(
@@ -132,3 +155,62 @@ def differences_table(
     codes, numbers = _or_null(lines, "erp_code").iloc[rows].array, lines["_line"].iloc[rows].array
     ids = customers["customer_id"].iloc[customer[rows]].array
     return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers), DIFFERENCES)
+
+
+def pairs_table(
+    lines: pd.DataFrame,
+    customers: pd.DataFrame,
+    pairs: Pairs,
+    evidence: Evidence,
+    compared: Compared,
+    decisions: Decisions,
+    values: Mapping[str, pd.Series[str]],
+) -> pd.DataFrame:
+    """The columns of `ERP_PAIRS`: the pairs that are matched, and those that make a row ambiguous.
+
+    `values` are the normalized keys of lines, by key and row number.
+    """
+    rows = np.flatnonzero(decisions.is_match | decisions.is_open)
+    shown = pairs.where(rows)
+    unique_lines = shown.line[np.diff(shown.line, prepend=-1) > 0]
+    numbers = np.full(len(pairs.line), -1)
+    numbers[rows] = np.arange(len(rows))
+    both = compared.differences[is_given(array(compared.differences["platform_value"])).to_numpy(zero_copy_only=False)]
+    both = both.assign(row=numbers[both["row"]])
+    both = both[both["row"] >= 0]
+    differing = {field: np.zeros(len(rows), np.bool_) for field in compared.agrees}
+    for field, of_field in both.groupby("field"):
+        differing[str(field)][of_field["row"]] = True
+    texts = joined_text([both["field"], ": ", both["erp_value"], " / ", both["platform_value"]])
+    made = pd.DataFrame({"line": lines["_line"].iloc[shown.line].array})
+    made = made.assign(
+        erp_code=_or_null(lines, "erp_code").iloc[shown.line].array,
+        customer_id=customers["customer_id"].iloc[shown.customer].array,
+        status=np.where(decisions.is_match[rows], "matched", "possible"),
+        matched_by=decisions.matched_by.iloc[rows].array,
+        weight=evidence.weight[rows],
+        agreeing=texts_of(compared.agrees, rows).array,
+        differing=texts_of(differing, np.arange(len(rows))).array,
+        differences=joined_texts(texts, both["row"]).reindex(np.arange(len(rows))).array,
+        line_key=line_keys(values, unique_lines).reindex(shown.line).array,
+    )
+    return typed(made, ERP_PAIRS)
+
+
+def line_keys(values: Mapping[str, pd.Series[str]], rows: Ints) -> pd.Series[str]:
+    """What names lines in any file, by row number: the ERP code, if no other line has it; else a digest of all keys.
+
+    `values` are the normalized keys of all lines that are not repeated, by key and row number. A review of a pair is
+    kept by what this gives.
+    """
+    names = pd.Series(None, pd.Index(rows), pd.ArrowDtype(TEXT))
+    if "erp_code" in values:
+        codes = values["erp_code"]
+        codes = codes[MATCH_KEYS["erp_code"].identifies(codes) & ~is_repeated(codes)]
+        names = codes.reindex(names.index)
+    others = names.index[names.isna()]
+    if len(others):
+        keys = [values[key].reindex(others).fillna("") if key in values else "" for key in MATCH_KEYS]
+        digests = [f"#{sha256(text.encode()).hexdigest()[:16]}" for text in joined_text(keys, "\0")]
+        names[others] = column(pa.array(digests, TEXT), others)
+    return names

@@ -15,16 +15,20 @@ from pandas.testing import assert_frame_equal
 from pipelines.reconcile import match as match_module
 from pipelines.reconcile.parts import Mapper
 from pipelines.warehouse.tables import replace
-from tests.transforms.erp.test_laws import good_hashes
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
-from tests.transforms.erp.whole import MatchResult, match
+from tests.transforms.erp.whole import MatchResult, hashes, match
+from transforms.erp.match import REVIEWS, reviewed_lines
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
-from transforms.frames import from_arrow, typed
+from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
+from transforms.frames import frame, from_arrow, typed
 
 
 def match_in_buckets(
-    lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame, map_tasks: Mapper = map
+    lines: pd.DataFrame,
+    known: pd.DataFrame,
+    papers: pd.DataFrame,
+    map_tasks: Mapper = map,
+    reviews: pd.DataFrame | None = None,
 ) -> MatchResult:
     """The match by way of a build on disk, and of files and buckets of two rows."""
     with TemporaryDirectory() as folder, duckdb.connect(f"{folder}/build.duckdb") as build:
@@ -32,16 +36,20 @@ def match_in_buckets(
         replace(build, "customers", known.assign(is_missing=known["_missing_since"].notna()))
         replace(build, "papers", papers)
         build.execute("CREATE TABLE raw.customers__documents AS FROM reconciled.papers")
-        findings, repeated = match_module.match_lines(build, lines, "PE", map_tasks)
-        rows, differences = (
+        findings, repeated = match_module.match_lines(build, lines, "PE", map_tasks, reviews)
+        rows, pairs, differences = (
             typed(from_arrow(build.sql(f"FROM reconciled.{name}").to_arrow_table()), schema)
-            for name, schema in (("erp_customers", ERP_CUSTOMERS), ("erp_differences", ERP_DIFFERENCES))
+            for name, schema in (
+                ("erp_customers", ERP_CUSTOMERS),
+                ("erp_pairs", ERP_PAIRS),
+                ("erp_differences", ERP_DIFFERENCES),
+            )
         )
-    return MatchResult(rows, differences, findings, repeated)
+    return MatchResult(rows, pairs, differences, findings, repeated)
 
 
 def assert_equal(whole: MatchResult, parts: MatchResult) -> None:
-    for name in ("customers", "differences", "findings"):
+    for name in ("customers", "pairs", "differences", "findings"):
         assert_frame_equal(getattr(whole, name), getattr(parts, name))
     assert whole.repeated == parts.repeated
 
@@ -72,16 +80,32 @@ def some_frames(seed: int, rows: int = 150) -> tuple[pd.DataFrame, pd.DataFrame,
     return erp(*lines), customers(*known), documents(*papers)
 
 
+def _some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
+    """Half of them accept a pair of rows that have nothing in common."""
+    chance = random.Random(seed)
+    known = made.pairs.drop_duplicates("line").drop_duplicates("customer_id").sample(20, random_state=seed)
+    ids = known["customer_id"].tolist()
+    others = [*ids[:10], *chance.sample(ids[10:], 10)]
+    rows = zip(known["line_key"], others, strict=True)
+    return frame(
+        REVIEWS,
+        [{"line_key": key, "customer_id": one, "is_accepted": n >= 10} for n, (key, one) in enumerate(rows)],
+    )
+
+
 @pytest.mark.parametrize(("seed", "frequent", "rows"), [(1, 3, 250), (2, 50, 250), (1, 3, 10**6)])
 def test_the_match_in_buckets_is_the_match(seed: int, frequent: int, rows: int) -> None:
     frames = some_frames(seed)
     with (
         patch.multiple(match_module, ROWS_PER_BUCKET=rows, ROWS_PER_GROUP=60),
-        patch.multiple(match_module, GROUPS_PER_PIECE=2, hash_texts=good_hashes),
-        patch("transforms.erp.cascade.FREQUENT", frequent),
-        patch("transforms.erp.contradictions.FREQUENT", frequent),
+        patch.multiple(match_module, GROUPS_PER_PIECE=2, hash_texts=hashes),
+        patch("transforms.erp.candidates.FREQUENT", frequent),
     ):
         whole = match(*frames, country="PE")
         assert_equal(whole, match_in_buckets(*frames))
+        reviews = _some_reviews(whole, seed)
+        reviewed = match(*frames, country="PE", reviewed=reviewed_lines(frames[0], reviews))
+        assert_equal(reviewed, match_in_buckets(*frames, reviews=reviews))
+    assert (reviewed.customers["matched_by"] == "reviewed").sum() > 5
     assert set(whole.customers["status"]) == {"matched", "ambiguous", "only_in_erp", "only_in_platform"}
     assert set(whole.customers["matched_by"].dropna()) == set(MATCH_KEYS)

@@ -7,9 +7,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transforms.erp.test_laws import good_hashes
 from tests.transforms.erp.test_match import customers
-from transforms.erp.components import buckets, components, connected_homes, hash_keys, links, row_homes
+from tests.transforms.erp.whole import hashes as good_hashes
+from transforms.erp.components import buckets, components, connected_homes, links, row_homes
+from transforms.erp.match_keys import hash_keys, key_values
 
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40)
 
@@ -26,7 +27,7 @@ def test_a_root_is_the_smallest_home_that_is_connected(pairs: list[tuple[int, in
 
 def test_values_that_identify_nobody_have_no_hash_and_keys_do_not_mix() -> None:
     rows = customers(*({"erp_code": code, "login_code": "007"} for code in ("007", "ALFKI", "0", None, " 70.0 ")))
-    hashes = hash_keys(rows, {key: key for key in ("erp_code", "login_code")}, good_hashes)
+    hashes = hash_keys(key_values(rows, {key: key for key in ("erp_code", "login_code")}), good_hashes)
     assert hashes["erp_code"].index.tolist() == [0, 1, 4]
     assert hashes["login_code"].nunique() == 1
     assert not set(hashes["erp_code"]) & set(hashes["login_code"])
@@ -41,7 +42,7 @@ def test_rows_that_any_key_connects_share_a_bucket() -> None:
         {"erp_code": "D", "login_code": "-", "email": "noemail@x"},
         {"erp_code": "E", "login_code": "-", "email": "noemail@x"},
     )
-    hashes = hash_keys(rows, {key: key for key in ("erp_code", "login_code", "email")}, good_hashes)
+    hashes = hash_keys(key_values(rows, {key: key for key in ("erp_code", "login_code", "email")}), good_hashes)
     homes = row_homes(rows, hashes.values(), ["customer_id"], good_hashes)
     roots = components(connected_homes(links(hashes.values(), homes)))
     numbers = buckets(homes, roots, 2**40)

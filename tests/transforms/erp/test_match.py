@@ -94,13 +94,6 @@ def test_keys_are_tried_in_their_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(("mine", "theirs"), [("007", "7"), ("a1", "A1")], ids=["zeros", "case"])
-def test_codes_that_are_nearly_the_same_do_not_match_and_are_reported(mine: str, theirs: str) -> None:
-    made = matched(erp({"erp_code": mine}), customers({"erp_code": theirs}))
-    assert reported(made, "status") == [("only_in_erp",), ("only_in_platform",)]
-    assert ("erp_customers", "erp_code_nearly", "2") in rules(made)
-
-
 def test_a_number_written_with_a_fraction_of_zero_is_the_same_code() -> None:
     assert reported(matched(erp({"erp_code": "70.0"}), customers({"erp_code": "70"})), "status") == [("matched",)]
 
@@ -120,19 +113,7 @@ def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
         (None, "2", "ambiguous", "email", None, "2"),
         (None, "3", "only_in_platform", None, None, None),
     ]
-    assert ("erp_customers", "match_ambiguous", "2") in rules(made)
-    assert ("customers", "erp_ambiguous", "1") in rules(made)
-
-
-def test_lines_that_mean_one_customer_are_ambiguous_and_later_keys_do_not_fix_it() -> None:
-    lines = erp({"login_code": "L", "email": "a@x"}, {"login_code": "L", "email": "b@x"})
-    made = matched(lines, customers({"login_code": "L", "email": "a@x"}, {"email": "b@x"}))
-    assert reported(made, "line", "customer_id", "status", "members", "member_lines") == [
-        (2, None, "ambiguous", "1", None),
-        (3, None, "ambiguous", "1", None),
-        (None, "1", "ambiguous", None, "2, 3"),
-        (None, "2", "only_in_platform", None, None),
-    ]
+    assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(rules(made))
 
 
 def test_two_documents_that_two_lines_name_make_their_customer_ambiguous() -> None:
@@ -183,7 +164,8 @@ def test_customers_that_went_missing_take_no_part() -> None:
 
 
 def test_many_members_are_counted_after_the_first() -> None:
-    made = matched(erp({"email": "a@x"}), customers(*({"email": "a@x"} for _ in range(23))))
+    known = [{"email": "a@x"} for _ in range(15)] + [{"login_code": "L"} for _ in range(8)]
+    made = matched(erp({"email": "a@x", "login_code": "L"}), customers(*known))
     (members,) = reported(made, "members")[0]
     assert members.startswith("1, 10, 11, ")
     assert members.endswith(", 3 more")
