@@ -85,11 +85,17 @@ def _made(rule: str, subject: str, who: str | None, now: datetime, why: str, res
     from pipelines.warehouse.accepted import Acceptance
 
     try:
-        return Acceptance(rule, who or getpass.getuser(), now, why, subject, **rest)
+        return Acceptance(rule, person(who), now, why, subject, **rest)
     except ValueError as error:
         raise UsageError(str(error), "`orderbridge accept --help` describes what can be combined.") from None
-    except (KeyError, OSError):  # a user without a name
-        raise UsageError("this user has no name", "Name who accepts it: --who NAME.") from None
+
+
+def person(who: str | None) -> str:
+    """Who decides: as given, else the user of this process. Raises UsageError for a user without a name."""
+    try:
+        return who or getpass.getuser()
+    except (KeyError, OSError):
+        raise UsageError("this user has no name", "Name who decides: --who NAME.") from None
 
 
 def _key(entry: Acceptance) -> tuple[str, str, bool]:

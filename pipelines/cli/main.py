@@ -22,8 +22,8 @@ from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
-    "accept", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run",
-    "sandbox", "schema", "settle", "status", "template", "verify",
+    "accept", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "reconcile", "report",
+    "review", "run", "sandbox", "schema", "settle", "status", "template", "verify",
 )  # fmt: skip
 """Each is a module of this package that holds one command."""
 _IS_WINDOWS: Final = os.name == "nt"

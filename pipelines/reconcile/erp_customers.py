@@ -18,6 +18,7 @@ from pipelines.reconcile.entities import StepInputs
 from pipelines.reconcile.erp_files import ErpCustomers
 from pipelines.reconcile.match import match_lines
 from pipelines.warehouse import ops
+from pipelines.warehouse.reviews import read_reviews, review_frame
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
 from transforms.erp.match_keys import MATCH_KEYS
@@ -68,7 +69,8 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
         replace(build, "erp_pairs", frame(ERP_PAIRS))
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
-    match_findings, repeated = match_lines(build, erp.rows, inputs.settings.country, inputs.parts.map_tasks)
+    reviews = review_frame(read_reviews().values())
+    match_findings, repeated = match_lines(build, erp.rows, inputs.settings.country, inputs.parts.map_tasks, reviews)
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
     ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)

@@ -31,6 +31,7 @@ from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.finding_history import NewFindings, new_findings, record_findings
+from pipelines.warehouse.reviews import read_reviews
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import enumeration
 from pipelines.warehouse.tables import replace
@@ -154,6 +155,7 @@ class Reconciling:
     ) -> None:
         files, self._fail_on = files or ErpFiles(), fail_on
         Accepted.read(datetime.now(UTC))
+        read_reviews()
         self._settings = settings or _settings()
         self._cluster = Cluster(files.scheduler) if files.scheduler is not None else None
         if self._cluster is not None:

@@ -200,6 +200,8 @@ def pairs_table(
 def line_keys(values: Mapping[str, pd.Series[str]], rows: Ints) -> pd.Series[str]:
     """What names lines in any file, by row number: the ERP code, if no other line has it; else a digest of all keys.
 
+    A spreadsheet takes neither for a number.
+
     `values` are the normalized keys of all lines that are not repeated, by key and row number. A review of a pair is
     kept by what this gives.
     """
@@ -207,10 +209,10 @@ def line_keys(values: Mapping[str, pd.Series[str]], rows: Ints) -> pd.Series[str
     if "erp_code" in values:
         codes = values["erp_code"]
         codes = codes[MATCH_KEYS["erp_code"].identifies(codes) & ~is_repeated(codes)]
-        names = codes.reindex(names.index)
+        names = joined_text(["code ", codes]).reindex(names.index)
     others = names.index[names.isna()]
     if len(others):
         keys = [values[key].reindex(others).fillna("") if key in values else "" for key in MATCH_KEYS]
-        digests = [f"#{sha256(text.encode()).hexdigest()[:16]}" for text in joined_text(keys, "\0")]
+        digests = [f"keys {sha256(text.encode()).hexdigest()[:16]}" for text in joined_text(keys, "\0")]
         names[others] = column(pa.array(digests, TEXT), others)
     return names

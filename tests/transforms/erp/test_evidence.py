@@ -95,7 +95,7 @@ def test_a_pair_shows_what_agrees_and_what_differs_and_its_weight() -> None:
             "agreeing": "erp_code, first_name, last_name, phone",
             "differing": "email",
             "differences": "email: a@x / b@x",
-            "line_key": "A1",
+            "line_key": "code A1",
         }
     ]
 
@@ -255,7 +255,7 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
     lines = erp({"email": "a@x"}, {"erp_code": "B", "email": "b@x"}, {"erp_code": "C"})
     known = customers({"email": "a@x"}, {"email": "a@x"}, {"erp_code": "B"}, {"email": "other@x"})
     first = matched(lines, known)
-    keys = dict(zip(first.pairs["line"], first.pairs["line_key"], strict=True)) | {4: "C"}
+    keys = dict(zip(first.pairs["line"], first.pairs["line_key"], strict=True)) | {4: "code C"}
     decided = [(2, "2", True), (3, "3", False), (4, "4", True), (9, "1", True)]
     reviews = frame(REVIEWS, [
         {"line_key": keys.get(line, "gone"), "customer_id": customer, "is_accepted": is_accepted}
@@ -269,5 +269,5 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
         (None, "1", "only_in_platform", None),
         (None, "3", "only_in_platform", None),
     ]
-    assert set(result.pairs["line_key"]) == {keys[2], "C"}
-    assert keys[2].startswith("#")
+    assert set(result.pairs["line_key"]) == {keys[2], "code C"}
+    assert keys[2].startswith("keys ")

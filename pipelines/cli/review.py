@@ -1,0 +1,75 @@
+"""The command `review`: the doubtful pairs of the match with the ERP, for a person to accept or reject."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli.accept import person
+from pipelines.cli.process import start
+from pipelines.cli.terminal import escape, print_lines
+from sources.words import number
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.reviews import Decision
+
+
+@click.command("review", epilog="\b\nExample: orderbridge review > pairs.csv\n         orderbridge review pairs.csv")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--below",
+    type=int,
+    default=10,
+    show_default=True,
+    metavar="WEIGHT",
+    help="Matched pairs that weigh less are shown too; possible ones always are.",
+)
+@click.option("--who", metavar="NAME", help="Who decides. Default: the user of this process.")
+@click.option("--why", metavar="TEXT", default="", help="The reason, for those who read the file later.")
+def command(file: Path | None, below: int, who: str | None, why: str) -> None:
+    """Accept or reject pairs of the match with the ERP, the most doubtful first.
+
+    On a terminal it asks about one pair after another. In a pipe it writes them as CSV, which a spreadsheet opens: fill
+    in the column `decision` with accept or reject, and give the FILE to the same command. Decisions are kept in
+    .dlt/reviewed.csv with who, when and why. The next run that gets the ERP's file matches accepted pairs
+    (`matched_by` is `reviewed`), and rejected ones never again.
+    """
+    start("plain")
+    from pipelines.warehouse.build import open_warehouse
+    from pipelines.warehouse.reviews import COLUMNS, decisions_in, doubtful_pairs, write_csv, write_reviews
+
+    if file is not None:
+        decided = decisions_in(file)
+    else:
+        with open_warehouse() as warehouse:
+            pairs = doubtful_pairs(warehouse, below)
+        if not sys.stdout.isatty():
+            write_csv(sys.stdout, [*COLUMNS, *(name for name in (pairs or [{}])[0] if name not in COLUMNS)], pairs)
+            return
+        decided = {pair: (answer, why) for pair, answer in _ask(pairs).items()}
+    write_reviews({pair: (answer, reason or why) for pair, (answer, reason) in decided.items()}, person(who))
+    print_lines(f"{number(len(decided), 'pair')} decided; the next run with the ERP's file uses them")
+
+
+def _ask(pairs: list[dict[str, Any]]) -> dict[str, Decision]:
+    """Shows one pair after another and asks, until all are decided or the person stops."""
+    decided: dict[str, Decision] = {}
+    for n, pair in enumerate(pairs, 1):
+        name = ", ".join(filter(None, (pair["platform_name"], pair["platform_fiscal_name"])))
+        click.echo(f"{n} of {len(pairs)}: line {pair['line']} ({pair['status']}, weight {pair['weight']})")
+        for label, text in (
+            ("in the ERP", pair["erp_name"]),
+            ("on the platform", name),
+            ("equal", pair["agreeing"]),
+            ("different", pair["differences"]),
+        ):
+            click.echo(f"  {label + ':':<17}{escape(text or '–')}")
+        answer = click.prompt("  one customer?", type=click.Choice(["yes", "no", "skip", "quit"]), default="skip")
+        if answer == "quit":
+            break
+        if answer != "skip":
+            decided[pair["pair"]] = "accept" if answer == "yes" else "reject"
+    return decided

@@ -1,0 +1,161 @@
+"""What people decided about pairs of the match with the ERP, in a file of the project that later runs use.
+
+In: `.dlt/reviewed.csv`, and files of pairs that a person has filled in. Out: for each pair whether it is one customer.
+A pair is named by the ERP's code of its line, or a digest of its keys, and the id of its customer, in a form that no
+spreadsheet takes for a number: `code 007 = 123`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, TextIO
+
+import duckdb
+import pandas as pd
+
+from pipelines.warehouse.sql import table_names
+from sources.disk import write_private
+from sources.errors import UsageError
+from sources.files import Row, open_table
+from sources.files.formulas import CsvFile, neutralize
+from sources.settings.ownership import check_private
+from sources.settings.root import find_root
+from transforms.erp.decide import CERTAIN_FROM
+from transforms.erp.match import REVIEWS
+from transforms.frames import frame
+
+FILE: Final = "reviewed.csv"
+Decision = Literal["accept", "reject"]
+_DECISIONS: Final[Mapping[str, Decision]] = {
+    **dict.fromkeys(("accept", "accepted", "a", "yes", "y", "sí", "si", "s", "1", "x"), "accept"),
+    **dict.fromkeys(("reject", "rejected", "r", "no", "n", "0"), "reject"),
+}
+"""What people write. Nothing: not decided."""
+SEPARATOR: Final = " = "
+COLUMNS: Final = ("pair", "decision", "why")
+"""What a person fills in, of a file of pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A line of the file: what was decided about a pair, by whom, when (UTC) and why."""
+
+    pair: str
+    decision: Decision
+    who: str
+    when: str
+    why: str = ""
+
+
+def reviews_file() -> Path:
+    """The file of the project."""
+    return find_root() / ".dlt" / FILE
+
+
+def read_reviews() -> dict[str, Review]:
+    """The reviews of the project, by pair.
+
+    Raises:
+        UsageError: the file is not valid, or others can write to it.
+    """
+    path = reviews_file()
+    check_private(path)
+    if not path.exists():
+        return {}
+    names = [item.name for item in fields(Review)]
+    reviews = {}
+    for row in _rows(path, names):
+        if row["decision"] not in _DECISIONS:
+            raise UsageError(f"{path}: {row['decision']!r} is neither accept nor reject", "Correct or remove the line.")
+        reviews[row["pair"]] = Review(row["pair"], _DECISIONS[row["decision"]], row["who"], row["when"], row["why"])
+    return reviews
+
+
+def decisions_in(path: Path) -> dict[str, tuple[Decision, str]]:
+    """The decisions in a file of pairs that a person has filled in, and why; without those that are empty.
+
+    Raises:
+        UsageError: the file cannot be read, or a decision is not known.
+    """
+    decided = {}
+    for row in _rows(path, COLUMNS):
+        answer = row["decision"].strip().lower()
+        if answer and answer not in _DECISIONS:
+            raise UsageError(f"{path}: {answer!r} is neither accept nor reject", "Write one of them, or nothing.")
+        if answer:
+            decided[row["pair"]] = (_DECISIONS[answer], row["why"])
+    return decided
+
+
+def _rows(path: Path, names: Sequence[str]) -> Iterable[dict[str, str]]:
+    table = open_table(path)
+    missing = sorted(set(names) - set(table.columns))
+    if missing:
+        raise UsageError(f"{path} has no column {', '.join(missing)}", "Keep the columns that `review` wrote.")
+    for row in table.rows():
+        if not isinstance(row, Row):
+            raise UsageError(f"{path}, line {row.line}: {row.reason}", "Correct the line.")
+        cells = dict(zip(table.columns, row.cells, strict=True))
+        if SEPARATOR not in cells["pair"]:
+            raise UsageError(
+                f"{path}, line {row.line}: {cells['pair']!r} is no pair", "Keep the column `pair` as it is."
+            )
+        yield {name: cells[name] for name in names}
+
+
+def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None:
+    """Adds decisions to the file of the project; the last one about a pair counts. Raises OSError, UsageError."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    reviews = read_reviews() | {pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()}
+    text = io.StringIO()
+    write_csv(text, [item.name for item in fields(Review)], (asdict(one) for one in reviews.values()))
+    reviews_file().parent.mkdir(mode=0o700, exist_ok=True)
+    write_private(reviews_file(), text.getvalue().encode())
+
+
+def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> list[dict[str, Any]]:
+    """The pairs that nobody has decided, the most doubtful first: by how far they are from the least weight of a match.
+
+    Those that are possible, and those that are matched and weigh less than `below`.
+
+    Raises:
+        UsageError: the warehouse has no pairs.
+    """
+    if "erp_pairs" not in table_names(warehouse, "reconciled"):
+        raise UsageError("this warehouse has no match with the ERP", "Run `orderbridge run --erp-customers FILE`.")
+    cursor = warehouse.execute(_DOUBTFUL, {"below": below, "certain": CERTAIN_FROM})
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+_DOUBTFUL: Final = f"""
+    SELECT p.line_key || '{SEPARATOR}' || p.customer_id AS pair, p.weight, p.status, p.matched_by, p.line,
+        e.name AS erp_name, c.full_name AS platform_name, c.default_fiscal_name AS platform_fiscal_name,
+        p.agreeing, p.differences
+    FROM reconciled.erp_pairs p JOIN reconciled.customers c ON c.customer_id = p.customer_id
+    LEFT JOIN reconciled.erp_customers e ON e.line = p.line
+    WHERE p.matched_by <> 'reviewed' AND (p.status = 'possible' OR p.weight < $below)
+    ORDER BY abs(p.weight - $certain), p.line, p.customer_id"""
+
+
+def write_csv(out: TextIO, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """A CSV that spreadsheets open with its columns and accents: UTF-8 with a mark, semicolons."""
+    out.write("\ufeff")
+    writer = csv.writer(CsvFile(out, "\r\n"), delimiter=";")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([neutralize(str(row.get(name) or "")) for name in names])
+
+
+def review_frame(reviews: Iterable[Review]) -> pd.DataFrame:
+    """The columns of `transforms.erp.match.REVIEWS`."""
+    rows = []
+    for one in reviews:
+        line_key, _, customer_id = one.pair.rpartition(SEPARATOR)
+        rows.append({"line_key": line_key, "customer_id": customer_id, "is_accepted": one.decision == "accept"})
+    return frame(REVIEWS, rows)
