@@ -82,6 +82,7 @@ lint: dev
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo
+	$(PY) .ci/lines .
 
 types: dev
 	$(PY) -m mypy

@@ -279,6 +279,16 @@ def test_the_audit_is_never_silently_green(tmp_path: Path, result: object, code:
     assert (done.returncode, words in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("count", "code"), [(3, 0), (24_501, 1)])
+def test_lines_of_code_are_counted_and_limited(tmp_path: Path, count: int, code: int) -> None:
+    for package in ("pipelines", "sandbox", "sources", "transforms"):
+        (tmp_path / package).mkdir()
+    lines = ['"""A module."""', "", "import os", "from a import (", "    b,", ")", "# a comment", *["x = 1"] * count]
+    (tmp_path / "sources" / "module.py").write_text("\n".join(lines))
+    done = subprocess.run([sys.executable, CHECKOUT / ".ci/lines", tmp_path], capture_output=True, text=True)
+    assert (done.returncode, f"lines of code: {count:,} of at most" in done.stdout) == (code, True), done.stdout
+
+
 def pyproject() -> dict:  # type: ignore[type-arg] # as deep as TOML goes
     return tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
 
