@@ -17,14 +17,14 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.imports.bodies import Leaf, Node, Object, counting, values
 from pipelines.imports.convert import has_limits, needs_model_check
 from pipelines.imports.fields import IN_FILE, Bindings, Source
+from pipelines.imports.groups import whole
+from pipelines.imports.json_columns import arrays, booleans, json_text, numbers, objects, strings
 from sources.files.model import LINE_COLUMN
 from sources.inputs import fits
 from transforms.frames import BOOLEAN, TEXT
-from transforms.upserts.bodies import Leaf, Node, Object, counting, values
-from transforms.upserts.json_columns import arrays, booleans, json_text, numbers, objects, strings
-from transforms.upserts.lines import whole
 
 
 class CleanBatch(NamedTuple):

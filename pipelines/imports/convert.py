@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.imports.bodies import Array, Given, Object, bodies, values
 from pipelines.imports.fields import IN_FILE, Bindings, Source
+from pipelines.imports.groups import whole
 from pipelines.imports.model import Item, Problem, ReadyInput, RejectedInput, SkippedLine
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
 from sources.inputs import ITEM_FIELDS, ITEM_VALUES, fits, violations
 from sources.kinds import KINDS, PASSWORD
-from transforms.upserts.bodies import Array, Given, Object, bodies, values
-from transforms.upserts.lines import whole
 
 Bounds = Sequence[tuple[int, int]]
 """Begin and end of each group's lines in a table; empty if each line is an input."""

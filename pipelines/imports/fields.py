@@ -12,16 +12,16 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
+from pipelines.imports.bodies import Array, Leaf, Node, Object
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Blank, Formats, Mapping, Scalar
+from pipelines.mapping.cells import NO, YES, Reading
 from pipelines.mapping.field_paths import EACH, FieldPath, Step, resolve
 from sources.contract import Field
 from sources.errors import BridgeError
 from sources.inputs import ITEM_VALUES, required
 from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.numbers import COMMA, POINT, Notation
-from transforms.upserts.bodies import Array, Leaf, Node, Object
-from transforms.upserts.cells import NO, YES, Reading
 
 IN_FILE: Final = -1
 """The `lookup` of a source whose column is in the input file itself."""

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 from pipelines.imports.columnar import CleanBatch, is_columnar, split_clean
 from pipelines.imports.convert import Bounds, Converter
 from pipelines.imports.fields import IN_FILE, Bindings
-from pipelines.imports.lines import BATCH_ROWS, LineBatch, group_keys, prepared_lines, survey
+from pipelines.imports.groups import changes, group_keys, torn_groups
+from pipelines.imports.lines import BATCH_ROWS, LineBatch, prepared_lines, survey
 from pipelines.imports.model import Item, Problem, RejectedInput
 from pipelines.mapping import Mapping
 from sources.files import CellRules, RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
-from transforms.upserts.lines import changes
 
 _NO_LINE: Final = 2**63
 _SCATTERED = "group_apart", "the lines of this group are not consecutive; sort the file by the group's columns"
@@ -155,17 +155,12 @@ class Inputs:
     def _check_groups(self, table: pa.Table, bounds: Bounds, items: Sequence[Item], torn: Sequence[int]) -> list[Item]:
         """Rejects groups that are not certainly complete."""
         keys = group_keys(table, self.mapping.group).to_pylist()
-        numbers = table[LINE_COLUMN].to_numpy()
-        starts = np.array([begin for begin, _ in bounds])
-        torn_groups: set[int] = set()
-        for line in torn:
-            after = int(np.searchsorted(numbers, line))
-            neighbours = [row for row in (after - 1, after) if 0 <= row < len(numbers)]
-            torn_groups |= {int(np.searchsorted(starts, row, "right")) - 1 for row in neighbours}
+        groups = changes(table, self.mapping.group).cumsum() - 1
+        may_lack_lines = torn_groups(table[LINE_COLUMN].to_numpy(), groups, torn)
         checked: list[Item] = []
         for group, item in enumerate(items):
             key = keys[bounds[group][0]]
-            is_scattered, is_torn = key in self._scattered, group in torn_groups
+            is_scattered, is_torn = key in self._scattered, group in may_lack_lines
             reason = _NO_KEY if key is None else _SCATTERED if is_scattered else _TORN if is_torn else None
             if reason is None:
                 checked.append(item)

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings
+from pipelines.imports.groups import ScatteredGroups, blank_lines, filled_down, whole
 from pipelines.imports.model import SkippedLine
 from pipelines.mapping import Mapping
+from pipelines.mapping.cells import filled
 from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN, RejectCode
 from transforms.frames import Bools
 from transforms.numbers import COMMA, POINT, NotationEvidence
-from transforms.upserts.cells import filled
-from transforms.upserts.lines import blank_lines, changes, filled_down, whole
 
 BATCH_ROWS: Final = 16_384
 _WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")
@@ -171,29 +171,3 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, fr
         elif shown.proof == "ambiguous":
             notes.append(f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected")
     return replace(bindings, sources=sources), frozenset(groups.scattered), notes
-
-
-class ScatteredGroups:
-    """Group keys that come again after another key. The hash of every key stays in memory."""
-
-    def __init__(self) -> None:
-        self.scattered: set[str] = set()
-        self._earlier: set[int] = set()
-        self._last: str | None = None
-
-    def add(self, table: pa.Table, columns: Sequence[str]) -> None:
-        """Adds the next lines of the file."""
-        keys = group_keys(table, columns)
-        for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
-            if key is not None and key != self._last:
-                if hash(key) in self._earlier:
-                    self.scattered.add(key)
-                self._earlier.add(hash(key))
-            self._last = key
-
-
-def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """The group columns joined to one key; null where all of them are empty."""
-    texts = [pc.fill_null(filled(whole(table, name)), "") for name in columns]
-    keys = pc.binary_join_element_wise(*texts, "\x1f")
-    return pc.if_else(pa.array(blank_lines(table, columns)), pa.scalar(None, pa.string()), keys)

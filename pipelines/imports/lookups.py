@@ -12,15 +12,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.imports.groups import whole
 from pipelines.imports.model import listed
 from pipelines.mapping import Lookup
+from pipelines.mapping.cells import filled
 from pipelines.mapping.field_paths import suggestion
 from sources.errors import UsageError
 from sources.files import CellRules, RejectedRow, open_table
 from transforms.frames import TEXT
 from transforms.numbers import DOT
-from transforms.upserts.cells import filled
-from transforms.upserts.lines import whole
 
 NOT_FOUND, AMBIGUOUS = "lookup_not_found", "lookup_ambiguous"
 MESSAGES: Final = {

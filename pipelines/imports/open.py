@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from pipelines.imports.bodies import Given, bodies
 from pipelines.imports.fields import Bindings, Source, body_shape, field_sources
 from pipelines.imports.inputs import Inputs
 from pipelines.imports.lookups import LookupTable
@@ -26,7 +27,6 @@ from sources.files import ReadOptions, SourceTable, open_table
 from sources.files.formulas import UnescapedTable
 from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
-from transforms.upserts.bodies import Given, bodies
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-rows?|sheet)\b")
 OpenFile = Callable[[Path, ReadOptions | None], SourceTable]

@@ -10,11 +10,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from pipelines.mapping.cells import Reading, is_date_form
 from pipelines.mapping.field_paths import FieldPath, resolve
 from pipelines.mapping.model import Formats, MappedColumn, Mapping
 from sources.kinds import ADDED_FIELDS, KINDS, PASSWORD
 from transforms.frames import TEXT
-from transforms.upserts.cells import Reading, is_date_form
 
 Mistake = tuple[tuple[str, ...], str]
 """The key in the file, outermost table first, and the message."""

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
+from pipelines.imports.json_columns import bytes_of
 from pipelines.ledger.keys import StoredKeys, body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
@@ -39,7 +40,6 @@ from transforms.upserts.decisions import (
     decide_customers,
     search_key,
 )
-from transforms.upserts.json_columns import bytes_of
 
 _DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
 _NUMERIC: Final = ("priceListId",)

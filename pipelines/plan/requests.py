@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.imports.json_columns import bytes_of, objects
 from pipelines.plan.model import PasswordSource
 from pipelines.plan.outcomes import Reason
 from sources.kinds import KINDS, KindName
-from transforms.upserts.json_columns import bytes_of, objects
 
 _SILENT: Final = '{"send":false,"withCredentials":false}'
 _NOTIFY: Final = '{"send":true,"withCredentials":false}'

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import ReadyInput
+from pipelines.imports.json_columns import json_text
 from sources.disk import create_private
 from sources.kinds import KINDS, InputKind, KindName
 from transforms.frames import array, column
 from transforms.upserts.decisions import search_key
-from transforms.upserts.json_columns import json_text
 
 SPOOL_ROWS: Final = 131_072
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")

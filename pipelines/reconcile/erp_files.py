@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from pipelines.imports.lines import ScatteredGroups, group_keys, prepared_lines
+from pipelines.imports.groups import ScatteredGroups, blank_lines, changes, group_keys, torn_groups, whole
+from pipelines.imports.lines import prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, layout_notes, open_input_table, open_lookups
 from pipelines.mapping import Mapping as ColumnMapping
@@ -29,7 +30,6 @@ from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, positions, take_or_null, to_arrow
-from transforms.upserts.lines import blank_lines, changes, whole
 
 log = logging.getLogger("orderbridge.reconcile")
 ERP_COLUMNS: Final = {
@@ -246,13 +246,12 @@ def _incomplete_groups(
     groups = (changes(keys, names) | is_blank).cumsum()
     is_apart = pc.is_in(group_keys(keys, names), pa.array(list(scattered), TEXT)).to_numpy(zero_copy_only=False)
     codes = dict.fromkeys(groups[is_apart].tolist(), "group_apart")
-    for line, code in refused.items():
-        after = int(np.searchsorted(lines, line))
-        if after < len(lines) and lines[after] == line:
-            codes[groups[after]] = code
-            continue
-        near = [row for row in (after - 1, after) if 0 <= row < len(lines) and not is_blank[row]]
-        codes |= dict.fromkeys(groups[near].tolist(), "group_torn")
+    blank_groups = set(groups[is_blank].tolist())
+    torn = torn_groups(lines, groups, refused.keys() - set(lines.tolist()))
+    codes |= dict.fromkeys(torn - blank_groups, "group_torn")
+    codes |= {
+        group: refused[line] for line, group in zip(lines.tolist(), groups.tolist(), strict=True) if line in refused
+    }
     found = np.isin(groups, list(codes))
     return dict(zip(lines[found].tolist(), map(codes.__getitem__, groups[found].tolist()), strict=True))
 

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.imports import ReadyInput, RejectedInput, open_inputs
+from pipelines.imports.json_columns import json_text
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
@@ -24,7 +25,6 @@ from sources.kinds import increment_fields
 from sources.settings import ledger_path, legacy_settings
 from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, FIELD_KEY, VARIANT_LINES, variants
 from transforms.frames import TEXT, frame, from_arrow
-from transforms.upserts.json_columns import json_text
 
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status

@@ -497,7 +497,7 @@ MUTANTS: Final = (
     Mutant(
         "a-header-with-fewer-cells-than-its-rows-is-a-preamble",
         "sources/files/layout.py",
-        "    _check_line_above(records[at - 1] if at else None, header, width)\n",
+        "    _check_lines_above(records[:at], header, width)\n",
         "",
         "tests/sources/files/test_ambiguity.py tests/sources/files/test_text.py",
     ),

@@ -10,8 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pipelines.imports import CleanBatch, Inputs, ReadyInput, open_inputs
+from pipelines.imports.json_columns import json_text
 from pipelines.mapping import load
-from transforms.upserts.json_columns import json_text
 
 MAPPINGS = {
     "variants": (

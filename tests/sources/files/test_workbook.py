@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from pipelines.imports.open import layout_notes
+from pipelines.mapping.cells import Reading, ValueKind
 from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
 from sources.files import workbook as workbooks
 from transforms.numbers import POINT
-from transforms.upserts.cells import Reading, ValueKind
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"

@@ -1,18 +1,18 @@
-"""Lines of a file that belong together: cells filled from above, and where groups begin.
+"""Lines of a file that belong together: cells filled from above, where groups begin, and which may lack a line.
 
-In: tables of text columns, in file order. Out: the same with empty cells filled, and the first line of each group.
+In: tables of text columns and line numbers, in file order. Out: the same with empty cells filled; the groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.mapping.cells import filled
 from transforms.frames import Bools, Ints
-from transforms.upserts.cells import filled
 
 
 def changes(table: pa.Table, columns: Sequence[str]) -> Bools:
@@ -68,3 +68,42 @@ def whole(table: pa.Table, column: str) -> pa.Array:
     """A column in one chunk."""
     texts = table[column].combine_chunks()
     return texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
+
+
+class ScatteredGroups:
+    """Group keys that come again after another key. The hash of every key stays in memory."""
+
+    def __init__(self) -> None:
+        self.scattered: set[str] = set()
+        self._earlier: set[int] = set()
+        self._last: str | None = None
+
+    def add(self, table: pa.Table, columns: Sequence[str]) -> None:
+        """Adds the next lines of the file."""
+        keys = group_keys(table, columns)
+        for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
+            if key is not None and key != self._last:
+                if hash(key) in self._earlier:
+                    self.scattered.add(key)
+                self._earlier.add(hash(key))
+            self._last = key
+
+
+def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """The group columns joined to one key; null where all of them are empty."""
+    texts = [pc.fill_null(filled(whole(table, name)), "") for name in columns]
+    keys = pc.binary_join_element_wise(*texts, "\x1f")
+    return pc.if_else(pa.array(blank_lines(table, columns)), pa.scalar(None, pa.string()), keys)
+
+
+def torn_groups(lines: Ints, groups: Ints, torn: Iterable[int]) -> set[int]:
+    """The groups next to lines that could not be read, which may belong to them.
+
+    Args:
+        lines: the numbers of the lines of groups, ascending.
+        groups: the group of each.
+        torn: numbers of lines that are not among them.
+    """
+    after = np.searchsorted(lines, np.array(list(torn), np.int64))
+    rows = np.concatenate((after - 1, after))
+    return set(groups[rows[(rows >= 0) & (rows < len(lines))]].tolist())

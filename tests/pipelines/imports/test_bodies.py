@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from transforms.upserts.bodies import Array, Given, Leaf, Object, bodies, values
+from pipelines.imports.bodies import Array, Given, Leaf, Object, bodies, values
 
 
 def made(shape: Object, **columns: list[Any]) -> list[dict[str, Any]]:

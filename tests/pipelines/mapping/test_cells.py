@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.mapping.cells import WORDS, Reading, is_date_form
 from transforms.numbers import COMMA, POINT, Notation
-from transforms.upserts.cells import WORDS, Reading, is_date_form
 
 
 def read(reading: Reading, *cells: str) -> list[Any]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.upserts.lines import blank_lines, changes, filled_down
+from pipelines.imports.groups import blank_lines, changes, filled_down
 
 
 def table(**columns: list[str]) -> pa.Table:
