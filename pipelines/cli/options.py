@@ -160,4 +160,10 @@ erp_options = _together(
         "tcp://10.0.0.5:8786. Requires the extra `dask` of orderbridge.",
     ),
     lookup_option,
+    click.option(
+        "--forget-erp",
+        "forget",
+        is_flag=True,
+        help="Without a file of the ERP, empty the tables of the last comparison. Default: they are kept.",
+    ),
 )

@@ -1,8 +1,8 @@
 """The ERP's customers matched with the platform's when the tables are reconciled.
 
 In: the contents of the ERP's file. Out: in a build `reconciled.erp_customers`, `.erp_pairs` and `.erp_differences`,
-whose totals balance on both sides. Without a file the tables are empty: an old file is not compared with newer
-customers.
+whose totals balance on both sides. Without a file those of the last match
+stay.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from pipelines.reconcile.erp_files import ErpCustomers
 from pipelines.reconcile.match import match_lines
 from pipelines.warehouse import ops
 from pipelines.warehouse.reviews import read_reviews, review_frame
+from pipelines.warehouse.sql import table_names
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
 from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
-from transforms.frames import TEXT, column, frame
+from transforms.frames import TEXT, column, frame, from_arrow
 
 
 @dataclass(slots=True)
@@ -53,11 +54,14 @@ class MatchSummary:
     doubt: str = ""
 
 
-def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[MatchSummary | None, pd.DataFrame]:
+def match_customers(
+    inputs: StepInputs, erp: ErpCustomers | None, *, forget: bool
+) -> tuple[MatchSummary | None, pd.DataFrame]:
     """Makes the tables of the match in the build of `inputs`, which has the reconciled customers.
 
     Returns:
-        The counts, and the findings; without a file the tables are empty, and the counts None.
+        The counts, and the findings. Without a file the counts are None, and tables and findings are those of the last
+        match; none where that is to be forgotten.
 
     Raises:
         BridgeError: a row of either side is in no row of the table, or in two.
@@ -65,10 +69,11 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
     """
     build = inputs.build
     if erp is None:
-        replace(build, "erp_customers", frame(ERP_CUSTOMERS))
-        replace(build, "erp_pairs", frame(ERP_PAIRS))
-        replace(build, "erp_differences", frame(ERP_DIFFERENCES))
-        return None, frame(FINDINGS)
+        kept = [] if forget else table_names(build, "reconciled")
+        for name, columns in _TABLES.items():
+            if name not in kept:
+                replace(build, name, frame(columns))
+        return None, from_arrow(build.sql(_KEPT_FINDINGS).to_arrow_table()) if "exceptions" in kept else frame(FINDINGS)
     reviews = review_frame(read_reviews().values())
     match_findings, repeated = match_lines(build, erp.rows, inputs.settings.country, inputs.parts.map_tasks, reviews)
     totals = _totals(build, len(erp.rows), repeated)
@@ -94,6 +99,10 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
     return summary, combine_findings(findings)
 
 
+_TABLES: Final = {"erp_customers": ERP_CUSTOMERS, "erp_pairs": ERP_PAIRS, "erp_differences": ERP_DIFFERENCES}
+_KEPT_FINDINGS: Final = f"""
+    SELECT {", ".join(FINDINGS)} FROM reconciled.exceptions
+    WHERE entity = 'erp_customers' OR entity = 'customers' AND rule = 'erp_ambiguous'"""
 _STATUSES: Final = f"""
     SELECT status, matched_by, count(*) FROM reconciled.erp_customers GROUP BY status, matched_by
     ORDER BY CASE status WHEN 'matched' THEN 0 WHEN 'ambiguous' THEN 1 WHEN 'only_in_erp' THEN 2 ELSE 3 END,

@@ -53,7 +53,8 @@ class ErpFiles:
     """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
 
     `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
-    Dask cluster that works on the parts of long lists; None: this process does.
+    Dask cluster that works on the parts of long lists; None: this process does. `forget`: without a file, the result of
+    the last one is not kept.
     """
 
     customers: Path | None = None
@@ -62,6 +63,7 @@ class ErpFiles:
     variants_mapping: Path | None = None
     lookups: tuple[Path, ...] = field(default=(), kw_only=True)
     scheduler: str | None = field(default=None, kw_only=True)
+    forget: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
 from pipelines.warehouse import ops
+from pipelines.warehouse.sql import table_names
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
 from sources.kinds import increment_fields
@@ -90,14 +91,17 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     return ErpVariants(frame(VARIANT_LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 
-def compare_variants(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> VariantSummary | None:
-    """Makes the table in a build. Returns its counts; None without a file.
+def compare_variants(
+    build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None, *, forget: bool
+) -> VariantSummary | None:
+    """Makes the table in a build. Returns its counts; None without a file: the last table stays, or is forgotten.
 
     Raises:
         BridgeError: a line is in no row of the table.
     """
     if erp is None:
-        replace(build, "erp_variants", frame(ERP_VARIANTS))
+        if forget or "erp_variants" not in table_names(build, "reconciled"):
+            replace(build, "erp_variants", frame(ERP_VARIANTS))
         return None
     table = variants(erp.rows, erp.confirmed)
     if len(table) != len(erp.rows):

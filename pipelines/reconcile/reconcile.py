@@ -154,6 +154,7 @@ class Reconciling:
         self, files: ErpFiles | None = None, settings: ReconcileSettings | None = None, fail_on: FailOn = "error"
     ) -> None:
         files, self._fail_on = files or ErpFiles(), fail_on
+        self._forget = files.forget
         Accepted.read(datetime.now(UTC))
         read_reviews()
         self._settings = settings or _settings()
@@ -236,9 +237,9 @@ class Reconciling:
             result.rows[history.name], current = record_history(build, history)
             totals = {"versions": result.rows[history.name], "current": current}
             ops.record_totals(build, run_id, history.table, totals)
-        result.match, match_findings = match_customers(inputs, self._customers)
+        result.match, match_findings = match_customers(inputs, self._customers, forget=self._forget)
         findings.add(match_findings)
-        result.variants = compare_variants(build, run_id, self._variants)
+        result.variants = compare_variants(build, run_id, self._variants, forget=self._forget)
         for name in LISTS:
             for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
                 findings.add(combine_findings(check(build, inputs.reads, name)))

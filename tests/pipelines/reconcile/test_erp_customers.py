@@ -206,11 +206,19 @@ def test_a_run_matches_what_it_has_just_pulled(new_shop: Shop) -> None:
     assert new_shop.differences() == DIFFERENCES
 
 
-def test_without_a_file_the_tables_are_there_and_empty(shop: Shop) -> None:
+def test_without_a_file_the_last_match_is_kept_with_its_findings_until_it_is_to_be_forgotten(shop: Shop) -> None:
+    def state() -> list[Any]:
+        tables = [f"reconciled.{name}" for name in ("erp_customers", "erp_pairs", "erp_differences")]
+        found = "(SELECT * FROM reconciled.exceptions WHERE entity = 'erp_customers' OR rule = 'erp_ambiguous')"
+        return [shop.made.rows(f"FROM {table} ORDER BY ALL") for table in (*tables, found)]
+
     reconcile(ErpFiles(shop.file))
+    kept = state()
+    assert all(kept)
     assert reconcile().match is None
-    assert shop.made.one("SELECT count(*) FROM reconciled.erp_customers") == 0
-    assert shop.made.one("SELECT count(*) FROM reconciled.erp_differences") == 0
+    assert state() == kept
+    assert reconcile(ErpFiles(forget=True)).match is None
+    assert state() == [[], [], [], []]
 
 
 def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(new_shop: Shop) -> None:
@@ -436,7 +444,7 @@ def test_phones_without_a_country_code_are_compared_in_the_country_of_the_settin
 
 
 def test_without_a_file_of_variants_their_table_is_there_and_empty(shop: Shop) -> None:
-    assert reconcile().variants is None
+    assert reconcile(ErpFiles(forget=True)).variants is None
     assert shop.made.rows("FROM reconciled.erp_variants") == []
 
 
@@ -451,6 +459,8 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
         return done.code, shop.made.rows(sql)
 
     assert compared("1,10,00038,A,1.5") == (0, [(2, "00038", "never_sent", "")])
+    assert reconcile().variants is None
+    assert shop.made.one("SELECT count(*) FROM reconciled.erp_variants") == 1, "the last comparison is kept"
     assert command("plan", "variants", str(file), "--out", str(home.parent / "plan"), env=env, cwd=home).code == 0
     assert command("push", str(home.parent / "plan"), "--yes", env=env, cwd=home).code == 0
     assert compared("1,10,00038,A,1.50", "1,11,00039,B,2", "1,x,00040,C,heavy") == (
