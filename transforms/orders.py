@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -165,7 +166,8 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, reading.dates)
     total = money(rows["total"], reading.amounts) if "total" in rows else constant(None, rows.index, MONEY)
     if fields.is_in_cents:
-        total = column(pc.divide(array(total), pa.scalar(100)).cast(MONEY), rows.index)
+        parts = pc.multiply(array(total).cast(pa.decimal128(29, 9)), pa.scalar(Decimal("0.01"), pa.decimal128(3, 2)))
+        total = column(pc.round(parts, 9).cast(MONEY), rows.index)
     said = {name: _texts(rows, f"{WITNESS}{name}") for name in reading.cancellation.witnesses}
     is_cancelled, disputed = np.zeros(len(rows), np.bool_), Counter[str]()
     if said:

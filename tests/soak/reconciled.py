@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tests.pipelines.reconcile.in_parts import customer_orders, customers, orders
+from tests.soak.order_schemas import judged
 from tests.soak.outcome import Outcome
 from tests.soak.raw_records import AS_OF, RawRecords, Row
 from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
@@ -377,4 +378,5 @@ def reconciled_seed(seed: int) -> Outcome:
     activity = customer_orders(made, known, context)
     problems += differences("customer_orders", activity, expected_customer_orders(expected_made, expected))
     records = sum(map(len, (expected, raw.promotions, raw.price_lists, raw.orders)))
-    return Outcome({"records": records, "findings": len(found)}, problems)
+    stated, wrong = judged(seed)
+    return Outcome({"records": records, "findings": len(found), **stated}, problems + wrong)

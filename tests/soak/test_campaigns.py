@@ -42,7 +42,7 @@ from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import WalkSeed, walk_seed
-from transforms import cancelled, customers, documents, keys, price_lists, promotions
+from transforms import cancelled, customers, documents, keys, order_fields, price_lists, promotions, total_candidates
 from transforms.keys import clean_text
 
 SEEDS = 60
@@ -230,6 +230,8 @@ BROKEN_TRANSFORMS: dict[str, Callable[[], Any]] = {
     "times without an offset are exact": lambda: mock.patch.object(promotions, "OFFSET_MAX", timedelta()),
     "a last day is over when it begins": lambda: mock.patch.object(promotions, "day_ends", lambda starts, zone: starts),
     "cancelled orders count": lambda: mock.patch.object(cancelled, "means_cancelled", return_value=False),
+    "lines do not show what a column holds": lambda: mock.patch.object(total_candidates, "_holding", return_value=None),
+    "an account puts no customer in doubt": lambda: mock.patch.object(order_fields, "_RIVAL_CUSTOMERS_MIN", 2),
     "the row seen first is kept": lambda: mock.patch.object(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
     "a chain ends after one source": lambda: mock.patch.object(price_lists, "_ends", _one_step),
     "documents are in reverse": lambda: mock.patch.object(documents, "sort_documents", _last_first),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -83,6 +83,17 @@ def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() ->
     assert result["is_active_365_days"].isna().all()
     both = reconciled((1, "2026-02-28T10:00:00"), (1, None), (2, "2026-01-05T10:00:00"), (2, None)).orders
     assert customer_orders(both, ordering, CONTEXT)["is_active_30_days"].tolist() == [True, pd.NA]
+
+
+def test_days_are_those_of_the_time_zone() -> None:
+    night = DateContext(datetime(2026, 3, 1, 3, tzinfo=UTC), timezone="America/Lima")  # there it is February 28
+    at = ["2026-01-30T04:59:00Z", "2026-01-30T05:00:00Z", None]
+    raw = frame(COLUMNS, [{"id": str(n), "who": n + 1, "at": one} for n, one in enumerate(at)])
+    made = orders(raw, CUSTOMERS, FIELDS, night).orders
+    assert made["ordered_date"].tolist() == [date(2026, 1, 29), date(2026, 1, 30), pd.NA]
+    assert customer_orders(made, CUSTOMERS[:2], night)["is_active_30_days"].tolist() == [False, True]
+    in_utc = orders(raw, CUSTOMERS, FIELDS, DateContext(AS_OF)).orders
+    assert in_utc["ordered_date"].tolist() == [date(2026, 1, 30), date(2026, 1, 30), pd.NA]
 
 
 def test_an_order_of_the_future_makes_nobody_active() -> None:

@@ -198,7 +198,10 @@ def test_the_order_of_documents_makes_no_version(made: Warehouse) -> None:
     made.connection.execute("INSERT INTO raw.customers__documents (customer_id, position, number) VALUES ('1', 1, 'b')")
     record_history(made.connection, HISTORIES[0])
     before = made.versions()
-    made.connection.execute("UPDATE raw.customers__documents SET position = 1 - position")
+    made.connection.execute("""
+        CREATE TEMP TABLE reversed AS SELECT * REPLACE (1 - position AS position) FROM raw.customers__documents
+            ORDER BY rowid DESC;
+        DELETE FROM raw.customers__documents; INSERT INTO raw.customers__documents FROM reversed""")
     record_history(made.connection, HISTORIES[0])
     assert made.versions() == before
     made.connection.execute("DELETE FROM raw.customers__documents")

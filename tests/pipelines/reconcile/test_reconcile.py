@@ -142,6 +142,35 @@ def test_the_notation_of_customers_is_pinned_until_the_setting_changes_it(
     assert reconciled.rows(sql) == [("ids",)]
 
 
+LOST = {
+    "customer__id": (
+        "customer_id: customer__id: 0% of 30 orders are of a known customer, 100% before",
+        "SELECT DISTINCT customer_status, order_count, is_active_365_days FROM bi.orders, bi.customers",
+    ),
+    "created_at": (
+        "ordered_at: created_at has a value in 0 of 30 orders",
+        "SELECT DISTINCT last_ordered_at, is_active_365_days FROM bi.customers WHERE order_count > 0",
+    ),
+    "total": (
+        "total: total has a value in 0 of 30 orders",
+        "SELECT DISTINCT c.revenue, d.revenue FROM bi.customers c, bi.revenue_by_day d WHERE order_count * orders > 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_what_an_empty_column_held_is_null_with_the_reason_beside_it(reconciled: Bridge, lost: str) -> None:
+    reason, figures = LOST[lost]
+    with duckdb.connect(reconciled.path) as warehouse:
+        warehouse.execute(f'UPDATE raw.orders SET "{lost}" = NULL')
+    assert reconcile().exit_code == 9
+    (values,) = reconciled.rows(figures)
+    assert set(values) == {None}
+    of_customers = "SELECT DISTINCT unknown_because FROM bi.customers WHERE coalesce(order_count, 1) > 0"
+    for sql in ("SELECT DISTINCT unknown_because FROM bi.orders", of_customers):
+        assert reconciled.rows(sql) == [(reason,)]
+
+
 def test_a_pinned_column_that_is_gone_is_an_error_finding(reconciled: Bridge) -> None:
     with duckdb.connect(reconciled.path) as warehouse:
         warehouse.execute("UPDATE ops.order_fields SET column_name = 'gone' WHERE field = 'customer_id'")

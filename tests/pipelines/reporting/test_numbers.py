@@ -52,8 +52,16 @@ def test_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: Path) -> No
     assert (bi_orders, bi_cancelled, bi_revenue) == (days.total(), cancelled, sum(revenue.values()))
 
 
-def test_joins_of_the_views_add_no_row(warehouse: Path) -> None:
+def test_joins_of_the_views_add_and_lose_no_row(warehouse: Path) -> None:
+    change(
+        warehouse,
+        """UPDATE reconciled.orders SET customer_id = 'nobody', customer_status = 'unknown'
+        WHERE order_id = (SELECT max(order_id) FROM reconciled.orders);
+        UPDATE reconciled.order_lines SET line_total = 10""",
+    )
     with open_warehouse(warehouse) as connection:
+        cancelled = "SELECT min(revenue), max(revenue) FROM bi.order_lines WHERE is_cancelled"
+        assert connection.execute(cancelled).fetchall() == [(0, 0)]
         for view, table in {
             "customers": "raw.customers",
             "orders": "raw.orders",
