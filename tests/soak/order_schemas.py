@@ -111,14 +111,15 @@ def order_schema(seed: int) -> OrderSchema:
 
 def _amounts(amount: str, total: Decimal, pieces: int, names: dict[str, Any]) -> dict[str, Any]:
     cents = int(total * 100)
-    values: dict[str, Any] = {
+    schemas: dict[str, dict[str, Any]] = {
         "plain": {"total": total},
         "text": {"total": f"{total + 0}"},
         "cents": {"total": cents},
         "pieces": {"total": pieces, "total_amount": total},
         "cents beside": {"total": cents, "grand_total": total},
         "only pieces": {"total": pieces},
-    }[amount]
+    }
+    values = schemas[amount]
     kinds = {Decimal: MONEY, int: BIGINT, str: TEXT}
     names |= {name: kinds[type(value)] for name, value in values.items()}
     return values
@@ -126,13 +127,14 @@ def _amounts(amount: str, total: Decimal, pieces: int, names: dict[str, Any]) ->
 
 def _customer(who: str, customer: int, draw: random.Random, names: dict[str, Any]) -> dict[str, Any]:
     other = draw.randrange(1, 41)
-    values: dict[str, Any] = {
+    schemas: dict[str, dict[str, Any]] = {
         "id": {"customer_id": customer},
         "code": {"customer__code": f"C{customer}"},
         "rival": {"buyer__id": other, "account__id": customer},
         "same": {"customer__id": customer, "account__id": customer},
         "staff": {"customer__id": customer, "user_id": other % 4 + 1},
-    }[who]
+    }
+    values = schemas[who]
     names |= {name: TEXT if isinstance(value, str) else BIGINT for name, value in values.items()}
     return values
 
