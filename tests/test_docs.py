@@ -224,7 +224,7 @@ def test_summaries_are_uncut_in_help_and_in_shell_completion() -> None:
     text = " ".join(CliRunner().invoke(orderbridge, ["--help"], terminal_width=80).output.split())
     asked = {"_ORDERBRIDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "orderbridge ", "COMP_CWORD": "1"}
     line = [sys.executable, "-c", "import sys; sys.argv = ['orderbridge']; from pipelines.cli.main import main; main()"]
-    done = subprocess.run(line, env=os.environ | asked, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(line, env=os.environ | asked, cwd=CHECKOUT, capture_output=True, text=True, timeout=300)
     for name, command in orderbridge.commands.items():
         summary = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")
         assert summary in text, name

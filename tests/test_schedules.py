@@ -36,7 +36,7 @@ def made(folder: Path, script: str) -> Path:
 
 
 def sh(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SH, "-c", line], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run([SH, "-c", line], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def settings(path: Path) -> dict[str, str]:
@@ -196,12 +196,12 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     for unit in units:
         done = subprocess.run(
             [analyze, "verify", "--man=no", str(tmp_path / unit.name)],
-            capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            capture_output=True, text=True, timeout=300, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         )  # fmt: skip
         reported = [line for line in done.stderr.splitlines() if unit.name.partition(".")[0] in line]
         assert (done.returncode, reported) == (0, [])
         for times in re.findall(r"^OnCalendar=(.*)$", unit.read_text("utf-8"), re.MULTILINE):
-            subprocess.run([analyze, "calendar", times], capture_output=True, check=True, timeout=60)
+            subprocess.run([analyze, "calendar", times], capture_output=True, check=True, timeout=300)
 
 
 UNITS = ("orderbridge.service", "orderbridge-monitor.service")
@@ -218,7 +218,7 @@ def test_units_are_hardened(unit: str) -> None:
     if analyze is None:
         pytest.skip("no systemd here: the rating of the units is not checked")
     rated = [analyze, "security", "--offline=yes", "--no-pager", "--threshold=20", str(EXAMPLES / unit)]
-    done = subprocess.run(rated, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(rated, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout
 
 
@@ -282,7 +282,7 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
     def run(name: str, passphrase: str) -> int:
         environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home), "PASSPHRASE": passphrase}
         script = [bash, "-e", "-o", "pipefail", "-c", step(name)["run"]]
-        return subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, timeout=60).returncode
+        return subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, timeout=300).returncode
 
     try:
         assert run("Encrypt", "a long one") == 0

@@ -68,7 +68,7 @@ def follow_tutorial(folder: Path, env: dict[str, str]) -> list[str]:
                 )
                 assert background.stdout is not None
                 assert background.stdout.readline().startswith("ready ")
-                deadline = time.monotonic() + 20
+                deadline = time.monotonic() + 120
                 while not (folder / ".gitignore").exists() and time.monotonic() < deadline:
                     time.sleep(0.05)
                 continue
@@ -81,7 +81,7 @@ def follow_tutorial(folder: Path, env: dict[str, str]) -> list[str]:
     finally:
         if background is not None:
             background.terminate()
-            background.communicate(timeout=30)
+            background.communicate(timeout=300)
     return printed
 
 
@@ -138,7 +138,7 @@ def test_a_project_with_its_own_sources_uses_them(project: tuple[Path, dict[str,
             (folder / "load.py").write_text(example.replace('"platform"', '"theirs"'))
             arguments = ["-P", "load.py"]
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120
+            [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=300
         )
     assert done.returncode == 0, done.stderr
     with duckdb.connect(str(folder / "shop.duckdb")) as connection:

@@ -104,14 +104,15 @@ def _key(entry: Acceptance) -> tuple[str, str, bool]:
 
 
 def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
-    if as_json:
-        print_json({"accepted": [msgspec.to_builtins(one) for one in entries]})
-        return
+    lines = []
     for one in entries:
         end = f", until {one.until}" if one.until is not None else ""
         end += f", up to {one.up_to}" if one.up_to is not None else ""
         end += f", severity {one.severity}" if one.severity is not None else ""
         subject = f" {one.subject!r}" if one.subject else ""
-        print_lines(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
-    if not entries:
-        print_lines("nothing is accepted")
+        lines.append(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
+    lines = lines or ["nothing is accepted"]
+    if as_json:
+        print_json("accept", lines, {"accepted": [msgspec.to_builtins(one) for one in entries]})
+    else:
+        print_lines(*lines)

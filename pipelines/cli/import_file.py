@@ -87,7 +87,7 @@ def command(
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
     result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
     if reporter.style == "json":
-        print_json(record(result))
+        print_json("import", lines_of(result), record(result))
     else:
         print_lines(*lines_of(result))
     error = result.push.error or result.error

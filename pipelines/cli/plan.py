@@ -32,7 +32,7 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
     result = make_plan(options, on_proposal)
     print_warnings(result, reporter)
     if reporter.style == "json":
-        print_json(record(result))
+        print_json("plan", summary_lines(result, result.folder), record(result))
     else:
         print_lines(*summary_lines(result, result.folder))
     return result.exit_code

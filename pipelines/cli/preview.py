@@ -102,22 +102,25 @@ class _Shown:
 
     def print(self, detected: DetectedFormat) -> None:
         """Prints the format, the first rows, and how many there are."""
+        counts = ("rows", f"{self.accepted_count}, and {self.rejected_count} rejected")
+        lines = [f"{name:<12}{value}" for name, value in (*_described(detected), counts)]
         if self._options.as_json:
             names = ("line", "last_line", "code", "reason")
             print_json(
+                "preview",
+                lines,
                 {
                     "format": asdict(detected),
                     "rows": self.accepted_count,
                     "rejected": self.rejected_count,
                     "first": [{"line": row.line, "cells": row.cells} for row in _masked(detected.columns, self.first)],
                     "first_rejected": [{name: getattr(row, name) for name in names} for row in self.rejected],
-                }
+                },
             )
             return
         if self.rejected_count > MAX_REPORTED and self._options.target is None:
             sys.stderr.write(f"and {self.rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-        counts = ("rows", f"{self.accepted_count}, and {self.rejected_count} rejected")
-        print_lines(*(f"{name:<12}{value}" for name, value in (*_described(detected), counts)))
+        print_lines(*lines)
         if self.first:
             print_lines("")
             _print_rows(detected.columns, self.first)

@@ -65,8 +65,11 @@ def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  
 def print_result(result: PullResult, style: Style) -> None:
     """Prints what a pull did on stdout."""
     facts = [_facts(result, walked) for walked in result.lists]
+    published = [f"published {result.path} (run {result.run_id})"] if result.published else []
     if style == "json":
         print_json(
+            "pull",
+            [f"{row['resource']}: {row['rows']} rows, {row['verdict']}" for row in facts] + published,
             {
                 "run_id": result.run_id,
                 "published": result.published,
@@ -74,7 +77,7 @@ def print_result(result: PullResult, style: Style) -> None:
                 "exit_code": result.exit_code,
                 "lists": facts,
                 **settings_origin(),
-            }
+            },
         )
         return
     from pipelines.cli.console import print_table
@@ -97,9 +100,7 @@ def print_result(result: PullResult, style: Style) -> None:
                 print_lines(f"  {walked.resource}: {number(count, 'row')}: {reason}")
             if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
                 print_lines("  If another field identifies an order, name it in sources.public_v1.order_key.")
-    if result.published:
-        print_lines(f"published {result.path} (run {result.run_id})")
-    print_lines(origin_line())
+    print_lines(*published, origin_line())
 
 
 def _facts(result: PullResult, walked: ListResult) -> dict[str, object]:

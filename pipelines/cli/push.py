@@ -54,7 +54,7 @@ def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float
 def print_result(result: PushResult, style: Style) -> None:
     """Prints the result of a push on stdout."""
     if style == "json":
-        print_json(record(result))
+        print_json("push", lines_of(result), record(result))
     else:
         print_lines(*lines_of(result))
 

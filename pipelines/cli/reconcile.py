@@ -62,8 +62,12 @@ def print_result(result: ReconcileResult, style: Style) -> None:
         dict(zip(columns, (severity, entity, rule, count), strict=True))
         for entity, rule, severity, count in result.findings
     ]
+    sizes = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
+    lines = [f"reconciled: {', '.join(sizes)}", *in_words(result.new)]
     if style == "json":
         print_json(
+            "reconcile",
+            lines,
             {
                 "run_id": result.run_id,
                 "warehouse": result.path,
@@ -77,12 +81,10 @@ def print_result(result: ReconcileResult, style: Style) -> None:
                 "erp": asdict(result.match) if result.match else None,
                 "erp_variants": asdict(result.variants) if result.variants else None,
                 **settings_origin(),
-            }
+            },
         )
         return
-    sizes = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
-    print_lines(f"reconciled: {', '.join(sizes)}")
-    print_lines(*in_words(result.new))
+    print_lines(*lines)
     if findings:
         from pipelines.cli.console import print_table
 

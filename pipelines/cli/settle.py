@@ -56,20 +56,21 @@ def command(
     hooks = PushHooks(stop=STOP.event, on_page=reporter.progress)
     with reporter:
         result = settle_doubts(plan, Answers(**answers), settle, hooks)
+    lines = [f"{count:>8}  {_SETTLED[state]}" for state, count in sorted(result.settled.items()) if count]
+    folders = dict.fromkeys((doubt.plan_id, doubt.kind, doubt.folder) for doubt in result.left)
+    for plan_id, kind, folder in folders:
+        lines.append(f"plan {plan_id[:12]}, {kind}, {shlex.quote(folder)}:")
+        lines += [
+            f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}: {doubt.advice}"
+            for doubt in result.left
+            if doubt.plan_id == plan_id
+        ]
+    lines.append(f"{number(len(result.left), 'write')} in doubt")
     if style == "json":
         left = [doubt._asdict() for doubt in result.left]
-        print_json({"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})
+        print_json("settle", lines, {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})
     else:
-        lines = [f"{count:>8}  {_SETTLED[state]}" for state, count in sorted(result.settled.items()) if count]
-        folders = dict.fromkeys((doubt.plan_id, doubt.kind, doubt.folder) for doubt in result.left)
-        for plan_id, kind, folder in folders:
-            lines.append(f"plan {plan_id[:12]}, {kind}, {shlex.quote(folder)}:")
-            lines += [
-                f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}: {doubt.advice}"
-                for doubt in result.left
-                if doubt.plan_id == plan_id
-            ]
-        print_lines(*lines, f"{number(len(result.left), 'write')} in doubt")
+        print_lines(*lines)
     for settled in result.plans:
         refresh_workbook(settled)
     publish_push_log(observed=sorted(result.observed), accept_older=accept_ledger)

@@ -33,7 +33,7 @@ def command(max_age: float | None, as_json: bool) -> None:
 
     status = read_status(max_age)
     if as_json:
-        print_json(status.as_dict())
+        print_json("status", lines(status), status.as_dict())
     else:
         print_lines(*lines(status))
     exit_process(ExitCode.COVERAGE if status.too_old else ExitCode.DONE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -37,7 +38,7 @@ def to_json(value: object) -> str:
     return json.dumps(value, default=str)
 
 
-def event_json(name: str, message: str, **facts: object) -> str:
+def event_json(name: str, message: str, /, **facts: object) -> str:
     """An event as JSON, with its time."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return to_json({"at": at, "event": name, "message": message, **facts})
@@ -48,6 +49,6 @@ def print_lines(*lines: object) -> None:
     sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
 
 
-def print_json(record: object) -> None:
-    """Prints a result on stdout as a line of JSON."""
-    sys.stdout.write(f"{to_json(record)}\n")
+def print_json(name: str, lines: Iterable[str], record: Mapping[str, object]) -> None:
+    """Prints a result on stdout as a line of JSON: an event whose message are its lines as text, with its facts."""
+    sys.stdout.write(f"{event_json(name, escape_lines(chr(10).join(line.strip() for line in lines)), **record)}\n")

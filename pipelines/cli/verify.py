@@ -41,7 +41,7 @@ def command(plan: Path, style: Style) -> None:
 def print_result(result: VerifyResult, style: Style) -> None:
     """Prints what a verification found on stdout."""
     if style == "json":
-        print_json(record(result))
+        print_json("verify", lines_of(result), record(result))
     else:
         print_lines(*lines_of(result))
 

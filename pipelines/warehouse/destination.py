@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,8 @@ from pipelines.warehouse.destination_postgres import (
 from pipelines.warehouse.load import computed_once
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
 from pipelines.warehouse.sql import sql_name, sql_text, table_names
+from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
+from pipelines.warehouse.views import VIEWS, statements
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 
@@ -121,6 +123,31 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
     return True
 
 
+def create_views(settings: WarehouseSettings) -> str:
+    """Makes the views for BI tools over the copy at the destination. Returns what was made, in words.
+
+    Raises:
+        UsageError: there is no destination, or it has files instead of tables.
+        PlatformError: it cannot be reached, or refuses: there is no copy yet, or a view had other columns.
+    """
+    hint = "Name a database in warehouse.destination, and copy the warehouse with `orderbridge run` first."
+    if not settings.destination:
+        raise UsageError("warehouse.destination is not set: there is no copy", hint)
+    check_destination(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="orderbridge-") as folder,
+        destination_settings(),
+        destination_errors(settings, hint),
+    ):
+        if _parquet_store(settings, Path(folder)) is not None:
+            raise UsageError(f"{settings.destination} holds files, which have no views", hint)
+        dataset = _Dataset(settings, VIEW_SCHEMA, Path(folder))
+        with dataset.pipeline.sql_client() as client, _transaction(client):
+            for statement in statements(f"{settings.destination_dataset}_"):
+                client.execute_sql(statement)
+    return f"{len(VIEWS)} views in {dataset.name}"
+
+
 def _replace(
     datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, source: DataSource, notes: CopyNotes | None = None
 ) -> None:
@@ -139,14 +166,20 @@ def _replace(
             for dataset in datasets:
                 dataset.check_staging(client, warehouse)
             facts = [_text(fact) for fact in (*astuple(source), notes.copy_id if notes else None)]
-            statements = [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], facts)]
-            with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
-                for statement in statements:
+            changes = [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], facts)]
+            with _transaction(client):
+                for statement in changes:
                     client.execute_sql(statement)
                 for dataset in datasets:
                     dataset.check_merged(client, warehouse)
         for dataset in datasets:
             dataset.drop_staging()
+
+
+def _transaction(client: Any) -> AbstractContextManager[Any]:  # noqa: ANN401 # dlt's, untyped
+    """A transaction, where the destination has some that create and drop tables."""
+    made: AbstractContextManager[Any] = client.begin_transaction()
+    return made if client.capabilities.supports_ddl_transactions else nullcontext()
 
 
 def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | None:

@@ -1,14 +1,12 @@
 """The views of the schema `bi`, for BI tools: what is listed now, with names, days and sums in place of keys and codes.
 
 In: a build with the reconciled tables. Out: the views in it. They are portable SQL, so that the same statements make
-them over a copy in Postgres and other databases (docs/bi.md);
-`python -m pipelines.warehouse.views orderbridge_` prints them.
+them over a copy in Postgres and other databases (`orderbridge views`).
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from typing import Final
 
 import duckdb
@@ -97,7 +95,3 @@ def statements(prefix: str = "") -> list[str]:
         body = re.sub(r" (reconciled|ops|bi)\.", rf" {prefix}\1.", sql)
         made.append(f"CREATE OR REPLACE VIEW {prefix}{SCHEMA}.{name} AS{body}")
     return made
-
-
-if __name__ == "__main__":
-    sys.stdout.write(";\n".join(statements(*sys.argv[1:2])) + ";\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -304,13 +305,18 @@ def start(
     return Started(arguments, dict(env), cwd, preexec_fn)
 
 
-def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 60, **more: Any) -> Done:
-    """Runs the command to its end: `start()`, with the seconds until it is killed and the test fails."""
+def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 600, **more: Any) -> Done:
+    """Runs the command to its end: `start()`, with the seconds until it is killed and the test fails.
+
+    These are for a command that hangs, and not for one on a machine under load.
+    """
     with start(*arguments, env=env, cwd=cwd, **more) as process:
         try:
             out, err = process.communicate(timeout)
         finally:
             process.kill()
+        if "json" in arguments or "--json" in arguments:
+            assert all({"at", "event", "message"} <= json.loads(line).keys() for line in (out + err).splitlines())
         return Done(process.wait(timeout), out, err)
 
 
@@ -343,7 +349,7 @@ def _run(
     main()
 
 
-def wait_for(what: Any, seconds: float = 20.0) -> None:
+def wait_for(what: Any, seconds: float = 120.0) -> None:
     """Waits until it is true."""
     until = time.monotonic() + seconds
     while not what():

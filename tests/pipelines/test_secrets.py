@@ -187,7 +187,7 @@ def test_a_killed_run_leaves_pages_to_their_owner_and_keys_to_nobody(tmp_path: P
             wait_for(lambda: state.requests > len(state.log) or process.poll() is not None)
             time.sleep(0.1)
             process.kill()
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=300)
         assert process.returncode == -9
         assert heard(out + err, *KEYS, PERSON) == []
         assert leaks(tmp_path, *KEYS) == []
@@ -207,7 +207,7 @@ def test_a_run_killed_amid_its_load_leaves_no_key(tmp_path: Path, share: float) 
             wait_for(lambda: made.platform.state.requests > 0)
             time.sleep(share)
             process.kill()
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=300)
         assert heard(out + err, *KEYS, PERSON) == []
         found = leaks(tmp_path, *KEYS)
         assert found == []

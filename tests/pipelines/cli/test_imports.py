@@ -60,7 +60,7 @@ def test_commands_import_only_what_they_need(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "a-planted-key")
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "sandbox")
     monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "w.duckdb"))
-    result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (result.stdout, result.stderr) == ("main\nstatus\npush\npull\nplan\n", "")
 
 

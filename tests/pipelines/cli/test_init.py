@@ -170,7 +170,7 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use(tmp_path: Path) -> Non
         assert "ok    first page of customers" in done.out
         pulled = command("--project", str(made), "pull", "customers", env=env, cwd=tmp_path)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=10)
+        process.communicate(timeout=300)
     assert pulled.code == 0, pulled.said
     assert (tmp_path / "warehouse.duckdb").exists()
 

@@ -98,7 +98,7 @@ def victim(platform: Bridge, home: Path) -> Callable[..., Done]:
     def run(*arguments: str, cwd: Path = home, **more: str) -> Done:
         env = platform.environment() | {"SOURCES__LEGACY__LOGIN_MODE": "email", "HOME": str(home), "TMPDIR": str(home)}
         env |= {"WAREHOUSE__PATH": str(cwd / "w.duckdb"), "LEDGER__PATH": str(cwd / "ledger.sqlite")}
-        return command(*arguments, env=env | more, cwd=cwd, preexec_fn=become, timeout=120)
+        return command(*arguments, env=env | more, cwd=cwd, preexec_fn=become)
 
     return run
 

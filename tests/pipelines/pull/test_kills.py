@@ -86,7 +86,7 @@ def kill_after(made: Bridge, seconds: float) -> bool:
         wait_for(lambda: works(made, process))
         time.sleep(seconds)
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
         return process.returncode == 0
 
 
@@ -95,7 +95,7 @@ def working_seconds(made: Bridge) -> float:
     with start("pull", env=made.environment(), cwd=made.folder) as process:
         wait_for(lambda: works(made, process))
         began = time.monotonic()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         return time.monotonic() - began
 
@@ -157,7 +157,7 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
                 time.sleep(0.3)  # by now every thread waits for an answer that does not come
             began = time.monotonic()
             process.send_signal(number)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=300)
             lasted = time.monotonic() - began
         assert process.returncode == code
         assert lasted < 2
@@ -279,7 +279,7 @@ def test_a_second_signal_does_no_more_harm_than_the_first(tmp_path: Path) -> Non
             wait_for(lambda: made.platform.state.requests > 0)
             process.send_signal(signal.SIGTERM)
             process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=300)
         assert process.returncode == 143
         assert "Traceback" not in err
         assert not made.path.exists()

@@ -111,7 +111,7 @@ def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
                 assert refused.code == 8
                 assert str(process.pid) in refused.err
             process.send_signal(signal.SIGCONT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=300)
             assert process.returncode == 0
         assert at.push(other).exit_code == 5
         assert sorted(at.codes()) == sorted({f"C{n:05d}" for n in range(1, 60)})
@@ -125,7 +125,7 @@ def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Si
             wait_for(lambda: len(at.codes()) > 3)
             process.send_signal(number)
             process.send_signal(number)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=300)
         assert (process.returncode, err) == (code, "")
         assert "run the same command again" in out
         found = results(plan)

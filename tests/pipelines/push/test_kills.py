@@ -34,7 +34,7 @@ def lasts(place: Place, plan: Path) -> float:
     with start("push", str(plan), "--yes", env=place.environment(), cwd=place.folder) as process:
         wait_for(lambda: lock.exists() or process.poll() is not None)
         began = time.monotonic()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         return time.monotonic() - began
 
@@ -47,7 +47,7 @@ def kill_after(place: Place, plan: Path, seconds: float) -> bool:
         wait_for(lambda: lock.exists() or process.poll() is not None)
         time.sleep(seconds)
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
         lock.unlink(missing_ok=True)
         return process.returncode >= 0
 

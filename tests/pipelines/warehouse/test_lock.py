@@ -37,7 +37,7 @@ def stalled_pull(made: Bridge) -> Iterator[Started]:
             yield process
         finally:
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=300)
 
 
 def test_a_second_pull_leaves_at_once_and_names_the_first(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_second_pull_leaves_at_once_and_names_the_first(tmp_path: Path) -> Non
 def test_of_two_pulls_at_once_one_publishes(tmp_path: Path) -> None:
     with bridge(tmp_path, latency_ms=200) as made:
         both = [start("pull", env=made.environment(), cwd=made.folder) for _ in range(2)]
-        said = {process.pid: process.communicate(timeout=60) for process in both}
+        said = {process.pid: process.communicate(timeout=300) for process in both}
         codes = {process.pid: process.returncode for process in both}
         assert sorted(codes.values()) == [0, 8], said
         winner, loser = sorted(codes, key=lambda pid: codes[pid])

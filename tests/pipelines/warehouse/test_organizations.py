@@ -37,7 +37,7 @@ def test_two_organizations_pulled_at_once_do_not_mix(tmp_path: Path, database: D
             settings.chmod(0o600)
         for _ in range(2):
             runs = [start("--project", str(tmp_path / name), "run", env=env, cwd=tmp_path) for name in CUSTOMERS]
-            ends = [run.communicate(timeout=120) for run in runs]
+            ends = [run.communicate(timeout=300) for run in runs]
             assert [run.returncode for run in runs] == [0, 0], ends
         for name, customers in CUSTOMERS.items():
             ids = {(key,) for key in platforms[name].state.ids("customers")}

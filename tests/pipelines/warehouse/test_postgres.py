@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from pipelines.pull.check import check
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.descriptions import table_description
-from pipelines.warehouse.destination import _Dataset, copy_to_destination
+from pipelines.warehouse.destination import _Dataset, copy_to_destination, create_views
 from pipelines.warehouse.destination_changes import CopyNotes
-from pipelines.warehouse.views import statements
+from pipelines.warehouse.views import VIEWS
 from sources.errors import ExitCode, PlatformError, UsageError
 from sources.settings import warehouse_path, warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -225,12 +226,15 @@ def test_grants_and_views_of_others_on_a_copied_table_stay(copied: tuple[Bridge,
 
 def test_a_view_over_a_copy_that_an_earlier_version_made_is_replaced(copied: tuple[Bridge, Database]) -> None:
     _, database = copied
+    reconcile()
     database.rows(
         """CREATE SCHEMA orderbridge_bi; CREATE VIEW orderbridge_bi.lists AS
             SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id
             FROM orderbridge_ops.coverage WHERE published"""
     )
-    database.rows(statements("orderbridge_")[-1])
+    with pytest.raises(PlatformError, match="other_reconciled"):
+        create_views(replace(warehouse_settings(), destination_dataset="other"))
+    assert create_views(warehouse_settings()) == f"{len(VIEWS)} views in orderbridge_bi"
     assert database.rows("SELECT count(*) FROM orderbridge_bi.lists WHERE verdict = 'complete'") == [(4,)]
 
 

@@ -48,7 +48,7 @@ def run_until_interrupted(build: duckdb.DuckDBPyConnection, ended: list[type[Bas
 
 
 def test_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=60)
     monkeypatch.setattr(merge, "merge_table", lambda *_: both.wait())
     merges.merge_all(lists(250_000), "run")
 
@@ -201,7 +201,7 @@ def test_a_stop_ends_merges_under_way(monkeypatch: pytest.MonkeyPatch, merges: T
         assert is_running.wait(5)
         merges.stop.set()
         with pytest.raises(Stopped):
-            merging.result(timeout=10)
+            merging.result(timeout=60)
     assert set(ended) == {duckdb.InterruptException}
     monkeypatch.setattr(merge, "merge_table", lambda *_: None)
     with pytest.raises(Stopped):
