@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from fnmatch import fnmatch
@@ -232,6 +233,8 @@ def test_containers_name_what_is_there() -> None:
     claim, job = yaml.safe_load_all((EXAMPLES / "cronjob.yaml").read_text("utf-8"))
     template = job["spec"]["jobTemplate"]["spec"]
     (container,) = template["template"]["spec"]["containers"]
+    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert container["image"] == f"registry.example.com/orderbridge:{version}"
     (rule,) = template["podFailurePolicy"]["rules"]
     assert rule["onExitCodes"]["containerName"] == container["name"]
     final = {code for code in ExitCode if code.value in rule["onExitCodes"]["values"]}

@@ -13,10 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
 from sources.errors import UsageError
+from tests.conftest import pytest_runtest_makereport
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
@@ -302,3 +304,51 @@ def pinned(file: str) -> dict[str, set[str]]:
     for match in re.finditer(r"^([A-Za-z0-9._-]+)==([^\s;]+)", (CHECKOUT / file).read_text("utf-8"), re.MULTILINE):
         pins.setdefault(canonical(match[1]), set()).add(match[2])
     return pins
+
+
+@pytest.mark.parametrize(("failing", "code"), [("", 0), ("test", 2), ("site", 2)])
+def test_the_script_of_ci_ends_as_its_checks_do(tmp_path: Path, failing: str, code: int) -> None:
+    for name, script in {
+        "make": f"echo $1 >>{tmp_path}/made; echo '3 passed in 0.1s'; test \"$1\" != '{failing}' || exit 2",
+        "id": "echo 1000",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    done = subprocess.run([CHECKOUT / ".ci/run"], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (code, "3 passed in 0.1s")
+    assert (tmp_path / "made").read_text().split() == ["test", ".venv-docs/.requirements", "site"]
+
+
+def test_make_test_runs_each_check() -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("no make")
+    rest = ["VENV=/nowhere", "-o", "dev", "--no-print-directory"]
+    done = subprocess.run([make, "-n", "test", *rest], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    commands = {" ".join(line.split()) for line in done.stdout.splitlines()}
+    python = "/nowhere/bin/python"
+    checks = {"-m ruff check .", "-m ruff format --check .", "-m mypy", "-m pytest"}
+    assert {f"{python} {one}" for one in checks} | {
+        f".ci/smoke {python}",
+        "/nowhere/bin/lint-imports --no-logo",
+    } <= commands
+
+
+def test_ci_runs_what_needs_an_environment_of_its_own_every_night() -> None:
+    workflow = yaml.safe_load((CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8"))
+    optional = workflow["jobs"]["optional"]
+    assert optional["if"] == "github.event_name == 'schedule'"
+    assert workflow[True]["schedule"][0]["cron"].endswith("* * *"), "`on` is true in YAML"
+    assert {"make orchestrators", "make ducklake"} <= {step.get("run") for step in optional["steps"]}
+    assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (CHECKOUT / "Makefile").read_text("utf-8")
+
+
+def test_a_skipped_test_fails_where_nothing_may_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, outcome in (("", "skipped"), ("1", "failed")):
+        monkeypatch.setenv("NO_SKIPS", value)
+        hook = pytest_runtest_makereport()
+        next(hook)
+        with pytest.raises(StopIteration) as ended:
+            hook.send(pytest.TestReport("a", ("a", 1, "a"), {}, "skipped", None, "call"))
+        assert ended.value.value.outcome == outcome

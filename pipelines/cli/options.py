@@ -103,7 +103,9 @@ plan_options = _together(
         help="Generate passwords of new customers: mailed by the platform, or written to a file for you.",
     ),
     lookup_option,
-    click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer."),
+    click.option(
+        "--notify-customers", "notify", is_flag=True, help="Let the platform send a message to each new customer."
+    ),
 )
 # the fields of `PullOptions` but `resources` and `command`
 pull_options = _together(

@@ -47,7 +47,9 @@ def shell(made: Bridge, line: str, **more: str) -> Done:
     """Runs a line in a shell; `CMD` is replaced by the command."""
     env = made.environment(PYTHONPATH=str(CHECKOUT), **more)
     line = line.replace("CMD", f'"{sys.executable}" -m pipelines.cli')
-    done = subprocess.run(["/bin/sh", "-c", line], env=env, cwd=made.folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], env=env, cwd=made.folder, capture_output=True, text=True, timeout=300
+    )
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -936,7 +936,7 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
     """Issue 12, item 5: without a mapping file, the choice of passwords made on the command line."""
     (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")
     env = dict(os.environ)
-    options = ["--passwords", "file", "--notify", "--out", "my plan"]
+    options = ["--passwords", "file", "--notify-customers", "--out", "my plan"]
     done = command("plan", "customers", "in.csv", *options, env=env, cwd=tmp_path)
     assert done.code == 5, done.said
     folder = tmp_path / "my plan"
