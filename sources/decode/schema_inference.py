@@ -398,7 +398,7 @@ def _item(value: object, path: str, odd: dict[str, object]) -> dict[str, object]
 
 def is_nothing(value: object, kind: ColumnKind) -> bool:
     """Whether a value that is not of its place's kind is empty: nothing is lost where it is left out."""
-    if value is None or value == [] or value == {}:
+    if value is None or value == {} or (isinstance(value, list) and _list_count(value) == Count.EMPTY_LIST):
         return True
     if value == "" and not isinstance(value, Number):
         return True

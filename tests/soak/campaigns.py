@@ -20,6 +20,7 @@ from tests.soak.fortnight import ImportFortnight, fortnight_seed
 from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
+from tests.soak.pipeline_nights import pipeline_nights_seed
 from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
@@ -99,6 +100,7 @@ CAMPAIGNS: Final = {
     "history": Campaign(history_seed),
     "tails": Campaign(tail_seed),
     "nights": Campaign(nights_seed, 200),
+    "pipeline-nights": Campaign(pipeline_nights_seed, 200),
     "reconcile": Campaign(reconciled_seed),
     "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import subprocess
 import sys
@@ -37,6 +36,7 @@ from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
 from tests.postgres import PASSWORD, connect, server
+from tests.soak.pipeline_nights import FIRST, PipelineNights
 from tests.sources.platform import Platform
 from tests.sources.rawserver import serving
 
@@ -431,68 +431,13 @@ def test_shows_rows_are_equal_in_each_run(tmp_path: Path, platform: Sandbox, des
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
 
 
-NIGHTS: list[dict[int, dict[str, Any]]] = [
-    {},
-    {0: {"number": 10.5, "flag": 5}},
-    {1: {"lines": {}, "flag": "007"}, 2: {"customer": "guest"}, 3: {"lines": ""}, 4: {"lines": [None]}},
-    {1: {"lines": {"0": {"sku": "A", "quantity": 1}, "2": {"sku": "B"}}}, 2: {"customer": []}, 3: {"shipping": []}},
-    {2: {"lines": {"sku": "C", "taxes": {"name": "IGV"}}}, 5: {"lines": False, "number": "11.25", "flag": None}},
-    {n: {"flag": n % 2 == 0, "lines": []} for n in range(28)},
-    {n: {"flag": f"0{n}", "customer": {"id": n}, "lines": {"sku": "D"} if n == 3 else []} for n in range(28)},
-]
-"""What some orders, by place, change to from one night to the next."""
-
-
-def values_of(order: dict[str, Any]) -> tuple[Any, ...]:
-    """What tables are to hold of an order, in plain Python."""
-    lines = order.get("lines") or []
-    if isinstance(lines, dict):
-        lines = [lines] if "sku" in lines else list(lines.values())
-    customer, flag = order["customer"], order.get("flag")
-    texts = {True: "true", False: "false", None: None}
-    return (
-        order["id"],
-        Decimal(str(order["number"])),
-        str(customer["id"]) if isinstance(customer, dict) else None,
-        texts[flag] if isinstance(flag, bool | None) else str(flag),
-        None if isinstance(customer, dict | list) else json.dumps({"customer": customer}, separators=(",", ":")),
-        [line["sku"] for line in lines if line],
-    )
-
-
-def loaded(pipe: dlt.Pipeline) -> list[tuple[Any, ...]]:
-    columns = pipe.default_schema.tables["orders"]["columns"]
-
-    def value(name: str) -> str:
-        names = [name, *(f"{name}__v_{kind}" for kind in ("decimal", "text", "bool", "bigint"))]
-        return f"coalesce({', '.join(f'CAST({name} AS VARCHAR)' for name in names if name in columns)}, NULL)"
-
-    flag = value("flag") if "flag" in columns else "NULL"
-    rows = query(pipe, f"SELECT id, {value('number')}, {value('customer__id')}, {flag}, _extra FROM orders ORDER BY id")
-    skus = query(pipe, "SELECT order_id, sku FROM orders__lines ORDER BY order_id, position")
-    items = [[sku for key, sku in skus if key == row[0]] for row in rows]
-    return [(row[0], Decimal(row[1]), *row[2:], skus) for row, skus in zip(rows, items, strict=True)]
-
-
 @pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
 @pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
 def test_nights_of_drift_are_loaded_without_a_loss(
     tmp_path: Path, platform: Sandbox, destination: Any, nested: bool
 ) -> None:
-    pipe, ids = pipeline(tmp_path, destination), sorted(platform.state.ids("orders"))
-    types: dict[str, Any] = {}
-    for changes in NIGHTS:
-        for place, change in changes.items():
-            platform.state.change("orders", ids[place], change)
-        pipe.run(public_v1(nested=nested).with_resources("orders"))
-        assert loaded(pipe) == [values_of(order) for order in by_id(platform)]
-        columns = pipe.default_schema.tables["orders"]["columns"]
-        assert {name: columns[name]["data_type"] for name in types} == types, "a column keeps its type"
-        types = {name: column["data_type"] for name, column in columns.items()}
-
-
-def by_id(platform: Sandbox) -> list[dict[str, Any]]:
-    return sorted(platform.state.records("orders"), key=lambda order: str(order["id"]))
+    nights = PipelineNights(11 + nested, platform, pipeline(tmp_path, destination), nested=nested)
+    assert list(nights.run(len(FIRST) + 2)) == []
 
 
 @pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
