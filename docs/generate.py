@@ -29,14 +29,15 @@ CHECKOUT = Path(__file__).parents[1]
 _COMMANDS = """\
 # Commands
 
-`orderbridge --project DIR COMMAND` uses the settings in `DIR/.dlt`; `orderbridge COMMAND --help` shows the same as this
-page. The [exit codes](../schedules.md#exit-codes) are the same for all commands.
+`orderbridge --project DIR COMMAND` uses the settings, warehouse, ledger and plans in DIR; `orderbridge COMMAND --help`
+shows the same as this page. The [exit codes](../schedules.md#exit-codes) are the same for all commands.
 """
 _SETTINGS = """\
 # Settings
 
 Each setting can be in `.dlt/secrets.toml`, in `.dlt/config.toml` or in the environment, which has precedence. A
-relative path is relative to the current folder. `orderbridge init` writes the files, `orderbridge check` tests them.
+relative path is relative to the project: the folder that contains the `.dlt`. `orderbridge init` writes the files,
+`orderbridge check` tests them.
 
 """
 _RULES = """\
@@ -52,7 +53,7 @@ _MARKS = "<!-- {0}: made by `make docs` -->\n", "<!-- end of {0} -->\n"
 _CONFIG = """\
 # Settings without secrets. Keys go into secrets.toml next to this file (see example.secrets.toml), which git ignores.
 # Every setting has an environment variable too, which has precedence: sources.legacy.page_limit is
-# SOURCES__LEGACY__PAGE_LIMIT. A relative path is relative to the folder that a command is started in.
+# SOURCES__LEGACY__PAGE_LIMIT. A relative path is relative to the folder that contains this one.
 # Made by `make docs` from sources/settings/sections.py.
 
 [runtime]

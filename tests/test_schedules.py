@@ -8,6 +8,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -106,8 +107,9 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
 
     done = sh(placed(night, tmp_path), tmp_path, **cron)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert {path.name for path in data.iterdir()} == {"warehouse.duckdb", "nightly.jsonl", "report.html", "status.txt"}
-    for path in data.iterdir():
+    written = {path.name: path for path in data.iterdir() if path.name != ".dlt"}  # of dlt, which writes its id there
+    assert set(written) == {"warehouse.duckdb", "nightly.jsonl", "report.html", "status.txt"}
+    for path in written.values():
         if path.name != "status.txt":
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
     log = (data / "nightly.jsonl").read_text("utf-8")
@@ -118,6 +120,39 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
     assert (watched.returncode, watched.stdout, watched.stderr) == (0, "", "")
     stale = sh(placed(monitor, tmp_path).replace("--max-age 26", "--max-age 0"), tmp_path, **cron)
     assert "TOO OLD" in stale.stdout
+
+
+ORGANIZATION = """
+case "$2" in *bad) echo '{"event": "error", "message": "the key is wrong"}' >&2; exit 3;; *shy)
+    [ -f "$2/tried" ] || { touch "$2/tried"; exit 4; };; esac
+[ -z "$SOURCES__LEGACY__BASE_URL" ] || exit 1
+until mkdir "$2/../$(sed -n 's#.*//\\(.*\\)"#\\1#p' "$2/.dlt/secrets.toml")" 2>/dev/null; do exit 9; done
+sleep 0.1; rmdir "$2/../one.example" "$2/../two.example" 2>/dev/null
+exit 0
+"""
+
+
+def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_other(tmp_path: Path) -> None:
+    program = made(tmp_path / "bin", ORGANIZATION)
+    for number, name in enumerate(("a", "b", "c-bad", "d", "e-shy", "f")):
+        folder = tmp_path / "projects" / name / ".dlt"
+        folder.mkdir(parents=True)
+        address = f"https://{('one', 'two')[number % 2]}.example"
+        (folder / "secrets.toml").write_text(f'[sources.legacy]\nbase_url = "{address}"\n')
+    options = ("--at-once=4", "--per-host=1", "--wait-s=0")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "organizations.py", tmp_path / "projects", *options],
+        env={"PATH": os.environ["PATH"], "ORDERBRIDGE": str(program), "SOURCES__LEGACY__BASE_URL": "https://x.example"},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    bad, total = done.stdout.splitlines()
+    assert (done.returncode, done.stderr, bad) == (3, "", "c-bad: exit code 3: the key is wrong")
+    assert re.fullmatch("6 organizations in . s: 5 with exit code 0, 1 with exit code 3", total)
+    calls = (tmp_path / "bin/calls").read_text().splitlines()
+    assert sorted(calls) == sorted(
+        f"--project {tmp_path}/projects/{name} run --log json"
+        for name in ("a", "b", "c-bad", "d", "e-shy", "e-shy", "f")
+    )
 
 
 def test_the_times_of_the_crontab_are_times() -> None:

@@ -53,7 +53,7 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
     "--project",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder whose .dlt holds the settings: one for each organization. Goes before the command.",
+    help="Folder of settings (.dlt), warehouse, ledger and plans: one for each organization. Goes before the command.",
 )
 @click.pass_context
 def orderbridge(context: click.Context, project: Path | None) -> None:

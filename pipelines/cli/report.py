@@ -9,6 +9,7 @@ import click
 from pipelines.cli.options import path_option
 from pipelines.cli.process import start
 from pipelines.cli.terminal import escape
+from sources.settings import project_file
 from sources.words import number
 
 
@@ -16,11 +17,9 @@ from sources.words import number
 @path_option(
     "--out",
     metavar="PATH",
-    default=Path("report.html"),
-    show_default=True,
-    help="Output file; an existing report is replaced.",
+    help="Output file; an existing report is replaced. Default: report.html in the project.",
 )
-def command(out: Path) -> None:
+def command(out: Path | None) -> None:
     """Write one HTML page about the published warehouse, without personal data.
 
     It shows coverage, findings with what to do about each, the comparison with the ERP, price lists, promotions and
@@ -30,6 +29,7 @@ def command(out: Path) -> None:
     start("plain")
     from pipelines.reporting.report import report
 
+    out = out or project_file("report.html")
     data = report(out)
     findings = sum(row["findings"] for row in data.rows["findings"])
     click.echo(f"wrote {escape(out)}: as of run {data.run['run_id']}, {number(findings, 'finding')}")

@@ -64,6 +64,7 @@ from sources.settings import (
     ledger_path,
     legacy_settings,
     own_path,
+    project_file,
     reconcile_settings,
     warehouse_path,
 )
@@ -83,7 +84,7 @@ class PlanOptions:
 
     Attributes:
         mapping: mapping file; None proposes a mapping from the headers.
-        out: the plan folder; None: `plan-KIND-ID` in the current folder.
+        out: the plan folder; None: `plan-KIND-ID` in the project.
         passwords: of new customers, if no column contains them; None: as the mapping says.
         lookups: lookup files that the mapping may name outside its own folder.
         send_all: send every field of variants, also where it is as last confirmed.
@@ -150,14 +151,14 @@ def make_plan(
     check_codes(inputs, options.file)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
-    parent = own_path(usable_path((options.out or Path("plan")).absolute())).parent
+    parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         current_state.check_ledger(warehouse_path(), ledger)
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, files)
             name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
-            target = options.out or first_free(Path(), name, partial(has_plan, folder=folder))
+            target = options.out or first_free(project_file(""), name, partial(has_plan, folder=folder))
             is_new = publish_folder(folder, target.absolute())
         result = PlanResult(target, manifest, statistics, is_new, inputs)
         if manifest.read is not None:

@@ -17,7 +17,7 @@ from pyarrow import csv
 
 from pipelines.plan.model import DIFFERENCES_FILE, LINES_FILE, UNCHANGED_FILE
 from sources.disk import create_private
-from sources.files.formulas import neutralize_column
+from sources.files.formulas import BYTE_ORDER_MARK, neutralize_column
 
 OUTCOME_SCHEMA: Final = pa.schema(
     {
@@ -159,18 +159,18 @@ def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table
     _write(folder / LINES_FILE, table.select(["line", "outcome", "same_as", "field", "code", "words"]))
     needs_nothing = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
     unchanged = table.filter(needs_nothing).select(["line", "outcome", "same_as", "id", "evidence"])
-    _write(folder / UNCHANGED_FILE, unchanged, "utf-8-sig", delimiter)
+    _write(folder / UNCHANGED_FILE, unchanged, delimiter, BYTE_ORDER_MARK)
     difference_rows = pa.concat_tables([DIFFERENCE_SCHEMA.empty_table(), *differences], promote_options="permissive")
-    _write(folder / DIFFERENCES_FILE, difference_rows.sort_by([("line", "ascending")]), "utf-8-sig", delimiter)
+    _write(folder / DIFFERENCES_FILE, difference_rows.sort_by([("line", "ascending")]), delimiter, BYTE_ORDER_MARK)
 
 
-def _write(path: Path, table: pa.Table, encoding: str = "utf-8", delimiter: str = ",") -> None:
+def _write(path: Path, table: pa.Table, delimiter: str = ",", mark: str = "") -> None:
     """Writes a CSV without cells that a spreadsheet runs."""
     for at, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         if kind == pa.string():
             table = table.set_column(at, name, neutralize_column(table[name]))
     with create_private(path) as out:
-        out.write(f"{delimiter.join(table.column_names)}\n".encode(encoding))
+        out.write(f"{mark}{delimiter.join(table.column_names)}\n".encode())
         options = csv.WriteOptions(include_header=False, quoting_style="needed", delimiter=delimiter)
         csv.write_csv(table, out, options)
 

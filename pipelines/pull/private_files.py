@@ -23,7 +23,7 @@ def permission_warnings(root: Path) -> Iterator[str]:
     Args:
         root: of the project, with `.dlt` in it.
     """
-    paths, warehouse = [*(root / ".dlt").glob("secrets.toml*"), *Path.cwd().glob("plan-*")], None
+    paths, warehouse = [*(root / ".dlt").glob("secrets.toml*"), *root.glob("plan-*")], None
     with suppress(BridgeError):  # reported as that of a setting
         warehouse = warehouse_path()
         for file in (warehouse, ledger_path()):

@@ -24,6 +24,7 @@ from sources.files.model import BATCH_ROWS, LINE_COLUMN, CellRules, OnReject, Re
 
 _SIGNS: Final = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 """The last four are the full-width forms, which some spreadsheets treat alike."""
+BYTE_ORDER_MARK: Final = "\ufeff"
 _NUMBER: Final = r"(?:[+-]|[+-]?[0-9][0-9 .,]*)(?:[,;|\t\r\n]|\Z)"
 _SPLITS: Final = r",;|\t\r\n"
 """Where a spreadsheet may split a cell: at the delimiter of its own locale, and at a line end."""
@@ -73,7 +74,8 @@ class CsvFile:
 
 def people_writer(file: IO[bytes], delimiter: str) -> Callable[[Iterable[object]], object]:
     """Writes rows of a CSV for people: UTF-8 with a byte order mark, which Excel needs, and the input's delimiter."""
-    text = io.TextIOWrapper(file, "utf-8-sig", newline="", write_through=True)
+    text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+    text.write(BYTE_ORDER_MARK)
     return csv.writer(CsvFile(text), delimiter=delimiter).writerow
 
 
@@ -85,9 +87,11 @@ def people_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
         OSError: it cannot be read.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file:
+            begin = len(BYTE_ORDER_MARK.encode()) if file.read(1) == BYTE_ORDER_MARK else 0
+            file.seek(begin)
             after = re.search(r"[^a-z_\r\n]", file.readline())
-            file.seek(0)
+            file.seek(begin)
             rows = csv.DictReader(file, delimiter=after[0] if after else ",", restkey="", strict=True)
             is_whole = set(columns) <= set(rows.fieldnames or ())
             for row in rows:

@@ -17,6 +17,7 @@ from sources.settings.loaders import warehouse_settings as warehouse_settings
 from sources.settings.root import find_root as find_root
 from sources.settings.root import load_dlt as load_dlt
 from sources.settings.root import prepare_dlt as prepare_dlt
+from sources.settings.root import project_file as project_file
 from sources.settings.root import set_project as set_project
 from sources.settings.sections import Environment as Environment
 from sources.settings.sections import HttpSettings as HttpSettings

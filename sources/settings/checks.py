@@ -13,6 +13,7 @@ from typing import Final
 from zoneinfo import available_timezones
 
 from sources.errors import UsageError
+from sources.settings.root import in_project
 from sources.settings.setting import Check, Secret
 from sources.urls import checked_key, checked_proxy, checked_webhook
 
@@ -88,7 +89,7 @@ def text(what: str) -> Check:
 
 
 def file(name: str, value: object) -> Path:
-    """The path of a file, absolute; a relative one is relative to the current folder."""
+    """The path of a file, absolute; a relative one is relative to the project."""
     path = _path(name, value, "a file")
     if path.is_dir():
         raise UsageError(f"{name} is a folder: {path}", "Name a file in it.")
@@ -96,7 +97,7 @@ def file(name: str, value: object) -> Path:
 
 
 def folder(name: str, value: object) -> Path:
-    """The path of a folder that exists, absolute; a relative one is relative to the current folder."""
+    """The path of a folder that exists, absolute; a relative one is relative to the project."""
     path = _path(name, value, "a folder")
     if not path.is_dir():
         raise UsageError(f"{name} is not a folder: {path}", "Name one that exists, or leave it out.")
@@ -115,6 +116,6 @@ def _path(name: str, value: object, what: str) -> Path:
             f"{name} contains a variable that was not expanded", "Cron and systemd expand none: write it out."
         )
     try:
-        return Path(value).expanduser().absolute()
+        return in_project(Path(value))
     except RuntimeError:
         raise UsageError(f"{name} names a home folder that does not exist") from None

@@ -211,6 +211,7 @@ def own_path(path: Path) -> Path:
 def warehouse_settings() -> WarehouseSettings:
     """Where the tables go; the path of a link is that of its target. Raises UsageError, see `own_path`."""
     settings = _load(WarehouseSettings)
+    _check_old_place(settings.path, "warehouse")
     return replace(settings, path=own_path(settings.path))
 
 
@@ -226,7 +227,30 @@ def warehouse_path() -> Path:
 
 def ledger_path() -> Path:
     """The ledger's file, absolute: next to the warehouse if it is not set. Raises UsageError."""
-    return own_path(_load(LedgerSettings).path or warehouse_path().with_name("ledger.sqlite"))
+    path = _load(LedgerSettings).path or warehouse_path().with_name("ledger.sqlite")
+    _check_old_place(path, "ledger", "warehouse")
+    return own_path(path)
+
+
+def _check_old_place(path: Path, *sections: str) -> None:
+    """Finds a file where versions before 0.3 had it, for which a relative path was relative to the current folder.
+
+    Args:
+        path: where it is now.
+        sections: the first that sets a path is where this one is from.
+
+    Raises:
+        UsageError: the project has none, and the current folder has: without the ledger, all would be sent again.
+    """
+    given = next(filter(None, (Resolution(section).value("path") for section in sections)), "")
+    old = Path(os.path.relpath(path, find_root())).absolute()
+    if not Path(str(given)).expanduser().is_absolute() and old.exists() and not path.exists():
+        raise UsageError(
+            f"{path} does not exist, but {old} does: relative paths are relative to the project, no longer to the "
+            "current folder",
+            f"If it belongs to this project, move it to {path.parent}, with its neighbours: warehouse, ledger, hidden "
+            f"files with their names, mappings. If it does not, set {variable(sections[0])}__PATH to {path}.",
+        )
 
 
 def is_set(section: str) -> bool:

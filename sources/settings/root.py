@@ -17,17 +17,17 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.settings.ownership import CHECKOUT, check_private
-from sources.settings.sections import SECTIONS
 
 FILES: Final = ("secrets.toml", "config.toml")
 
 
 def find_root() -> Path:
-    """The project's root.
+    """The project's root: where its settings, warehouse, ledger and plans are.
 
     `DLT_PROJECT_DIR` if set; otherwise the nearest folder with `.dlt`, from the current one upwards; otherwise the
     checkout that this package lies in; otherwise the current folder. The walk upwards ends at the home folder and at a
-    mount point. `~/.dlt` is where dlt keeps things of its own: it counts if it holds a section of ours.
+    mount point. `~/.dlt`, where dlt keeps things of its own, and that of the checkout count if they hold a section of
+    ours.
 
     Raises:
         UsageError: `DLT_PROJECT_DIR` names no folder; the settings can be written by other users.
@@ -62,10 +62,23 @@ def _found_root() -> Path:
             return folder
         if folder == home or folder.is_mount():
             break
-    return CHECKOUT if (CHECKOUT / ".dlt").is_dir() else here
+    return CHECKOUT if _has_sections(CHECKOUT / ".dlt") else here
+
+
+def in_project(path: Path) -> Path:
+    """A path of a setting, absolute: a relative one is relative to the project's root. Raises UsageError."""
+    return find_root() / path.expanduser()
+
+
+def project_file(name: str) -> Path:
+    """A path in the project's root, as a person in it would write it. Raises UsageError."""
+    root = find_root()
+    return Path(name) if root == Path.cwd() else root / name
 
 
 def _has_sections(folder: Path) -> bool:
+    from sources.settings.sections import SECTIONS  # whose paths are relative to the root
+
     paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]
     return not {path.rpartition(".")[0] for path in paths}.isdisjoint(SECTIONS)
 

@@ -147,6 +147,7 @@ def bridge(folder: Path, *, page_limit: int = 20, **config: Any) -> Iterator[Bri
         home = folder / "warehouse"
         home.mkdir(parents=True, exist_ok=True)
         os.environ.update(settings(platform, home / "warehouse.duckdb", page_limit=page_limit))
+        os.environ.setdefault("DLT_PROJECT_DIR", str(folder))
         prepare_environment()
         yield Bridge(platform, home / "warehouse.duckdb", page_limit)
 

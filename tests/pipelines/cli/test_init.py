@@ -172,7 +172,7 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=300)
     assert pulled.code == 0, pulled.said
-    assert (tmp_path / "warehouse.duckdb").exists()
+    assert (made / "warehouse.duckdb").exists()
 
 
 def test_projects_do_not_mix(tmp_path: Path) -> None:

@@ -249,6 +249,6 @@ def settings(platform: Sandbox, folder: Path, **more: str) -> Mapping[str, str]:
 def place(folder: Path, **config: Any) -> Iterator[Place]:
     """A small sandbox, this process's settings for it, and an empty folder."""
     with serve(SandboxConfig(**{"customers": 8, "orders": 0, "promotions": 0, "price_lists": 2, **config})) as platform:
-        os.environ.update(settings(platform, folder))
+        os.environ.update(settings(platform, folder, DLT_PROJECT_DIR=str(folder)))
         prepare_environment()
         yield Place(platform, folder)

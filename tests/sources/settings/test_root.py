@@ -12,6 +12,7 @@ import pytest
 from sources.errors import UsageError
 from sources.settings import (
     find_root,
+    ledger_path,
     legacy_settings,
     set_project,
 )
@@ -114,15 +115,38 @@ def test_the_home_folder_of_dlt_is_not_a_root(tmp_path: Path, monkeypatch: pytes
     config = tmp_path / ".dlt" / "config.toml"
     for foreign in ("", "[runtime]\ndlthub_telemetry = true\n", "[sources.github]\napi_key = 'x'\n"):
         config.write_text(foreign)
-        assert find_root() == CHECKOUT
+        assert find_root() == tmp_path / "work"
     config.write_text("[sources.legacy]\nbase_url = 'https://api.example.com'\n")
     assert find_root() == tmp_path
 
 
-def test_the_checkout_is_the_root_if_no_folder_above_has_dlt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_checkout_is_the_root_if_it_has_settings_and_no_folder_above_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
     monkeypatch.chdir("/")
-    assert find_root() == CHECKOUT
+    assert find_root() == Path("/")
+    (tmp_path / ".dlt").mkdir()
+    write(tmp_path, LEGACY)
+    monkeypatch.setattr("sources.settings.root.CHECKOUT", tmp_path)
+    assert find_root() == tmp_path
+
+
+@pytest.mark.parametrize("name", ["warehouse.duckdb", "ledger.sqlite"])
+def test_files_where_earlier_versions_had_them_are_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(root, LEGACY)
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / "sub")
+    (root / "sub" / name).touch()
+    with pytest.raises(UsageError, match=f"{root / name} does not exist, but {root / 'sub' / name} does"):
+        ledger_path()
+    monkeypatch.setenv("WAREHOUSE__PATH", str(root / "warehouse.duckdb"))
+    assert ledger_path() == root / "ledger.sqlite"
+    monkeypatch.delenv("WAREHOUSE__PATH")
+    (root / "sub" / name).rename(root / name)
+    assert ledger_path() == root / "ledger.sqlite"
 
 
 def test_the_search_for_settings_ends_at_home_and_at_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +158,9 @@ def test_the_search_for_settings_ends_at_home_and_at_a_mount(tmp_path: Path, mon
     assert find_root() == tmp_path
     with monkeypatch.context() as patched:
         patched.setenv("HOME", str(home))
-        assert find_root() == CHECKOUT
+        assert find_root() == home / "work"
     monkeypatch.setattr(Path, "is_mount", lambda path: path == home)
-    assert find_root() == CHECKOUT
+    assert find_root() == home / "work"
 
 
 def test_set_project_names_the_root_of_the_process(root: Path, tmp_path: Path) -> None:

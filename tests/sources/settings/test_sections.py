@@ -179,15 +179,16 @@ def test_a_value_of_another_type_is_an_error(root: Path, name: str) -> None:
         legacy_settings()
 
 
-def test_paths_are_relative_to_the_current_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = root / "notebooks"
     deep.mkdir()
     monkeypatch.chdir(deep)
-    assert warehouse_path() == deep / "warehouse.duckdb"
-    assert ledger_path() == deep / "ledger.sqlite"
-    write(root, "", "[warehouse]\npath = 'data/w.duckdb'\n")
-    assert warehouse_path() == deep / "data" / "w.duckdb"
-    assert ledger_path() == deep / "data" / "ledger.sqlite"
+    assert warehouse_path() == root / "warehouse.duckdb"
+    assert ledger_path() == root / "ledger.sqlite"
+    write(root, "", "[warehouse]\npath = 'data/w.duckdb'\n[sources.http]\nca_file = 'ca.pem'\n")
+    assert warehouse_path() == root / "data" / "w.duckdb"
+    assert ledger_path() == root / "data" / "ledger.sqlite"
+    assert http_settings().ca_file == root / "ca.pem"
     monkeypatch.setenv("LEDGER__PATH", str(tmp_path / "l.sqlite"))
     assert ledger_path() == tmp_path / "l.sqlite"
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
