@@ -27,13 +27,15 @@ ORDER_LINES: Final = {
     "currency": TEXT,
     "is_cancelled": BOOLEAN,
     "product": TEXT,
+    "product_name": TEXT,
     "quantity": MONEY,
     "unit_price": MONEY,
     "line_total": MONEY,
 }
 """The columns that every order line has; those of the raw lines follow, with `raw_` before a name of ours."""
 AMOUNTS: Final = ("quantity", "unit_price", "line_total")
-LINE_FIELDS: Final = {"product": TEXT, **dict.fromkeys(AMOUNTS, MONEY)}
+PRODUCT: Final = ("product", "product_name")
+LINE_FIELDS: Final = {**dict.fromkeys(PRODUCT, TEXT), **dict.fromkeys(AMOUNTS, MONEY)}
 
 
 def lines_tables(tables: Sequence[str]) -> list[str]:
@@ -47,7 +49,7 @@ def line_columns(filled: Collection[str]) -> dict[str, str]:
     `filled` are the columns with a value of a listed order: one that the platform has renamed keeps the values of
     orders that are no longer listed.
     """
-    columns = {field: [name for name in LINE_NAMES[field] if name in filled] for field in ("product", *AMOUNTS)}
+    columns = {field: [name for name in LINE_NAMES[field] if name in filled] for field in (*PRODUCT, *AMOUNTS)}
     return {field: names[0] for field, names in columns.items() if names}
 
 
@@ -65,8 +67,8 @@ def lines_part(rows: pd.DataFrame, amounts: Mapping[str, AmountEvidence]) -> Par
     for name in amounts:
         given = texts_of(rows[name]).notna()
         counts[name], counts[f"{name} unread"] = int(given.sum()), int((given & read[name].isna()).sum())
-    product = texts_of(rows["product"]) if "product" in rows else constant(None, rows.index)
-    return Part(pd.DataFrame({"product": product, **read}), frame(FINDINGS), counts)
+    product = {name: texts_of(rows[name]) if name in rows else constant(None, rows.index) for name in PRODUCT}
+    return Part(pd.DataFrame({**product, **read}), frame(FINDINGS), counts)
 
 
 def line_sums(lines: pd.DataFrame) -> pd.DataFrame:

@@ -237,6 +237,7 @@ class Reconciling:
             result.rows[history.name], current = record_history(build, history)
             totals = {"versions": result.rows[history.name], "current": current}
             ops.record_totals(build, run_id, history.table, totals)
+        ops.record_promotion_uses(build, run_id)
         result.match, match_findings = match_customers(inputs, self._customers, forget=self._forget)
         findings.add(match_findings)
         result.variants = compare_variants(build, run_id, self._variants, forget=self._forget)

@@ -48,6 +48,7 @@ TABLES: Final = {
         run_id VARCHAR, resource VARCHAR, table_name VARCHAR, column_name VARCHAR, rows BIGINT, nulls BIGINT,
         zeros BIGINT, "distinct" BIGINT, minimum VARCHAR, maximum VARCHAR, recorded_at TIMESTAMPTZ,
         jump VARCHAR""",
+    "promotion_uses": "promotion_id VARCHAR, run_id VARCHAR, use_count BIGINT, read_at TIMESTAMPTZ",
     "finding_counts": """
         run_id VARCHAR, entity VARCHAR, rule VARCHAR, severity VARCHAR, findings BIGINT, accepted BIGINT, new BIGINT,
         gone BIGINT, recorded_at TIMESTAMPTZ""",
@@ -217,6 +218,18 @@ def record_reconciled_reads(build: duckdb.DuckDBPyConnection, run_id: str) -> No
     """Records that the reconciled tables are made from all reads up to now."""
     ((number,),) = build.execute("SELECT coalesce(max(read_number), 0) FROM ops.coverage").fetchall()
     record_totals(build, run_id, RECONCILED_READS, {"read_number": number})
+
+
+def record_promotion_uses(build: duckdb.DuckDBPyConnection, run_id: str) -> None:
+    """Keeps how often each promotion has been used where that has changed since it was last recorded."""
+    build.execute(
+        """INSERT INTO ops.promotion_uses SELECT promotion_id, $run, p.use_count, p._last_seen_at
+        FROM reconciled.promotions p LEFT JOIN (
+            SELECT promotion_id, arg_max(use_count, rowid) AS use_count FROM ops.promotion_uses GROUP BY promotion_id
+        ) last USING (promotion_id) WHERE p.use_count IS NOT NULL AND p.use_count IS DISTINCT FROM last.use_count
+        ORDER BY promotion_id""",
+        {"run": run_id},
+    )
 
 
 def record_observations(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from decimal import Decimal
 from importlib.resources import files
@@ -10,6 +11,7 @@ import duckdb
 import pytest
 
 from docs.dictionary import RELATIONS, tables
+from docs.generate import CHECKOUT
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse.descriptions import column_description
 from pipelines.warehouse.views import SCHEMA, VIEWS, statements
@@ -89,6 +91,14 @@ def test_views_for_bi_tools_show_what_the_tables_hold(reconciled: Bridge) -> Non
         ("price_lists", "complete", 6), ("orders", "complete", 30),
     }  # fmt: skip
     assert one("SELECT count(*) FROM bi.order_lines") == one("SELECT count(*) FROM reconciled.order_lines")
+
+
+def test_the_questions_of_the_docs_have_answers(reconciled: Bridge) -> None:
+    questions = re.findall(r"```sql\n(.*?)```", (CHECKOUT / "docs/bi.md").read_text("utf-8"), re.S)
+    assert len(questions) == 10
+    answers = [len(reconciled.rows(sql)) for sql in questions]
+    assert answers[0] == 10
+    assert answers[9] == 4
 
 
 def test_the_views_can_be_made_over_a_copy_with_prefixed_schemas(reconciled: Bridge) -> None:

@@ -1,0 +1,148 @@
+"""The views of `bi` answer what their names say, of small tables whose answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.reconcile.reconcile import Reconciling
+from pipelines.warehouse.ops import record_promotion_uses
+from sources.settings import ReconcileSettings
+
+AS_OF = datetime(2026, 7, 1, 2, tzinfo=UTC)  # in Lima still the last day of June
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(tmp_path_factory.mktemp("views") / "build.duckdb")) as build:
+        build.execute("SET TimeZone = 'UTC'")
+        settings = ReconcileSettings(timezone="America/Lima")
+        Reconciling(settings=settings).build_tables(build, "run", AS_OF)
+        yield build
+
+
+@pytest.fixture
+def build(empty: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    empty.begin()
+    yield empty
+    empty.rollback()
+
+
+def insert(build: duckdb.DuckDBPyConnection, table: str, *rows: Mapping[str, Any]) -> None:
+    for row in rows:
+        names, marks = ", ".join(row), ", ".join("?" * len(row))
+        build.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+
+
+def order(number: str, day: date, customer: str = "1", **more: Any) -> dict[str, Any]:
+    at = datetime(day.year, day.month, day.day, 18, tzinfo=UTC)
+    values = {"order_id": number, "customer_id": customer, "ordered_at": at, "ordered_date": day, "currency": "PEN"}
+    stated = {"customer_status": "matched", "total": Decimal(10), "is_cancelled": False, "is_missing": False}
+    return values | stated | more
+
+
+def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(build: duckdb.DuckDBPyConnection) -> None:
+    day = date(2026, 6, 1)
+    insert(build, "reconciled.orders", order("a", day), order("b", day), order("c", day, is_cancelled=True))
+    lines = [
+        ("a", "S1", "Soap", "3", "1.335", None), ("b", "S1", "Soap bar", "1", "9", "2.50"),
+        ("c", "S1", "Soap", "9", "9", "81"), ("a", None, "Gift", "1", "5", None),
+        ("b", "S2", None, "1", None, None), ("b", "S3", None, "9e11", "9e11", None),
+    ]  # fmt: skip
+    for number, (order_id, product, name, quantity, price, total) in enumerate(lines):
+        amounts = {"quantity": quantity, "unit_price": price, "line_total": total}
+        row = {"order_id": order_id, "line_number": number, "product": product, "product_name": name}
+        decimals = {key: None if text is None else Decimal(text) for key, text in amounts.items()}
+        insert(build, "reconciled.order_lines", row | decimals)
+    sold = "SELECT product, product_name, orders, quantity, revenue FROM bi.top_products ORDER BY product"
+    assert build.execute(sold).fetchall() == [
+        ("Gift", "Gift", 1, 1, Decimal("5.00")),
+        ("S1", "Soap bar", 2, 4, Decimal("6.51")),  # 3 × 1.335 is 4.005
+        ("S2", None, 1, 1, None),
+        ("S3", None, 1, Decimal("9e11"), None),
+    ]
+    assert build.execute("SELECT revenue FROM bi.order_lines WHERE order_id = 'c'").fetchall() == [(0,)]
+
+
+def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnection) -> None:
+    """Of two who ordered 40 days ago, one orders weekly and one now and then; planned orders are no rhythm."""
+    today = date(2026, 6, 30)
+    gaps = {"weekly": [7, 7, 7, 40], "seldom": [30, 60, 10, 40], "active": [7, 7, 7, 7], "new": [7, 7, 60]}
+    for customer, of_customer in gaps.items():
+        insert(build, "reconciled.customers", {"customer_id": customer, "full_name": customer, "is_missing": False})
+        day = today
+        for n, gap in enumerate(reversed(of_customer)):
+            day -= timedelta(days=gap)
+            twice = [order(f"{customer}{n}{again}", day, customer) for again in range(2)]
+            insert(build, "reconciled.orders", *twice)
+        insert(
+            build,
+            "reconciled.orders",
+            order(f"{customer} cancelled", today, customer, is_cancelled=True),
+            order(f"{customer} planned", today + timedelta(days=9), customer),
+        )
+    sql = """SELECT customer_id, order_days, usual_gap_days, longest_gap_days, days_since_last, has_stopped
+        FROM bi.regular_customers ORDER BY customer_id"""
+    assert build.execute(sql).fetchall() == [
+        ("active", 4, 7, 7, 7, False),
+        ("seldom", 4, 30, 60, 40, False),
+        ("weekly", 4, 7, 7, 40, True),
+    ]
+
+
+def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.DuckDBPyConnection) -> None:
+    moved = datetime(2026, 5, 15, tzinfo=UTC)
+    first = datetime(2026, 4, 15, tzinfo=UTC)
+    insert(
+        build, "reconciled.price_lists", {"price_list_id": "A", "name": "Old"}, {"price_list_id": "B", "name": "New"}
+    )
+    insert(
+        build,
+        "reconciled.customer_history",
+        {"customer_id": "1", "price_list_id": "A", "version": 1, "valid_from": first, "valid_to": moved},
+        {"customer_id": "1", "price_list_id": "B", "version": 2, "valid_from": moved, "valid_to": None},
+    )
+    days = (date(2026, 4, 1), date(2026, 5, 1), date(2026, 5, 20), date(2026, 5, 21))
+    orders = [order(str(day), day) for day in days]
+    insert(build, "reconciled.orders", *orders, order("gone", days[0], is_missing=True))
+    insert(build, "reconciled.orders", order("cancelled", days[2], is_cancelled=True))
+    sql = """SELECT month, price_list_name, currency, orders, revenue, assumed_orders FROM bi.revenue_by_price_list
+        ORDER BY month, price_list_name"""
+    assert build.execute(sql).fetchall() == [
+        (date(2026, 4, 1), "Old", "PEN", 1, 10, 1),
+        (date(2026, 5, 1), "New", "PEN", 2, 20, 0),
+        (date(2026, 5, 1), "Old", "PEN", 1, 10, 0),
+    ]
+
+
+def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyConnection) -> None:
+    insert(build, "reconciled.promotions", {"promotion_id": "P", "name": "Two for one", "use_count": 0})
+    for day, uses in ((1, 3), (2, 3), (3, 8), (4, None), (5, 7)):
+        read = datetime(2026, 6, day, 3, tzinfo=UTC)
+        build.execute("UPDATE reconciled.promotions SET use_count = ?, _last_seen_at = ?", [uses, read])
+        record_promotion_uses(build, f"run {day}")
+    sql = "SELECT name, read_date, use_count, uses_since_before FROM bi.promotion_uses ORDER BY read_at"
+    assert build.execute(sql).fetchall() == [
+        ("Two for one", date(2026, 5, 31), 3, None),
+        ("Two for one", date(2026, 6, 2), 8, 5),
+        ("Two for one", date(2026, 6, 4), 7, -1),
+    ]
+
+
+def test_the_match_is_counted_by_outcome_and_reason(build: duckdb.DuckDBPyConnection) -> None:
+    insert(
+        build,
+        "reconciled.erp_customers",
+        {"status": "matched", "matched_by": "email", "line": 2, "customer_id": "1"},
+        {"status": "ambiguous", "matched_by": "email", "line": 3, "reason": "several customers"},
+        {"status": "ambiguous", "matched_by": "email", "customer_id": "2", "reason": "several customers"},
+    )
+    assert build.execute("FROM bi.erp_match ORDER BY status").fetchall() == [
+        ("ambiguous", "email", "several customers", 2, 1, 1),
+        ("matched", "email", None, 1, 1, 1),
+    ]
