@@ -225,7 +225,7 @@ def test_grants_and_views_of_others_on_a_copied_table_stay(copied: tuple[Bridge,
 
 
 def test_a_view_over_a_copy_that_an_earlier_version_made_is_replaced(copied: tuple[Bridge, Database]) -> None:
-    _, database = copied
+    made, database = copied
     reconcile()
     database.rows(
         """CREATE SCHEMA orderbridge_bi; CREATE VIEW orderbridge_bi.lists AS
@@ -236,6 +236,9 @@ def test_a_view_over_a_copy_that_an_earlier_version_made_is_replaced(copied: tup
         create_views(replace(warehouse_settings(), destination_dataset="other"))
     assert create_views(warehouse_settings()) == f"{len(VIEWS)} views in orderbridge_bi"
     assert database.rows("SELECT count(*) FROM orderbridge_bi.lists WHERE verdict = 'complete'") == [(4,)]
+    for name in VIEWS:
+        counted = f"SELECT count(*) FROM {{}}bi.{name}"
+        assert database.rows(counted.format("orderbridge_")) == made.rows(counted.format("")), name
 
 
 def test_a_transaction_that_began_before_a_copy_keeps_its_version(copied: tuple[Bridge, Database]) -> None:
