@@ -283,7 +283,7 @@ def _record_entity(
     """Writes the table of an entity and its totals; `found_before` are the findings, and the errors, of earlier ones.
 
     Raises:
-        BridgeError: a raw row is neither in the table nor in a finding of severity `error` (design, promise 2).
+        BridgeError: a raw row is neither in the table nor in a finding of severity `error`.
     """
     if entity.table is not None:
         replace(inputs.build, name, entity.table)

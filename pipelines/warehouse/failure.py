@@ -18,7 +18,8 @@ from sources.errors import BridgeError, ExitCode, is_out_of_memory
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
-_PUBLISHED: Final = "The warehouse was published before."
+_MARK: Final = "orderbridge_published"
+"""The attribute of an exception that ended a run after its warehouse was published."""
 
 
 def failure_file(path: Path, *, is_destination: bool = False) -> Path:
@@ -103,12 +104,12 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
 
 def mark_published(error: BaseException) -> None:
     """Marks what ended a run after its warehouse was published, such as an error of the copy to the destination."""
-    error.add_note(_PUBLISHED)
+    error.__dict__[_MARK] = True
 
 
 def was_published(error: BaseException) -> bool:
     """Whether the run had published its warehouse."""
-    return _PUBLISHED in getattr(error, "__notes__", ())
+    return _MARK in error.__dict__
 
 
 def clear_failure(path: Path, command: str) -> None:

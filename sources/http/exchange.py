@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
 from time import monotonic
 from typing import Final, NoReturn, cast
 
@@ -21,7 +20,6 @@ import httpx
 from sources.contract import Family, Verb
 from sources.http.failures import BrokenBody, Failure, UnacceptableBody, connection_failure
 from sources.http.responses import RawResponse
-from sources.http.transport import HEADS_MAX
 from sources.settings import HttpSettings
 
 _HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
@@ -97,7 +95,6 @@ class Exchanger:
         self._timeouts, self._caps = timeouts, caps
         self._transport = transport
         self._headers = [(b"Host", host), *_HEADERS, auth.header]
-        self._headers_of = lru_cache(maxsize=HEADS_MAX)(self._make_headers)
         self._waits = httpx.Timeout(timeouts.read_s, connect=timeouts.connect_s, pool=timeouts.total_s).as_dict()
         self._closed = threading.Event()
 
@@ -162,7 +159,7 @@ class Exchanger:
                 reply.broken = Failure(failure.what, failure.words, failure.hint, reply.status)
         return reply
 
-    def _make_headers(self, body_bytes: int) -> httpx.Headers:
+    def _headers_of(self, body_bytes: int) -> httpx.Headers:
         """The headers of a request with so long a body."""
         length = [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % body_bytes)]
         return httpx.Headers([*self._headers, *(length if body_bytes else ())])
