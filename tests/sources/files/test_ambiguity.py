@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, encoding, open_table
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows far from the beginning, in a small file."""
+    monkeypatch.setattr(sys.modules["sources.files.reader"], "SAMPLE", 2_000)
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 1_000)
+
 
 QUOTED = '"Z1";"x; y";"9,00"\n'
 ROWS = "A1;Tornillo;12,50\nA2;Tuerca;0,30\nA3;Arandela;0,05\n"
@@ -60,10 +69,6 @@ def test_8_a_header_that_cannot_be_read_is_not_replaced_by_the_first_row(
     assert len(list(opened.rows())) == 3
 
 
-def test_8_a_header_with_an_open_quote_is_an_error(tmp_path: Path) -> None:
-    assert "line 1" in error_of(tmp_path, 'Código;"Nombre;PVP\n' + ROWS)
-
-
 def test_8_metadata_above_names_is_a_preamble(tmp_path: Path) -> None:
     for above in ("Fecha;2024-05-01\n", "Listado de precios\n", "Empresa:;ACME\n", "Listado\nFecha;01/05/2024\n"):
         opened = table(tmp_path, above + "Código;Nombre;PVP\n" + ROWS)
@@ -72,13 +77,6 @@ def test_8_metadata_above_names_is_a_preamble(tmp_path: Path) -> None:
 
 
 # --- 9: rows that are shifted by a column ----------------------------------------------------------------------------
-
-
-def test_9_a_surplus_cell_of_a_single_row_is_rejected_though_it_is_empty(tmp_path: Path) -> None:
-    opened = table(tmp_path, "Código;Nombre;PVP\n" + ROWS + "12;Tornillo; inox;12,50;\n13;Perno;1,00;\n")
-    assert rejected(opened) == [(5, "too_long"), (6, "too_long")]
-    [_, row] = [row for row in opened.rows() if isinstance(row, RejectedRow)]
-    assert row.reason == "4 cells, but the header has 3; there is a delimiter too many in the line"
 
 
 def test_9_a_surplus_cell_of_every_row_is_no_cell(tmp_path: Path) -> None:
@@ -144,7 +142,8 @@ def test_12_a_second_table_is_named(tmp_path: Path, second: str) -> None:
 
 
 @pytest.mark.parametrize("blank", ["", "\n", ";;\n"])
-@pytest.mark.parametrize("count", [3, 300, 20_000])
+@pytest.mark.parametrize("count", [3, 300])
+@pytest.mark.usefixtures("small_blocks")
 def test_a_second_table_with_the_names_in_another_order_is_not_read_on(tmp_path: Path, blank: str, count: int) -> None:
     rows = "".join(f"A{n};Tornillo;{n},50\n" for n in range(count))
     others = "".join(f"Tornillo;A{n};{n},50\n" for n in range(count))
@@ -158,7 +157,8 @@ OTHER_NAMES = ["Cliente;Ciudad;Saldo", "Ref;Nombre;PVP", "Código;Nombre;Precio"
 
 
 @pytest.mark.parametrize("header", OTHER_NAMES)
-@pytest.mark.parametrize("count", [1, 20_000])
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.usefixtures("small_blocks")
 def test_a_header_amid_the_rows_begins_another_table(tmp_path: Path, header: str, count: int) -> None:
     text = f"Código;Nombre;PVP\n{ROWS * count}{header}\nC1;Roma;10\nC2;Pisa;20\n"
     line = 3 * count + 2
@@ -181,19 +181,14 @@ def test_names_with_digits_or_gaps_begin_another_table_after_a_blank_line(tmp_pa
         assert "line 6 has names" in error_of(tmp_path, f"Código;Nombre;PVP\n{ROWS}\n{header}\nx;A3;4\n")
 
 
-@pytest.mark.parametrize("count", [1, 20_000])
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.usefixtures("small_blocks")
 def test_the_title_of_a_page_is_no_row(tmp_path: Path, count: int) -> None:
     rows = ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A") * count
     page = "LISTADO;;;\nPágina: 2;;;\nCÓDIGO;COLOR;NOMBRE;PVP\n"
     text = f"Código;Color;Nombre;PVP\n{rows}{page}A4;azul;Clavo;1,00\nA5;;;\n"
     line = 3 * count + 2
     assert rejected(table(tmp_path, text)) == [(line, "rule"), (line + 1, "rule"), (line + 2, "repeated_header")]
-
-
-def test_a_second_table_of_the_same_width_and_length_is_named(tmp_path: Path) -> None:
-    customers = "Cliente;Ciudad;Saldo\nAna;Roma;N\nEva;Pisa;S\nLeo;Bari;N\n"
-    for text in (f"Código;Nombre;PVP\n{ROWS}\n{customers}", f"Código;Nombre;PVP\n{ROWS};;\n;;\n{customers}"):
-        assert "has names where" in error_of(tmp_path, text)
 
 
 def test_a_header_that_lacks_a_delimiter_does_not_shift_the_rows(tmp_path: Path) -> None:
@@ -322,12 +317,6 @@ def test_12_lines_quoted_as_a_whole_are_asked_about(tmp_path: Path) -> None:
     assert "line 1, the header, has 3 names, but most rows have another number of cells, usually 1" in message
 
 
-@pytest.mark.parametrize("total", ["Total;;123", "TOTAL;3;1.234,50 €", "Subtotal;7;12"])
-def test_12_totals_that_fill_most_columns_are_no_row(tmp_path: Path, total: str) -> None:
-    text = f"Código;Uds;PVP\nA1;1;1,50\nA2;2;2,00\nTotal Gym;2;Barra\n{total}\n"
-    assert rejected(table(tmp_path, text)) == [(5, "totals")]
-
-
 def test_12_rules_in_a_framed_table_are_no_rows(tmp_path: Path) -> None:
     text = "| id | name |\n|----|------|\n| 1 | Perno |\n| 2 | Tuerca |\n"
     assert rejected(table(tmp_path, text)) == [(2, "rule")]
@@ -368,7 +357,7 @@ def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(t
     "total",
     ["TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1", "Subtotal rojo;;;",
      "Total azul;;;1.003,55 €", "Total azul y verde;;;7", "Sous-total;;;7", "Zwischensumme;;;7",
-     "Soma;;;7"],
+     "Soma;;;7", "TOTAL;3;4;1.234,50 €", "Subtotal;7;;12"],
 )  # fmt: skip
 def test_12_a_line_of_totals_is_not_a_row(tmp_path: Path, total: str) -> None:
     rows = ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A")
@@ -395,11 +384,6 @@ def test_a_row_with_a_name_or_a_code_next_to_total_is_no_totals(tmp_path: Path, 
 def test_12_a_name_with_total_in_it_is_a_row(tmp_path: Path) -> None:
     text = "Código;Nombre;PVP\nA1;Total Gas SL;12,50\nA2;Subtotal;1,00\n;Total Gas 3;\n"
     assert rejected(table(tmp_path, text)) == []
-
-
-def test_12_a_repeated_header_is_not_a_row(tmp_path: Path) -> None:
-    opened = table(tmp_path, "Código;Nombre;PVP\n" + (ROWS + "Código;Nombre;PVP\n") * 2)
-    assert rejected(opened) == [(5, "repeated_header"), (9, "repeated_header")]
 
 
 def test_a_second_row_of_names_is_not_a_row(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def outcome(table: SourceTable, size: int | None) -> object:
         return error.message
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(
     st.lists(PIECES, max_size=25).map("".join) | REGULAR,
     st.sampled_from([";h1;h2", "", ";", ";h1;h2;"]),

@@ -66,7 +66,7 @@ def tables(draw: st.DrawFn, letters: st.SearchStrategy[str]) -> list[list[str]]:
     return draw(st.lists(st.lists(cell, min_size=width, max_size=width), max_size=12))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     tables(ANY),
     st.sampled_from(";,|\t^"),
@@ -90,7 +90,7 @@ def test_any_text_comes_back_where_the_dialect_is_reported(
     assert back(text.encode(encoding), reported) == (tuple(names), [tuple(row) for row in cells])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     st.lists(st.tuples(st.integers(0, 10**9), st.text(LATIN, max_size=12), st.integers(0, 99999)), min_size=2),
     st.sampled_from(";,|\t"),
