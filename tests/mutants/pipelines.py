@@ -11,6 +11,13 @@ PUSH: Final = "tests/pipelines/push/test_push.py"
 MUTANTS: Final = (
     # --- fields of orders
     Mutant(
+        "a-plan-has-its-name-before-it-is-on-the-disk",
+        "pipelines/plan/folder.py",
+        "    sync(folder)\n    folder.rename(target)\n",
+        "    folder.rename(target)\n    sync(target)\n",
+        "tests/pipelines/plan/test_folder.py -k on_the_disk",
+    ),
+    Mutant(
         "documents-go-to-the-customers-of-the-first-part",
         "pipelines/reconcile/customers.py",
         "owner - $first AS owner",

@@ -559,6 +559,13 @@ MUTANTS: Final = (
         "tests/crashes",
     ),
     Mutant(
+        "private-files-can-be-written-by-the-group",
+        "sources/disk.py",
+        "PRIVATE_FILE: Final = 0o600",
+        "PRIVATE_FILE: Final = 0o620",
+        "tests/sources/test_disk.py -k umask",
+    ),
+    Mutant(
         "passwords-are-not-synced",
         "sources/disk.py",
         "        if is_durable:\n",

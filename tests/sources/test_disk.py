@@ -16,6 +16,7 @@ from sources.disk import (
     create_private,
     disk_errors,
     is_disk_full,
+    open_private,
     private_folder,
     replace_file,
     write_private,
@@ -138,3 +139,13 @@ def test_a_full_disk_is_recognised_among_the_causes() -> None:
     assert is_disk_full(error)
     assert is_disk_full(OSError(errno.EDQUOT, ""))
     assert not is_disk_full(RuntimeError("disk"))
+
+
+def test_private_files_are_for_their_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    with create_private(tmp_path / "created"), replace_file(tmp_path / "replaced"):
+        pass
+    write_private(tmp_path / "written", b"")
+    os.close(open_private(tmp_path / "opened"))
+    private_folder(tmp_path / "folder")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {**dict.fromkeys(("created", "replaced", "written", "opened"), 0o600), "folder": 0o700}

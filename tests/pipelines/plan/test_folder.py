@@ -35,6 +35,16 @@ def test_a_plan_appears_whole_and_for_its_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "plan" / "plan.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_plan_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, bool]] = []
+    target = tmp_path / "plan"
+    monkeypatch.setattr("pipelines.plan.folder.sync", lambda path: synced.append((path.name, target.exists())))
+    with hidden_folder(tmp_path) as folder:
+        filled(folder)
+        publish_folder(folder, target)
+    assert synced == [("plan.json", False), (folder.name, False), (tmp_path.name, True)]
+
+
 def test_nothing_is_left_of_a_plan_that_failed(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), hidden_folder(tmp_path) as folder:  # noqa: PT012 # fills, then fails
         filled(folder)
