@@ -123,7 +123,19 @@ def steps(reporter: Reporter) -> ImportSteps:
         on_step=reporter.event,
         ask_columns=ask_columns,
         ask_totals=ask_totals,
+        ask_passwords=ask_passwords,
     )
+
+
+def ask_passwords() -> Literal["mail", "file"] | None:
+    """Asks on a terminal how new customers get a password."""
+    if not sys.stdin.isatty():
+        return None
+    text = "New customers need a password: mail (the platform mails it to each) or file (kept for you in passwords.csv)"
+    answer: Literal["mail", "file"] = click.prompt(
+        text, type=click.Choice(["mail", "file"]), show_choices=False, err=True
+    )
+    return answer
 
 
 def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"] | None:

@@ -30,6 +30,7 @@ from pipelines.imports import open_inputs
 from pipelines.imports.open import OpenFile, open_once
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
+from pipelines.mapping import Mapping, load
 from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, file_sha256
 from pipelines.pull.model import PullOptions, PullResult
@@ -39,10 +40,11 @@ from pipelines.push.verify import VerifyResult, verify
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
 from sources.errors import BridgeError, CoverageError, ExitCode, UsageError
-from sources.kinds import KINDS, KindName
+from sources.kinds import KINDS, PASSWORD, KindName
 from sources.settings import ledger_path, legacy_settings, warehouse_path
 from sources.words import number
 
+Passwords = Literal["mail", "file"]
 CUSTOMERS: Final = "customers"
 MAX_AGE_H: Final = 1.0
 """Hours for which customers that were read decide what is new. The push looks each one up again before it creates."""
@@ -61,7 +63,7 @@ class ImportOptions:
     kind: KindName
     file: Path
     mapping: Path | None = None
-    passwords: Literal["mail", "file"] | None = None
+    passwords: Passwords | None = None
     notify: bool = False
     lookups: tuple[Path, ...] = ()
     max_age_h: float = MAX_AGE_H
@@ -79,6 +81,7 @@ class ImportSteps:
         on_step: called with the name of a step and what it does.
         ask_columns: asks a person for the columns that match no field.
         ask_totals: asks a person what lines of totals are.
+        ask_passwords: asks a person how new customers get a password; None if nobody can be asked.
     """
 
     pull: Callable[[PullOptions], PullResult]
@@ -88,6 +91,7 @@ class ImportSteps:
     on_step: Callable[[str, str], object] = lambda step, text: None
     ask_columns: AskColumns = lambda proposed, samples: None
     ask_totals: AskTotals = lambda lines: None
+    ask_passwords: Callable[[], Passwords | None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -172,11 +176,13 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFil
     path = find_mapping(options.kind, options.file, open_file)
     if path is not None:
         steps.on_step("mapping", f"the columns are read as in {path}")
-        return replace(options, mapping=path)
+        return replace(options, mapping=path, passwords=_passwords(options, load(path, options.kind), steps))
     kind, file, settings = options.kind, options.file, legacy_settings()
     mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, open_file)
     if mapping is None:
         return options
+    options = replace(options, passwords=_passwords(options, mapping, steps))
+    mapping = mapping.with_passwords(options.passwords)
     # a mapping that does not do would be found again, and nobody asked
     login_mode, semantics = settings.login_mode, settings.semantics
     open_inputs(kind, file, mapping, login_mode=login_mode, semantics=semantics, open_file=open_file)
@@ -184,6 +190,14 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFil
     lines = [f"the columns are read as follows, the next time too; to change that, edit {path}", *mapping.explain()]
     steps.on_step("mapping", "\n  ".join(lines))
     return replace(options, mapping=path)
+
+
+def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> Passwords | None:
+    """How new customers get a password: as given, or asked for where neither the file nor its mapping says so."""
+    is_mapped = any(PASSWORD in column.paths for column in mapping.columns.values())
+    if options.passwords or mapping.generate_passwords or is_mapped or not KINDS[options.kind].has_login:
+        return options.passwords
+    return steps.ask_passwords()
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
@@ -205,7 +219,7 @@ def _unfinished_plan(options: ImportOptions) -> Plan | None:
     return None
 
 
-def _check_passwords(plan: Plan, passwords: Literal["mail", "file"] | None) -> None:
+def _check_passwords(plan: Plan, passwords: Passwords | None) -> None:
     """A plan that was begun keeps its source of passwords. Raises UsageError if another one is given."""
     first = next(plan.operations(), None)
     source = first.password if first is not None else None

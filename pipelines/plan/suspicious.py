@@ -71,6 +71,7 @@ _CHECKS: Final[Mapping[str, tuple[str, str, _Check]]] = {
         "email is not one e-mail address",
         lambda texts: pc.invert(pc.match_substring_regex(texts, _ADDRESS)),
     ),
+    "phone": ("no_digits", "phone has no digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),
     "documents": ("document_number_missing", "a document has no number", _lacks_number),
 }
 

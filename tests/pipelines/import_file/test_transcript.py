@@ -1,4 +1,4 @@
-"""The transcripts of docs/import.md are what a person sees who types their commands and answers."""
+"""The transcripts of the pages about imports are what a person sees who types their commands and answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import openpyxl
+import pytest
 
 from sandbox import SandboxConfig, serve
+from tests.pipelines.import_file.test_result import correct
 from tests.pipelines.push.plans import settings
 
 CHECKOUT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^<!-- transcript -->\n```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODES = ["000901", "000902", "000903"]
 CUSTOMERS = """\
 Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Tarifa
 000901;Cafés Serra S.L.;Nuria;Serra Puig;934 000 901;nuria.serra@example.com;Calle Mayor 1;B12345674;
@@ -61,9 +64,9 @@ def write_files(folder: Path) -> None:
     book.save(folder / "tarifa.xlsx")
 
 
-def commands() -> Iterator[tuple[list[str], str, str]]:
+def commands(page: str) -> Iterator[tuple[list[str], str, str]]:
     """The arguments of each command, what is typed while it runs, and what is shown."""
-    for block in BLOCK.findall((CHECKOUT / "docs/import.md").read_text("utf-8")):
+    for block in BLOCK.findall((CHECKOUT / "docs" / page).read_text("utf-8")):
         for part in block.split("$ orderbridge ")[1:]:
             line, _, rest = part.partition("\n")
             typed = "".join(f"{answer}\n" for answer in re.findall("^> (.*)$", rest, re.MULTILINE))
@@ -72,6 +75,10 @@ def commands() -> Iterator[tuple[list[str], str, str]]:
 
 def run(arguments: list[str], typed: str, folder: Path, env: dict[str, str]) -> str:
     """What a command prints, with a terminal as its input."""
+    for pattern in [argument for argument in arguments if argument.endswith("result.xlsx")]:
+        (file,) = folder.glob(pattern)
+        correct(file, "Correo", {"000903": "inigo@example.com"})
+        arguments[arguments.index(pattern)] = str(file)
     terminal, keyboard = os.openpty()
     os.write(terminal, typed.encode())
     command = [sys.executable, "-m", "pipelines.cli", *arguments, "--log", "plain"]
@@ -90,7 +97,17 @@ def pattern(shown: str) -> str:
     return "".join({"…\n": r"(?:.*\n)*?", "…": ".*"}.get(part, re.escape(part)) for part in parts)
 
 
-def test_the_transcripts_are_what_is_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "count", "questions", "codes", "prices"),
+    [
+        ("import.md", 6, 1, [*CODES, "000904", "000905", "6940095561234", "6940095561235"], {1001: 1350, 1005: 1.5}),
+        ("office.md", 2, 2, CODES, {}),
+        ("oficina.md", 2, 2, CODES, {}),
+    ],
+)
+def test_the_transcripts_are_what_is_seen(
+    tmp_path: Path, page: str, count: int, questions: int, codes: list[str], prices: dict[int, float]
+) -> None:
     write_files(tmp_path)
     (tmp_path / "home").mkdir()
     with serve(SandboxConfig(customers=8, orders=0, promotions=0, price_lists=2)) as platform:
@@ -99,13 +116,12 @@ def test_the_transcripts_are_what_is_seen(tmp_path: Path) -> None:
             "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1",
         }  # fmt: skip
         ran = 0
-        for arguments, typed, shown in commands():
+        for arguments, typed, shown in commands(page):
             seen = run(arguments, typed, tmp_path, env)
             assert re.fullmatch(pattern(shown), seen), f"{arguments}:\n{seen}"
-            assert len(typed.splitlines()) <= 1, "at most one question"
+            assert len(typed.splitlines()) <= questions
             ran += 1
-        assert ran == 6
-        codes = {body["erpCode"] for body in platform.state.customer_inputs}
-        assert codes == {"000901", "000902", "000903", "000904", "000905", "6940095561234", "6940095561235"}
-        assert platform.state.variants[1, 1001].fields["price"] == 1350
-        assert platform.state.variants[2, 1005].fields["price"] == 1.5
+        assert ran == count
+        assert {body["erpCode"] for body in platform.state.customer_inputs} == set(codes)
+        sent = {variant: record.fields["price"] for (_, variant), record in platform.state.variants.items()}
+        assert {variant: sent[variant] for variant in prices} == prices

@@ -986,10 +986,11 @@ def test_characters_that_nobody_sees_are_found(text: str) -> None:
         ("null_word", ["NULL", "\\N", "NaN", "n/a", "(null)"], ["Null", "Nan", "NULL 2", "N", "\\\\N"]),
         ("date", ["01-nov", "Nov-11", "1-Sep", "01/11/2026", "2026-11-01"], ["1-11", "11-22-33", "mar-a", "5-NOVA"]),
         ("not_an_address", ["x", "a@b", "a@b.es, c@d.es", "mailto:a@b.es", "'a@b.es"], ["o'b@x.es", "ñ@ñ.es"]),
+        ("no_digits", ["France", "–", "S/N"], ["+34 600", "France 12", "٠١"]),
     ],
 )
 def test_texts_that_a_program_has_damaged_are_pointed_out(code: str, found: list[str], others: list[str]) -> None:
-    name = "email" if code == "not_an_address" else "phone"
+    name = {"not_an_address": "email", "no_digits": "phone"}.get(code, "firstName")
     texts = [msgspec.json.encode(text).decode() for text in (*found, *others)]
     lines = pa.array([[line] for line in range(len(texts))])
     values = SuspiciousValues(frozenset())
