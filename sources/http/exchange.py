@@ -138,16 +138,16 @@ class Exchanger:
             },
         )
         response = self._transport.handle_request(request)
-        fields = _fields(response.headers)
+        headers = response.headers
         with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:  # not `iter_raw`, which copies and counts
-            content_type = fields.get(b"content-type", "").partition(";")[0].strip().lower()
+            content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
             reply = RawResponse(response.status_code, b"", content_type)
-            reply.settles_at_once = fields.get(b"x-orderbridge-settles") == "at-once"
+            reply.settles_at_once = headers.get("x-orderbridge-settles") == "at-once"
             if not reply.is_success:
-                reply.location, reply.retry_after = fields.get(b"location", ""), fields.get(b"retry-after")
+                reply.location, reply.retry_after = headers.get("location", ""), headers.get("retry-after")
             try:
                 wire = read_wire(chunks, self._caps.wire_bytes)
-                reply.body = decompress(wire, fields.get(b"content-encoding"), self._caps.plain_bytes)
+                reply.body = decompress(wire, headers.get("content-encoding"), self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)
             except UnacceptableBody as error:
@@ -171,15 +171,6 @@ class Exchanger:
             words = f"{words}; the response is a web page (HTML)"
             hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
         return Failure("broken_body", words, hint, reply.status)
-
-
-def _fields(headers: httpx.Headers) -> dict[bytes, str]:
-    """Headers by name in lower case; httpx would look for the encoding of all of them, and at all for each name."""
-    fields: dict[bytes, str] = {}
-    for raw_name, value in headers.raw:
-        name, text = raw_name.lower(), value.decode("latin-1")
-        fields[name] = f"{fields[name]}, {text}" if name in fields else text
-    return fields
 
 
 def read_wire(chunks: Iterable[bytes], most: int) -> bytes:

@@ -129,9 +129,6 @@ class DeadlineBackend(httpcore.NetworkBackend):
 class DeadlineStream(httpcore.NetworkStream):
     """A connection whose waits end at the deadline of the calling thread's exchange.
 
-    It receives and sends on httpcore's socket itself: httpcore's stream sets a timeout and maps errors at each call,
-    which costs as much as the call.
-
     Attributes:
         tail: the last bytes received.
         has_read: something was received since the last write.
@@ -141,7 +138,6 @@ class DeadlineStream(httpcore.NetworkStream):
         self, stream: httpcore.NetworkStream, backend: DeadlineBackend, handle: socket.socket, *, is_tls: bool = False
     ) -> None:
         self._stream, self._backend, self._handle = stream, backend, handle
-        self._socket: socket.socket = stream.get_extra_info("socket")
         self._carries_requests = is_tls == backend.is_tls
         self._is_spoiled = False
         self._head = b""
@@ -151,13 +147,7 @@ class DeadlineStream(httpcore.NetworkStream):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """See NetworkStream."""
         exchange = self._backend.exchange
-        try:
-            self._limit(exchange.remaining_s(timeout, httpcore.ReadTimeout))
-            data = self._socket.recv(max_bytes)
-        except TimeoutError as error:
-            raise httpcore.ReadTimeout from error
-        except OSError as error:
-            raise httpcore.ReadError from error
+        data = self._stream.read(max_bytes, exchange.remaining_s(timeout, httpcore.ReadTimeout))
         self.has_read = True
         self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
         if exchange.head_bytes is not None:
@@ -178,18 +168,7 @@ class DeadlineStream(httpcore.NetworkStream):
         for start in range(0, len(buffer), _WRITE_BYTES):
             left = exchange.remaining_s(timeout, httpcore.WriteTimeout)
             exchange.is_sent |= self._carries_requests
-            try:
-                self._limit(left)
-                self._socket.sendall(buffer[start : start + _WRITE_BYTES])
-            except TimeoutError as error:
-                raise httpcore.WriteTimeout from error
-            except OSError as error:
-                raise httpcore.WriteError from error
-
-    def _limit(self, seconds: float) -> None:
-        """Limits the next wait. A limit that stays the same costs nothing, others a call of the system."""
-        if self._socket.gettimeout() != seconds:
-            self._socket.settimeout(seconds)
+            self._stream.write(buffer[start : start + _WRITE_BYTES], left)
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

@@ -76,8 +76,8 @@ MUTANTS: Final = (
     Mutant(
         "the-first-page-decides-for-those-that-fit",
         "sources/decode/undocumented.py",
-        "self._widen(pages[:1], set())",
-        "self._widen(pages[:1], counted)",
+        "self.look_at(pages[:1])",
+        "self.look_at(pages[:1]), counted.update(page.number for page in pages[:1])",
         "tests/sources/decode/test_undocumented.py -k all_pages",
     ),
     Mutant(

@@ -8,6 +8,41 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS: Final = (
     Mutant(
+        "a-key-with-capitals-is-shown-as-a-host",
+        "sources/http/error_responses.py",
+        "any(secret.casefold() in host for secret in secrets)",
+        "any(secret in host for secret in secrets)",
+        "tests/sources/http/test_client.py -k redirect",
+    ),
+    Mutant(
+        "a-webhook-ignores-the-proxy",
+        "sources/http/webhook.py",
+        "ca_file=settings.ca_file, proxy=proxy)",
+        "ca_file=settings.ca_file)",
+        "tests/sources/http/test_transport.py -k webhook",
+    ),
+    Mutant(
+        "flags-of-the-first-page-are-those-of-the-next",
+        "sources/decode/extra_fields.py",
+        "is_selected.slice(total, len(items))",
+        "is_selected.slice(0, len(items))",
+        "tests/sources/decode/test_documented.py -k birthdate",
+    ),
+    Mutant(
+        "a-whole-number-as-text-is-a-double",
+        "sources/decode/schema_inference.py",
+        "return int(number) if number == number.to_integral_value()",
+        "return int(float(number)) if number == number.to_integral_value()",
+        "tests/sources/decode/test_undocumented.py -k below",
+    ),
+    Mutant(
+        "a-tail-has-an-id-twice",
+        "sources/extract/walk.py",
+        "if sweep.issues or files.repeated.counts:",
+        "if sweep.issues:",
+        "tests/sources/extract/test_tail.py -k twice",
+    ),
+    Mutant(
         "items-that-the-decoder-loses-are-not-missed",
         "sources/extract/page_files.py",
         "if self.items[table] != (rows_written :=",

@@ -72,6 +72,8 @@ def test_a_number_of_more_digits_than_a_decimal_has_is_not_in_its_column(form: s
         pytest.param(["1", "-9223372036854775808"], ("int64", [1, -(2**63)]), id="integers"),
         pytest.param(["1.0", "2", "1e2"], (MONEY, ["1", "2", "100"]), id="whole numbers written with a point"),
         pytest.param(["1.0", "9007199254740993"], (MONEY, ["1", "9007199254740993"]), id="beyond a double"),
+        pytest.param(["1", "-9007199254740993"], ("int64", [1, -9007199254740993]), id="below a double"),
+        pytest.param(["1", '"-9007199254740993"'], ("int64", [1, -9007199254740993]), id="below a double, as text"),
         pytest.param(["1", "1.50"], (MONEY, ["1", "1.5"]), id="numbers"),
         pytest.param(["0.1", "1e300"], ("string", ["0.1", "1" + "0" * 300]), id="large"),
         pytest.param(["12.600000000000001"], ("string", ["12.600000000000001"]), id="digits of a double"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.row_reader import RowReader
 from sources.extract.spool import SpoolFolder
 from sources.extract.tail import CURSOR_LENGTH_MAX, CursorPosition, CursorTrail, TailMismatch
+from sources.extract.v1_pages import V1Cursor
 from sources.extract.walk import walk
 from sources.http.client import Client
 from tests.soak.transport import SandboxTransport
@@ -91,6 +93,24 @@ def test_a_tail_reads_a_changed_order_of_the_last_page_anew(orders: Orders) -> N
     result = orders.walk(start)
     (path, _), *_ = result.files["orders"]
     assert pq.read_table(path)["status"].to_pylist()[-1] == "LATER"
+
+
+@pytest.mark.parametrize("status", ["OTHER", None], ids=["another row", "the same row"])
+def test_an_id_that_comes_twice_after_the_saved_cursor_is_noticed(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch, status: str | None
+) -> None:
+    start, parse = orders.position(), V1Cursor.parse
+    orders.state.grow("orders", 3)
+
+    def repeating(self: V1Cursor, body: bytes) -> PageBody:
+        page = json.loads(body)
+        if not page["hasMore"]:
+            page["data"].append(page["data"][-1] | ({"status": status} if status else {}))
+        return parse(self, json.dumps(page).encode())
+
+    monkeypatch.setattr(V1Cursor, "parse", repeating)
+    with pytest.raises(TailMismatch, match="ids occur twice"):
+        orders.walk(start)
 
 
 def test_pages_that_became_smaller_are_compared_over_their_borders(orders: Orders) -> None:

@@ -317,7 +317,7 @@ def test_redirects_are_an_error_and_nothing_reaches_the_other_host(status: int) 
 def test_a_redirect_is_an_error_that_names_the_host_if_it_is_one_and_not_the_key(location: str, words: str) -> None:
     _, handler = answers(httpx.Response(302, headers=[(b"Location", location.encode())]))
     with pytest.raises(HttpRejected) as caught:
-        Client("legacy", "https://shop.test", "planted-0123456789", transport=httpx.MockTransport(handler)).get(
+        Client("legacy", "https://shop.test", "Planted-0123456789", transport=httpx.MockTransport(handler)).get(
             "/orders", check=parsed
         )
     assert f"redirected to {words} " in str(caught.value)

@@ -19,6 +19,7 @@ from sources.http.client import Client
 from sources.http.exchange import Timeouts
 from sources.http.failures import BrokenBody
 from sources.http.retries import RetryPolicy
+from sources.http.webhook import post_json
 from sources.settings import HttpSettings, LegacySettings, Secret
 from tests.sources.http.backoff import without_backoff
 from tests.sources.rawserver import RawServer, asked, serving
@@ -377,6 +378,15 @@ def test_a_proxy_sees_neither_key_nor_body(tls: ssl.SSLContext) -> None:
         assert b"a-planted-key" not in asked_for + b"".join(seen)
         assert b"a-planted-key" in server.seen[0]
         assert b"Proxy-Authorization" not in server.seen[0]
+
+
+def test_a_webhook_uses_the_proxy_and_the_certificates_of_the_settings(tls: ssl.SSLContext) -> None:
+    seen: list[bytes] = []
+    with serving(KEPT, tls=tls) as server, serving(tunnel(server.url, seen)) as proxy:
+        settings = HttpSettings(ca_file=CERTIFICATE, proxy=Secret(proxy.url))
+        assert post_json(Secret(f"{server.url}/token"), {"text": "done"}, settings) == ""
+        assert proxy.seen[0].startswith(b"CONNECT ")
+        assert b"POST /token HTTP/1.1\r\n" in server.seen[0]
 
 
 @pytest.mark.usefixtures("_trusted")
