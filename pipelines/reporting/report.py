@@ -54,8 +54,7 @@ def report(out: Path) -> ReportData:
         UsageError: there is no reconciled warehouse; `out` cannot be written, is not a report, or others can write to
             its folder.
     """
-    target = own_path(out.absolute())
-    mode = _mode(target)
+    target, mode = report_target(out)
     with open_warehouse() as warehouse:
         data = read_report_data(warehouse)
     content = page(data).encode()
@@ -64,14 +63,20 @@ def report(out: Path) -> ReportData:
     return data
 
 
-def _mode(target: Path) -> int:
-    """The mode of the new file. Raises UsageError for a file that is not a report: a typo must not cost a warehouse."""
+def report_target(out: Path) -> tuple[Path, int]:
+    """The file to write, and the mode that it gets.
+
+    Raises:
+        UsageError: it is a file that is not a report (a typo must not cost a warehouse), or others can write to its
+            folder.
+    """
+    target = own_path(out.absolute())
     if not target.exists():
-        return PRIVATE_FILE
+        return target, PRIVATE_FILE
     if target.is_file():
         with disk_errors(f"{target} cannot be read", OUT_HINT), target.open("rb") as file:
             if file.read(len(START)) in (START.encode(), b""):
-                return target.stat().st_mode & 0o777
+                return target, target.stat().st_mode & 0o777
     raise UsageError(f"{target} exists and is not a report", "Name another file: orderbridge report --out FILE")
 
 

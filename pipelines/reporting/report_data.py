@@ -20,6 +20,7 @@ import duckdb
 from pipelines.warehouse.finding_history import NewFindings, new_findings
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from pipelines.warehouse.source import DataSource, read_source
 from sources.contract import LISTS
 from sources.errors import UsageError
 
@@ -40,7 +41,6 @@ _LATER: Final = """
     SELECT run_id, ended_at FROM ops.runs
     WHERE rowid > (SELECT rowid FROM ops.runs WHERE run_id = $run) AND command = 'pull' ORDER BY rowid DESC"""
 """By `rowid`, like others: the order in which runs and reads were recorded, whatever the clock showed."""
-_ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY rowid DESC LIMIT 1"
 _CURRENCY: Final = (
     r"CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}|[A-Z]{0,3}\p{Sc}') THEN currency::VARCHAR END"
 )
@@ -57,7 +57,7 @@ class ReportData:
 
     Attributes:
         run: the run that reconciled: `run_id`, `command`, `version`, `started_at`, `ended_at`, `exit_code`.
-        environment: of the last pull, `sandbox` or `production`; empty if unknown.
+        source: whose data it is, as far as it is known.
         today: the day of that run in the time zone of days, weeks and months.
         time_zone: its IANA name.
         later_pull: end of a pull published after that run: the raw tables are newer than the reconciled ones.
@@ -68,7 +68,7 @@ class ReportData:
     """
 
     run: dict[str, Any]
-    environment: str = ""
+    source: DataSource = field(default_factory=DataSource)
     today: date = date.min
     time_zone: str = "UTC"
     later_pull: datetime | None = None
@@ -101,7 +101,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     if not runs:
         raise UsageError("nothing has been reconciled in this warehouse", "Run `orderbridge reconcile` first.")
     data = ReportData(runs[0])
-    data.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
+    data.source = read_source(warehouse)
     data.today = data.as_of.astimezone(UTC).date()
     if "reconciled.as_of" in columns:
         ((data.today, data.time_zone),) = (
@@ -147,7 +147,7 @@ def _run_queries(rows: Callable[..., Rows], columns: Mapping[str, Set[str]], dat
     result: dict[str, Rows] = {}
     for query, template in queries.items():
         sql = template.format(**parts)
-        is_possible = columns.keys() >= set(re.findall(r"\b(?:ops|reconciled)\.\w+", sql))
+        is_possible = columns.keys() >= set(re.findall(r"\b(?:ops|reconciled|bi)\.\w+", sql))
         own_values = {name: value for name, value in values.items() if f"${name}" in sql}
         result[query] = rows(sql, **own_values) if is_possible else []
     return result

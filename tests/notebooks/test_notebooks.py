@@ -25,7 +25,7 @@ from tests.pipelines.bridge import bridge
 from tests.pipelines.reconcile.erp_file import PRIVATE, write_erp_file
 
 NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
-PLOTS = {"01_first_look": 2, "02_customers_and_prices": 4, "03_promotions_and_orders": 6, "04_erp_match": 3}
+PLOTS = {"01_first_look": 2, "02_customers_and_prices": 4, "03_promotions_and_orders": 6, "04_erp_match": 2}
 
 
 @pytest.fixture(scope="module")

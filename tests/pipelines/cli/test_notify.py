@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -59,8 +60,10 @@ def test_the_summary_of_a_run_reaches_the_webhook(fresh: Bridge, webhook: Webhoo
     assert run(fresh).code == 0
     assert webhook.posted == []
     fresh.platform.state.change("orders", fresh.platform.state.ids("orders")[0], {"giftWrap": True})
-    done = run(fresh, "--notify", webhook.url)
+    report = fresh.folder / "report.html"
+    done = run(fresh, "--notify", webhook.url, "--report", str(report))
     assert done.code == 0, done.err
+    assert posted_run(report) == fresh.one("SELECT max(run_id) FROM ops.runs")
     (posted,) = webhook.posted
     assert (posted["path"], posted["type"]) == ("/services/T0/token-4711?sig=a%2Fb", "application/json")
     assert (posted["exit_code"], posted["published"]) == (0, True)
@@ -77,6 +80,20 @@ def test_the_summary_of_a_run_reaches_the_webhook(fresh: Bridge, webhook: Webhoo
     private = [str(row[name]) for row in customers for name in ("email", "phone", "lastName") if row.get(name)]
     assert not [value for value in (*private, fresh.platform.legacy_key, fresh.platform.v1_key) if value in everything]
     assert "token-4711" not in done.said
+
+
+def posted_run(report: Path) -> str:
+    """The run that a report is about."""
+    (run_id,) = re.findall(r"Run (\S+) \(orderbridge run,", report.read_text("utf-8"))
+    return str(run_id)
+
+
+def test_a_report_that_cannot_be_written_ends_a_run_before_its_first_request(fresh: Bridge) -> None:
+    note = fresh.folder / "note.txt"
+    note.write_text("mine", "utf-8")
+    done = run(fresh, "--report", str(note))
+    assert (done.code, note.read_text("utf-8"), fresh.platform.state.requests) == (2, "mine", 0)
+    assert "exists and is not a report" in done.err
 
 
 def test_a_webhook_that_fails_is_reported_and_changes_no_exit_code(fresh: Bridge, webhook: Webhook) -> None:

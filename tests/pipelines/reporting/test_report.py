@@ -414,3 +414,34 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
     assert "EUR 21.00" in words
     assert "unknown 10.25" in words
     assert "<b>" not in words
+
+
+def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the_quality_develops(
+    warehouse: Path,
+) -> None:
+    change(
+        warehouse,
+        """UPDATE ops.warehouse SET organization = 'Bodega & Cía', legacy_host = 'shop.example', public_v1_host = NULL;
+        INSERT INTO ops.finding_counts BY NAME SELECT * REPLACE (recorded_at - INTERVAL 1 DAY AS recorded_at,
+            'before' AS run_id, findings + 7 AS findings) FROM ops.finding_counts;
+        INSERT INTO ops.promotion_uses SELECT promotion_id, 'r', use_count + 12345, read_at + INTERVAL 1 DAY
+            FROM ops.promotion_uses ORDER BY promotion_id LIMIT 1;
+        CREATE OR REPLACE TABLE reconciled.erp_pairs AS SELECT 'email' AS matched_by, * FROM (VALUES
+            ('possible', 4), ('matched', 9), ('matched', 9), ('matched', 10)) AS t (status, weight);
+        UPDATE reconciled.orders SET ordered_at = (SELECT max(ended_at) FROM ops.runs) - to_days(n::INTEGER),
+            customer_id = (SELECT min(customer_id) FROM reconciled.customers), customer_status = 'matched',
+            is_cancelled = false
+        FROM (SELECT order_id, 40 + row_number() OVER (ORDER BY order_id) AS n FROM reconciled.orders) AS nth
+        WHERE nth.order_id = orders.order_id""",
+    )
+    words = " ".join(made(warehouse).words.split())
+    assert "from the sandbox environment of Bodega & Cía (shop.example). Days and months are those of UTC." in words
+    with open_warehouse(warehouse) as connection:
+        ((product, revenue),) = connection.execute(
+            "SELECT product, revenue FROM bi.top_products ORDER BY revenue DESC NULLS LAST LIMIT 1"
+        ).fetchall()
+    assert re.search(rf"Top products .*{product} .* {revenue:,.2f}", words)
+    assert "Regular customers who stopped: 1 of 1" in words
+    assert re.search(r"Uses between runs .* 12,345 ", words)
+    assert re.search(r"Over time run \(UTC\) errors warnings info new gone .* .*", words)
+    assert "To be decided by a person: 1 possible pairs, 2 doubtful matches" in words
