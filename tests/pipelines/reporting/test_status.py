@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.cli.reconcile import print_result
 from pipelines.cli.status import lines
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.notification import run_summary
 from pipelines.reporting.status import ListStatus, Status, read_status
 from pipelines.warehouse import failure as failures
 from sources.errors import UsageError
+from tests.pipelines.bridge import Bridge
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,25 @@ def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text
     assert read.is_older_than(24) is is_too_old
     status = Status("w.duckdb", lists=[read], too_old=["orders"] if is_too_old else [])
     assert lines(status)[1].endswith(text)
+
+
+def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
+    published: Bridge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reconcile()
+    assert read_status().new_findings == [], "nothing was before"
+    first, *_ = published.platform.state.ids("customers")
+    published.platform.state.change("customers", first, {"email": "nobody"})
+    pulled = published.pull()
+    result = reconcile()
+    news = ["new since the last run: 1 warning", "  warning customers.email_malformed: 1"]
+    assert lines(read_status())[:2] == news
+    assert read_status().as_dict()["new_findings"][0]["rule"] == "email_malformed"
+    summary = run_summary(pulled, result)
+    assert summary["text"].splitlines()[1:3] == news
+    assert summary["new_findings"][0]["findings"] == 1
+    print_result(result, "plain")
+    assert capsys.readouterr().out.splitlines()[1:3] == [news[0], news[1]]
 
 
 def test_a_tail_counts_as_a_read() -> None:
