@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from itertools import permutations
-from time import perf_counter
+from time import process_time
 
 import pyarrow as pa
 import pytest
@@ -468,10 +468,10 @@ def test_an_object_keyed_by_ids_is_json_text(where: str) -> None:
 
     pages = [raw_page(*(row(n) for n in range(at, at + 100)), number=at // 100 + 1) for at in range(0, 3000, 100)]
     schema = InferredSchema(ORDER)
-    started = perf_counter()
+    started = process_time()
     for page in pages:
         schema.decode([page])
-    assert perf_counter() - started < 10
+    assert process_time() - started < 10
     table = "orders" if where == "by_sku" else "orders__lines"
     assert schema.schema_of()[table].field("by_sku").type == pa.string()
     assert sum(len(columns) for columns in schema.schema_of().values()) < 20
