@@ -120,8 +120,8 @@ class Bridge:
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def left(self) -> list[str]:
-        """Names of the files in the folder of the warehouse, hidden ones too."""
-        return sorted(path.name for path in self.folder.iterdir())
+        """Names of the files in the folder of the warehouse, hidden ones too; `.dlt` is where dlt keeps an id of its own."""
+        return sorted(path.name for path in self.folder.iterdir() if path.name != ".dlt")
 
     def environment(self, **more: str) -> dict[str, str]:
         """For a command in another process: nothing of this process's environment except the path of programs."""
