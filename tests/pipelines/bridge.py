@@ -120,7 +120,7 @@ class Bridge:
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def left(self) -> list[str]:
-        """Names of the files in the folder of the warehouse, hidden ones too; `.dlt` is where dlt keeps an id of its own."""
+        """Names of the files in the folder of the warehouse, hidden ones too, but for `.dlt`: dlt keeps an id there."""
         return sorted(path.name for path in self.folder.iterdir() if path.name != ".dlt")
 
     def environment(self, **more: str) -> dict[str, str]:
