@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tomllib
@@ -173,16 +172,6 @@ def test_json_has_no_character_that_a_terminal_acts_on(tmp_path: Path, capsys: p
     out = capsys.readouterr().out
     assert out.isascii()
     assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x1b31m\u202egnp", "Peña"]}]
-
-
-def test_a_closed_pipe_is_no_bug(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("Nombre;Ciudad\n" + "Peña Ibáñez;Madrid\n" * 9_000, "utf-8")
-    command = [sys.executable, "-m", "pipelines.cli", "preview", str(path), "--rows", "9000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.wait(120) == 128 + signal.SIGPIPE
 
 
 def test_a_table_without_a_header_is_shown_with_numbered_columns(
