@@ -8,6 +8,20 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS: Final = (
     Mutant(
+        "a-date-without-a-zone-is-local",
+        "sources/http/retries.py",
+        "        at = at.replace(tzinfo=UTC)",
+        "        at = at.astimezone(UTC)",
+        "tests/sources/http/test_retries.py -k zone",
+    ),
+    Mutant(
+        "a-name-with-nul-reaches-databases",
+        "sources/decode/rows.py",
+        "            check_nul(name, path)\n",
+        "",
+        "tests/sources/decode/test_undocumented.py -k NUL",
+    ),
+    Mutant(
         "a-key-with-capitals-is-shown-as-a-host",
         "sources/http/error_responses.py",
         "any(secret.casefold() in host for secret in secrets)",

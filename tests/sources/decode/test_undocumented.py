@@ -367,6 +367,7 @@ def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
         pytest.param('{"id":1,"j":{"b":1,"b":1}}', "row: a field occurs twice in one object", id="field twice in JSON"),
         pytest.param('{"id":1,"a":NaN}', "row: NaN or Infinity, which JSON does not allow", id="NaN"),
         pytest.param('{"id":1,"c":{"d":["\\u0000"]}}', "c.d[]: a NUL character", id="NUL"),
+        pytest.param('{"id":1,"c":{"\\u0000":1}}', "c: a NUL character", id="NUL in a name"),
         pytest.param('{"id":1,"a":"\\udfff"}', "row: a lone surrogate", id="lone surrogate"),
     ],
 )

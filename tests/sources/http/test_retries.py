@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -86,6 +87,15 @@ def test_should_retry(verb: Verb, what: int | FailureKind, again: bool) -> None:
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
     assert retry_after_s(header, NOW) == seconds
+
+
+def test_a_date_without_a_zone_is_utc_wherever_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as local:
+        local.setenv("TZ", "America/Lima")
+        time.tzset()
+        seconds = retry_after_s("Sun Mar  1 12:00:30 2026", NOW)
+    time.tzset()
+    assert seconds == 30.0
 
 
 @given(st.text())
