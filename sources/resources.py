@@ -34,10 +34,9 @@ from sources.decode.schema_inference import FieldNames, KeptKind
 from sources.decode.stored_types import TYPES, as_stored
 from sources.decode.table_schema import FIELD, KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
 from sources.extract.nested_rows import nested_rows
+from sources.extract.page_files import TableFile, read_batches
 from sources.extract.result import ListResult, WalkOptions
-from sources.extract.run_folder import RunFolder
-from sources.extract.spool import SpoolFolder
-from sources.extract.table_files import TableFile, read_batches
+from sources.extract.spool import RunFolder, SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
 

@@ -91,7 +91,7 @@ def print_result(result: PullResult, style: Style) -> None:
         if walked.error is not None and walked.error.hint:
             print_lines(f"  {walked.error.hint}")
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
-        from pipelines.pull.quarantine import quarantine_file
+        from pipelines.pull.publishing import quarantine_file
 
         file = quarantine_file(result.path).name
         print_lines(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}")

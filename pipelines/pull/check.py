@@ -6,26 +6,29 @@ except a temporary file that proves the folder writable.
 
 from __future__ import annotations
 
+import glob
+import shlex
 import shutil
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final, get_args
 
 from pipelines.ledger.store import Ledger
-from pipelines.pull.private_files import permission_warnings
-from pipelines.pull.targets import Targets, read_targets
-from pipelines.pull.whoami import read_whoami
+from pipelines.pull.targets import Targets, read_targets, read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
 from sources.contract import LISTS, Family, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.walk import paginator_for
 from sources.http.client import Client
-from sources.http.reachability import check_reachable
+from sources.http.transport import check_reachable
 from sources.settings import (
     effective_settings,
     find_root,
@@ -39,6 +42,26 @@ from sources.settings import (
     warehouse_path,
     warehouse_settings,
 )
+
+
+def permission_warnings(root: Path) -> Iterator[str]:
+    """The warnings for every private file that exists; a group may read the warehouse, as analysts do.
+
+    Args:
+        root: of the project, with `.dlt` in it.
+    """
+    paths, warehouse = [*(root / ".dlt").glob("secrets.toml*"), *root.glob("plan-*")], None
+    with suppress(BridgeError):  # reported as that of a setting
+        warehouse = warehouse_path()
+        for file in (warehouse, ledger_path()):
+            paths += file.parent.glob(f"*{glob.escape(file.name)}*")
+    for path in sorted(set(paths)):
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & (0o027 if path == warehouse else 0o077):
+                fix = "go-w,o-rwx" if path == warehouse else "go-rwx"
+                yield f"{path} can be read by other users (mode {mode:04o}). Run: chmod {fix} {shlex.quote(str(path))}"
+
 
 _FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy family", "public_v1": "public v1"}
 

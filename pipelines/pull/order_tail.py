@@ -6,7 +6,7 @@ so a crash loses neither.
 
 The interface shows neither the sequence of the orders nor whether a cursor can be used again. Policy: a tail starts
 only where the last whole read showed that new orders are listed last, and only what follows the repeated last rows is
-taken as new (`sources.extract.tail`).
+taken as new (`sources.extract.v1_pages`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.sql import table_names
 from sources.contract import ORDER
 from sources.extract.result import ListResult
-from sources.extract.tail import CursorPosition, TailMismatch
+from sources.extract.v1_pages import CursorPosition, TailMismatch
 from sources.settings import PublicV1Settings
 from transforms.order_names import ORDER_NAMES
 

@@ -20,8 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.pull.order_tail import OrderTail
-from pipelines.pull.targets import Targets
-from pipelines.pull.whoami import read_whoami
+from pipelines.pull.targets import Targets, read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import import_loader
@@ -32,10 +31,10 @@ from sources import __version__
 from sources.contract import LISTS, RECORDS
 from sources.decode.schema_inference import FieldNames, KeptKinds
 from sources.errors import BridgeError, Stopped
-from sources.extract.id_hashes import IdHashes, hash_ids
+from sources.extract.ids import IdHashes, hash_ids
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.tail import CursorPosition
+from sources.extract.v1_pages import CursorPosition
 from sources.extract.walk import walk
 from sources.http.client import Client
 

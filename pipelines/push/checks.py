@@ -15,7 +15,7 @@ from pathlib import Path
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Manifest, Plan, file_sha256
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
-from pipelines.pull.whoami import read_whoami
+from pipelines.pull.targets import read_whoami
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS

@@ -22,9 +22,9 @@ from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import InvalidRow, Number, canonical, parse
 from sources.decode.table_schema import snake
+from sources.extract.page_files import TableFile, read_batches
 from sources.extract.result import Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.table_files import TableFile, read_batches
 from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.kinds import KINDS

@@ -17,7 +17,7 @@ from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
 from sources.contract import OPERATIONS
 from sources.gaps import GAPS
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from sources.kinds import KINDS
 
 _READINGS: Final = {gap.name: gap.readings for gap in GAPS}

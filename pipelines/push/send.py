@@ -25,7 +25,7 @@ from pipelines.push.pace import WAIT_STEP_S, Pace
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import BridgeError, Stopped, Unreachable
 from sources.http.client import Client
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 
 DOUBTS_MAX: Final = 5
 """Outcomes in doubt in a row after which nothing more is sent: the cause is not a single request."""

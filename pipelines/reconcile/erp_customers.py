@@ -19,8 +19,7 @@ from pipelines.reconcile.erp_files import ErpCustomers
 from pipelines.reconcile.match import match_lines
 from pipelines.warehouse import ops
 from pipelines.warehouse.reviews import read_reviews, review_frame
-from pipelines.warehouse.sql import table_names
-from pipelines.warehouse.tables import replace
+from pipelines.warehouse.sql import replace, table_names
 from sources.errors import BridgeError
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS

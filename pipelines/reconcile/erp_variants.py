@@ -19,8 +19,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
 from pipelines.warehouse import ops
-from pipelines.warehouse.sql import table_names
-from pipelines.warehouse.tables import replace
+from pipelines.warehouse.sql import replace, table_names
 from sources.errors import BridgeError
 from sources.kinds import increment_fields
 from sources.settings import ledger_path, legacy_settings

@@ -34,7 +34,7 @@ from pipelines.warehouse.finding_history import NewFindings, new_findings, recor
 from pipelines.warehouse.reviews import read_reviews
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import enumeration
-from pipelines.warehouse.tables import replace
+from pipelines.warehouse.sql import replace
 from pipelines.warehouse.views import create_views
 from sources.contract import LISTS
 from sources.errors import BridgeError, ExitCode, UsageError

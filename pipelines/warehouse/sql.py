@@ -1,6 +1,8 @@
-"""Quoted names and texts of SQL, and which tables exist."""
+"""Quoted names and texts of SQL, which tables exist, and frames as tables of a build."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -19,3 +21,16 @@ def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]
     """The tables of a schema, sorted."""
     sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY ALL"
     return [name for (name,) in connection.execute(sql, [schema]).fetchall()]
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -> None:
+    """Creates or replaces a table of `reconciled`."""
+    import pyarrow as pa
+
+    build.register("reconciled_frame", pa.Table.from_pandas(frame, preserve_index=False))
+    build.execute(f'CREATE OR REPLACE TABLE reconciled."{table}" AS FROM reconciled_frame')
+    build.unregister("reconciled_frame")

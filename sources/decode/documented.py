@@ -8,21 +8,27 @@ and a page that fails is read row by row (`row_by_row`). All three give the same
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from functools import lru_cache, partial
-from typing import Final
+from itertools import compress
+from operator import attrgetter
+from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import UNSET, Raw, UnsetType
 
 from sources.contract import Field, Record
-from sources.decode.extra_fields import read_extra_fields
+from sources.decode import rows
 from sources.decode.json_text import has_odd_texts
 from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions
-from sources.decode.row_by_row import by_rows
-from sources.decode.rows import Decoded, Page
+from sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
 from sources.decode.table_schema import (
     ABSENT,
     DECIMAL,
@@ -33,7 +39,223 @@ from sources.decode.table_schema import (
     merged,
     schema_of,
     table_schema,
+    tables_from_lines,
 )
+
+_BRACKETS: Final = r"[\[{]"
+_ALL: Final[Mapping[str, pa.Array]] = {}
+_encoder: Final = msgspec.json.Encoder()
+
+
+def read_extra_fields(
+    pages: Sequence[Page], names: frozenset[str], array: str = "", selected: Mapping[str, pa.Array] = _ALL
+) -> tuple[pa.Array, Counter[str]]:
+    """Reads the fields with these names in the rows, or in the objects of one of their arrays.
+
+    Args:
+        pages: the rows.
+        names: of the fields.
+        array: the field with the objects; empty for the rows.
+        selected: of fields that not all objects are to have in `_extra`: which ones are.
+
+    Returns:
+        `_extra` of each object, null if it has no such field; and how many objects have each field.
+
+    Raises:
+        ColumnarFallback: a name or a value that only the row-by-row path handles.
+        msgspec.MsgspecError: a row, or an item of the array, is not an object.
+        RecursionError: too many levels.
+    """
+    attributes = {name: f"f{n}" for n, name in enumerate(sorted(names))}
+    decoder = _decoder(tuple(attributes), array)
+    has_line_ends = any(b"\n" in page.rows for page in pages)
+    counts: Counter[str] = Counter()
+    parts: list[bytes] = []
+    total = 0
+    for page in pages:  # the objects of one page at a time: they need far more memory than their texts
+        items = decoder.decode(page.rows)
+        if array:
+            items = [item for row in items for item in row.items or ()]
+        for name, is_selected in selected.items():
+            for item in compress(items, pc.invert(is_selected.slice(total, len(items))).to_pylist()):
+                setattr(item, attributes[name], UNSET)
+        for name, attribute in attributes.items():
+            counts[name] += len(items) - list(map(attrgetter(attribute), items)).count(UNSET)
+        parts += map(_encoder.encode, items) if has_line_ends else [_encoder.encode_lines(items)]
+        total += len(items)
+    if has_line_ends:  # a value may hold one
+        texts = pa.array([text.decode() for text in parts], pa.string())
+    else:
+        data = b"".join(parts)
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+        if len(ends) != total or len(data) >= 2**31:
+            raise ColumnarFallback
+        texts = _lines(data, ends)
+    if pc.any(pc.greater(pc.count_substring_regex(texts, _BRACKETS), DEPTH_MAX)).as_py():
+        raise ColumnarFallback  # it may be nested too deeply
+    return pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts
+
+
+def _lines(data: bytes, ends: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
+    """Lines as an array, without their ends."""
+    offsets = np.concatenate(([0], ends + 1)).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pc.utf8_slice_codeunits(pa.Array.from_buffers(pa.string(), len(ends), buffers), 0, -1)
+
+
+@lru_cache(maxsize=64)
+def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
+    members = [(f"f{n}", Raw | UnsetType, UNSET) for n in range(len(names))]
+    try:
+        item = msgspec.defstruct("Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False)
+    except ValueError:  # a quote or a control character in a name
+        raise ColumnarFallback from None
+    if array:
+        rows = list[item] | None  # type: ignore[valid-type]
+        item = msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array})
+    return msgspec.json.Decoder(list[item])  # type: ignore[valid-type]
+
+
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
+_EXPECTED: Final = {"text": "string", "date": "date YYYY-MM-DD", "decimal_text": "decimal"}
+"""Types in the words of a reason, where these are not the contract's own."""
+
+_Object = dict[str, object]
+
+
+def by_rows(table: TableSchema, page: Page) -> Decoded:
+    """Decodes any page. Raises ContractBroken if it is not a JSON array."""
+    observations: Counter[tuple[str, str]] = Counter()
+    schemas = {each.name: each.schema for each in (table, *table.children)}
+    lines: dict[str, list[list[object]]] = {name: [] for name in schemas}
+
+    def take(row: _Object, data: bytes, key: str, place: tuple[int, int]) -> None:
+        reader = _RowReader(key, place)
+        reader.add(table, row, data, [])
+        for name, line in reader.lines:
+            lines[name].append(line)
+        observations.update(reader.observations)
+
+    quarantined = rows.read_rows([page], table.key, take)
+    return Decoded(tables_from_lines(lines, schemas), quarantined, observations)
+
+
+class _RowReader:
+    """The lines of one row with their tables, and what it shows."""
+
+    def __init__(self, key: str, place: tuple[int, int]) -> None:
+        self.lines: list[tuple[str, list[object]]] = []
+        self.observations: Counter[tuple[str, str]] = Counter()
+        self._key, self._place = key, place
+
+    def add(self, table: TableSchema, item: _Object, data: bytes, places: list[object], path: str = "") -> None:
+        """Adds the lines of an object and of those in its arrays. Raises InvalidRow.
+
+        Args:
+            table: of the object.
+            item: its values.
+            data: its bytes.
+            places: the values before those of its fields.
+            path: of the object in its row, to be followed by the name of a field.
+        """
+        values, mistyped = self._values(table, item, path)
+        is_plain = not table.children and not mistyped and item.keys() <= table.known
+        raw = {} if is_plain else rows.fields(data)
+        extra = rows.extra_fields(raw, table.known - mistyped)
+        self.lines.append((table.name, [*places, *values, extra, *self._place]))
+        self.observations.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
+        for child in table.children:
+            name = child.array
+            items = item.get(name)
+            if items is None:
+                continue
+            if not isinstance(items, list):
+                raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
+            parts = rows.split(Page(self._place[0], raw[name]))
+            for n, (inner, part) in enumerate(zip(items, parts, strict=True), 1):
+                if not isinstance(inner, dict):
+                    raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
+                self.add(child, inner, part, [self._key, n], f"{name}[].")
+
+    def _values(self, table: TableSchema, item: _Object, path: str) -> tuple[list[object], set[str]]:
+        """The values of an object's fields, and the names of those that are not of the interface's type."""
+        values: list[object] = []
+        mistyped: set[str] = set()
+        for field in table.fields:
+            value = item.get(field.name)
+            if value is None:
+                values.append(None)
+                if field.required:
+                    self.observations[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
+                continue
+            read, is_exact = read_value(field, value, path + field.name)
+            values.append(read)
+            if not is_exact:
+                mistyped.add(field.name)
+                self.observations[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
+        return values, mistyped
+
+
+def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
+    """A value that is not null as its column holds it, and whether it is of the interface's type.
+
+    Raises:
+        InvalidRow: it is not, and neither a number for a text nor a string for a date.
+    """
+    if isinstance(value, Number):
+        match field.type:
+            case "text":
+                return rows.canonical(value) or str(value), False
+            case "identifier":
+                if (canonical := rows.canonical(value)) is None:
+                    raise InvalidRow(f"{path}: a number too long for an identifier")
+                return canonical, True
+            case "integer":
+                if (whole := rows.integer(value)) is None:
+                    raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
+                return whole, True
+            case "decimal_text" | "number":
+                return _decimal(value, path), True
+    elif isinstance(value, str):
+        if "\0" in value:
+            # One NUL fails the whole load of databases other than DuckDB.
+            raise InvalidRow(f"{path}: a NUL character")
+        match field.type:
+            case "text" | "identifier":
+                return value, True
+            case "decimal_text" | "number":
+                return _decimal(value, path), True
+            case "date":
+                day = _date(value)
+                return day, day is not None
+    elif isinstance(value, bool) and field.type == "boolean":
+        return value, True
+    raise InvalidRow(f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}")
+
+
+def _date(value: str) -> date | None:
+    if not _DAY.fullmatch(value):
+        return None
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _decimal(value: str, path: str) -> object:
+    number: Decimal | None = None
+    if isinstance(value, Number):
+        number = rows.exact(value)
+    elif _DECIMAL.fullmatch(value):
+        number = Decimal(value)
+    if number is None:
+        raise InvalidRow(f"{path}: expected decimal, found another {rows.kind(value)}")
+    try:
+        return pa.scalar(number, DECIMAL).as_py()
+    except pa.ArrowInvalid:
+        raise InvalidRow(f"{path}: expected decimal, found more than 9 decimals or 29 digits") from None
+
 
 _RawRows = list[dict[str, msgspec.Raw]]
 _raw_rows_decoder: Final = msgspec.json.Decoder(_RawRows)

@@ -17,11 +17,11 @@ from sources.extract.pages import (
     Pagination,
     RepeatDetector,
     Request,
+    RowReader,
     page_of_array,
     page_of_object,
     read_envelope,
 )
-from sources.extract.row_reader import RowReader
 
 ASSUMED_END_STATUSES: Final = (400, 404)
 WITHOUT_NEW_ID: Final = "page without a new id"

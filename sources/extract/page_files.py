@@ -9,15 +9,18 @@ Items of lists are counted in the pages, too, and must be in the files.
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sources.contract import Record
 from sources.decode.documented import decode
@@ -25,13 +28,117 @@ from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quara
 from sources.decode.table_schema import KEY_COLUMN, lists_of
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError, ContractBroken
-from sources.extract.id_hashes import IdHashes, Rows, hash_ids
-from sources.extract.pages import PageBody, Paginator
-from sources.extract.repeated_ids import ID_CONFLICT, RepeatedIds
-from sources.extract.row_reader import RowReader
-from sources.extract.row_stream import RowStream
+from sources.extract.ids import ID_CONFLICT, IdHashes, RepeatedIds, Rows, hash_ids
+from sources.extract.pages import PageBody, Paginator, RowReader
 from sources.extract.spool import Spool
-from sources.extract.table_files import TableFile, TableFiles
+
+TableFile = tuple[Path, int]
+"""A Parquet file and its rows."""
+
+
+class TableFiles:
+    """Parquet files that are being written.
+
+    Args:
+        folder: for the files.
+        label: part of their names.
+        version: of the inferred types that the tables have.
+    """
+
+    def __init__(self, folder: Path, label: str, version: int) -> None:
+        self.version = version
+        self._folder, self._label = folder, label
+        self._groups = 0
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._paths: dict[str, Path] = {}
+        self._rows: Counter[str] = Counter()
+
+    def add(self, tables: Mapping[str, pa.Table]) -> int:
+        """Writes the tables of one batch; returns the number of their row group."""
+        for name, table in tables.items():
+            if name not in self._writers:
+                # By number: the name of a table may be longer than that of a file.
+                self._paths[name] = self._folder / f"{len(self._paths)}-{self._label}.parquet"
+                # A dictionary of the first column, whose values are nearly unique, would be larger than they are.
+                self._writers[name] = pq.ParquetWriter(
+                    self._paths[name],
+                    table.schema,
+                    compression="lz4",
+                    write_statistics=False,
+                    use_dictionary=table.column_names[1:],
+                )
+            self._writers[name].write_table(table, row_group_size=max(table.num_rows, 1))
+            self._rows[name] += table.num_rows
+        self._groups += 1
+        return self._groups - 1
+
+    def close(self) -> dict[str, TableFile]:
+        """Closes the files and returns them by table."""
+        for writer in self._writers.values():
+            writer.close()
+        return {name: (self._paths[name], self._rows[name]) for name in self._writers}
+
+    def read(self, group: int) -> dict[str, pa.Table]:
+        """The tables of one batch, once the files are closed."""
+        tables = {}
+        for name, path in self._paths.items():
+            with pq.ParquetFile(path) as file:
+                tables[name] = file.read_row_group(group)
+        return tables
+
+
+def read_batches(files: Iterable[TableFile]) -> Iterator[pa.Table]:
+    """The rows of a table, one batch of pages at a time: memory does not grow with the list."""
+    for path, _ in files:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                yield file.read_row_group(group)
+
+
+_SEPARATOR: Final = re.compile(rb"}(\s*,\s*){")
+
+
+class RowStream:
+    """The rows of one sweep, compared with those of an earlier one.
+
+    Args:
+        earlier: the complete stream of that sweep; None: this one equals none.
+
+    Attributes:
+        is_equal: no difference was found so far.
+    """
+
+    def __init__(self, earlier: RowStream | None = None) -> None:
+        self.is_equal = earlier is not None
+        self._ahead = deque(earlier._marks if earlier is not None else ())
+        self._marks: list[tuple[int, bytes]] = []
+        self._digest, self._size, self._separator = sha256(), 0, b""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows of the earlier sweep have come, and no others."""
+        return self.is_equal and not self._ahead
+
+    def add(self, rows: bytes) -> None:
+        """Takes the rows of the next page: a JSON array that is not empty."""
+        if not self._separator:  # as the platform writes it: pages end elsewhere in the other sweep
+            self._separator = match[1] if (match := _SEPARATOR.search(rows)) else b","
+        data = memoryview((self._separator if self._size else b"") + rows[1:-1])
+        while self._ahead and (length := self._ahead[0][0] - self._size) <= len(data):
+            self._update(data[:length])
+            data = data[length:]
+            self.is_equal &= self._ahead.popleft()[1] == self._digest.digest()
+        self.is_equal &= bool(self._ahead or not data)
+        self._update(data)
+
+    def _update(self, data: memoryview) -> None:
+        self._digest.update(data)
+        self._size += len(data)
+
+    def mark(self) -> None:
+        """Keeps the digest of what was added so far; to be called at the end, too."""
+        self._marks.append((self._size, self._digest.digest()))
+
 
 BATCH_BYTES: Final = 12 * 1024 * 1024
 BATCH_PAGES: Final = 400

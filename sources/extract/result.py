@@ -12,9 +12,9 @@ from typing import Final, Literal
 from sources.decode.rows import QuarantinedRow
 from sources.decode.schema_inference import ColumnKind, FieldNames, KeptKinds
 from sources.errors import BridgeError
-from sources.extract.id_hashes import IdHashes
+from sources.extract.ids import IdHashes
 from sources.extract.legacy_pages import AssumedEnd
-from sources.extract.tail import CursorPosition
+from sources.extract.v1_pages import CursorPosition
 from sources.settings import LegacySettings
 
 Verdict = Literal["complete", "unproven", "incomplete", "tail"]

@@ -3,6 +3,10 @@
 In: the label of each request and the body of its response, in order. Out: the same bodies, for a later walk that makes
 the same requests. A frame that is incomplete (the process was killed while writing) or that belongs to another request
 ends the replay, and the rest of the file is cut off. Files are readable by their owner only.
+
+In the working folder of a user's pipeline, the folder of a walk is locked as long as it is used. One without a lock is
+that of a run that was killed or failed: the next run of its list goes on with its pages, and removes it; any run does
+once its pages are out of date.
 """
 
 from __future__ import annotations
@@ -14,13 +18,16 @@ import math
 import os
 import shutil
 import struct
+import tempfile
 import time
+import weakref
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+from filelock import lock_descriptor
 
 from sources.disk import open_private, replace_file
 
@@ -174,3 +181,49 @@ class SpoolFolder:
 def _digest(key: str, salt: bytes) -> str:
     """A digest that is slow to guess."""
     return hashlib.scrypt(key.encode(), salt=salt, n=DIGEST_COST, r=8, p=1).hex()
+
+
+_HELD: Final = -1
+
+
+class RunFolder:
+    """A folder for one walk over a list.
+
+    Args:
+        parent: holds the folders of all runs.
+        name: of the list.
+
+    Attributes:
+        path: of the folder.
+        spool: of the pages in it.
+    """
+
+    def __init__(self, parent: Path, name: str) -> None:
+        parent.mkdir(parents=True, exist_ok=True)
+        self.path = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+        self.spool = self.path / "spool"
+        self._unlock = weakref.finalize(self, os.close, _lock(self.path))
+        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        for other in (file.parent for file in parent.glob("*/lock") if file.parent != self.path):
+            if (lock := _lock(other)) == _HELD:
+                continue
+            is_same_list = other.name.rpartition("-")[0] == name
+            if is_same_list and (other / "spool").exists() and not self.spool.exists():
+                (other / "spool").rename(self.spool)
+            if is_same_list or time.time() - max(path.stat().st_mtime for path in other.rglob("*")) > RESUME_WITHIN_S:
+                shutil.rmtree(other, ignore_errors=True)
+            os.close(lock)
+
+    def leave(self) -> None:
+        """Leaves the folder to the next run: the walk failed."""
+        self._remove.detach()
+        self._unlock()
+
+
+def _lock(folder: Path) -> int:
+    """The descriptor of the folder's lock; `_HELD` if a run holds it."""
+    descriptor = open_private(folder / "lock")
+    if lock_descriptor(descriptor, blocking=False):
+        return descriptor
+    os.close(descriptor)
+    return _HELD

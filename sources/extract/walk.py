@@ -19,15 +19,14 @@ from sources.decode.table_schema import table_schema
 from sources.decode.undocumented import InferredSchema
 from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
 from sources.extract.fetch import PageFetcher
+from sources.extract.ids import distinct_rows
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
 from sources.extract.proof import agree, confirmed_gap, evidence_of, have_equal_pages, next_limit, observations_of
-from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
-from sources.extract.tail import CursorPosition, TailMismatch
-from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
+from sources.extract.v1_pages import CursorExpired, CursorPosition, SinglePage, TailMismatch, V1Cursor
 from sources.http.client import Client
 
 RESTARTS_MAX: Final = 3

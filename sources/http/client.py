@@ -22,10 +22,16 @@ import httpx
 
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
-from sources.http.error_responses import FamilyError, failure_of_status, platform_message, read_error
-from sources.http.exchange import Caps, Exchanger, KeyAuth, Timeouts
-from sources.http.failures import NOT_SENT, BrokenBody, Failure
-from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
+from sources.http.exchange import Caps, Exchanger, KeyAuth, RawResponse, ReadResponse, Timeouts, WriteOutcome
+from sources.http.failures import (
+    NOT_SENT,
+    BrokenBody,
+    Failure,
+    FamilyError,
+    failure_of_status,
+    platform_message,
+    read_error,
+)
 from sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
 from sources.http.transport import Transport
 from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, http_settings, known_secrets

@@ -1,18 +1,25 @@
 """Requests that brought nothing usable, as values: what happened, whether anything was sent, what to do.
 
-In: an exception of the transport, or a response outside 2xx. Out: a `Failure`: a value and not an exception, so that it
-carries no traceback, hence no secret.
+In: an exception of the transport, or a response outside 2xx with the error body of its family. Out: a `Failure`: a
+value and not an exception, so that it carries no traceback, hence no secret; and the platform's own words, for private
+files.
 """
 
 from __future__ import annotations
 
+import html
+import re
 import socket
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
+from urllib.parse import quote, urlsplit
 
 import httpx
+import msgspec
 
+from sources.contract import PUBLIC_V1_AUTH_CODES, Family
 from sources.errors import ConnectionReason, causes
 
 FailureKind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
@@ -113,3 +120,150 @@ def _system_words(error: BaseException) -> str:
     """The operating system's words for an error number: they hold nothing of a request."""
     words = next((cause.strerror for cause in causes(error) if isinstance(cause, OSError) and cause.strerror), "")
     return f" ({words})" if words else ""
+
+
+_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_HOST: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
+
+MESSAGE_MAX: Final = 1_000
+"""Characters kept of the platform's words."""
+MESSAGE_BYTES_MAX: Final = 100_000
+_PASSWORDS: Final = re.compile(r'"password"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_OWN_SECRETS: Final = re.compile(
+    r"""(?i)((?:pass\w*|pwd|contrase\w*|secret|token|api.?key)["']?\s*(?:=|:(?=\s*["']))\s*)"""
+    r"""("[^"]*"|'[^']*'|[^\s"'&,;<]+)"""
+)
+"""A password or key that the platform writes beside its name: after `=`, or quoted after a colon."""
+_PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
+"""Members that name the field which an error is about."""
+_NO_MESSAGES: Final = ("code", "status", "statuscode", "type", "requestid", "traceid", "timestamp", "id")
+_MESSAGE: Final = re.compile("(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv")
+
+ACCESS_HINTS: Final = dict(
+    zip(
+        PUBLIC_V1_AUTH_CODES,
+        (
+            "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
+            "The platform does not know this key: paste it again, whole, and check that it is of this environment.",
+            "The key has expired: create a new one and put it into sources.public_v1.api_key.",
+        ),
+        strict=True,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyError:
+    """The content of an error body. `shaped` is True if it has the family's form, whatever its code."""
+
+    code: str = ""
+    request_id: str = ""
+    shaped: bool = False
+
+
+def read_error(family: Family, body: bytes, secrets: tuple[str, ...] = (), sent: bytes = b"") -> FamilyError:
+    """Reads code and requestId from an error body in a family's shape (interface, Error body shapes).
+
+    No code may contain one of the `secrets`. One that is equal to a text of the request's body (`sent`) is an echo,
+    perhaps of a password.
+    """
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return FamilyError()
+    error: object = None
+    if isinstance(document, dict):
+        errors = document.get("errors")
+        legacy = errors[0] if isinstance(errors, list) and errors else None
+        error = document.get("error") if family == "public_v1" else legacy
+    if not isinstance(error, dict):
+        return FamilyError()
+
+    def code(name: str) -> str:
+        value = error.get(name)
+        text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+        is_echo = any(secret.casefold() in text.casefold() for secret in secrets) or f'"{text}"'.encode() in sent
+        return text if _CODE.fullmatch(text) and not is_echo else ""
+
+    shaped = isinstance(error.get("message"), str) or bool(code("code"))
+    return FamilyError(code("code"), code("requestId"), shaped)
+
+
+def platform_message(body: bytes, secrets: tuple[str, ...], sent: bytes) -> str:
+    """The platform's own words in a response of any shape: every message, with the field that it names; one line.
+
+    For private files alone: they may contain a customer's data. The `secrets`, and passwords of the request's body
+    (`sent`), are removed.
+    """
+    text = body[:MESSAGE_BYTES_MAX].decode("utf-8", "replace")
+    try:
+        text = "; ".join(dict.fromkeys(_messages(msgspec.json.decode(body))))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>", " ", text)
+    text = html.unescape(text)
+    for secret in sorted({*secrets, *_PASSWORDS.findall(sent.decode("utf-8", "replace"))}, key=len, reverse=True):
+        plain = msgspec.json.decode(f'"{secret}"') if secret not in secrets else secret
+        for form in filter(None, {plain, secret, quote(plain), quote(plain, safe="")}):
+            text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
+    text = _OWN_SECRETS.sub(r"\1***", text)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= MESSAGE_MAX else f"{text[: MESSAGE_MAX - 1]}…"
+
+
+def _messages(value: object, name: str = "", is_error: bool = False) -> Iterator[str]:
+    """The texts that describe an error, in the order of the body: those of telling names, and all within an error."""
+    if isinstance(value, dict):
+        place = next((value[key] for key in _PLACES if isinstance(value.get(key), str) and value[key]), "")
+        for key, inner in value.items():
+            if key not in _PLACES and key.casefold() not in _NO_MESSAGES:
+                for text in _messages(inner, key, is_error or bool(_MESSAGE.search(key))):
+                    yield f"{place}: {text}" if place and isinstance(inner, str) else text
+    elif isinstance(value, list):
+        for item in value:
+            yield from _messages(item, name, is_error)
+    elif isinstance(value, str) and value.strip() and is_error:
+        yield value if _MESSAGE.search(name) else f"{name}: {value}"
+
+
+def failure_of_status(
+    family: Family, status: int, error: FamilyError, location: str, secrets: tuple[str, ...], wait_s: float | None
+) -> Failure:
+    """What a response outside 2xx means, with a hint."""
+    section = f"sources.{family}"
+    if 300 <= status <= 399:
+        words = f"redirected to {_host(location, secrets)}"
+        hint = f"Redirects are not followed: they would pass the key on. Check {section}.base_url."
+    elif status == 401:
+        words = "authentication failed"
+        hint = ACCESS_HINTS.get(error.code, "") if family == "public_v1" else ""
+        hint = hint or f"Check {section}.api_key: the right key, whole, of the environment of this host."
+    elif status == 403:
+        words = "this key is not permitted to do this"
+        scope = "Give the key the scope that the operation requires, or use another key."
+        legacy = "Check sources.legacy.api_key: this family may also answer so when a key is wrong."
+        hint = scope if family == "public_v1" else legacy
+    elif status == 429:
+        words, hint = "too many requests", "Try again later, or with fewer requests at a time."
+    elif status >= 500 or status == 408:
+        words = "the platform failed"
+        hint = "Try again later; if it persists, report the requestId or the time to the platform."
+    elif status == 404:
+        words, hint = "not found", f"Check {section}.base_url, its path included."
+    else:
+        words = "request rejected"
+        hint = f"Check {section}.base_url and {section}.page_limit; "
+        hint += "if they are right, report the code or the requestId to the platform."
+    return Failure(status, words, hint, status, error.code, error.request_id, wait_s)
+
+
+def _host(location: str, secrets: tuple[str, ...]) -> str:
+    """The host alone: path and query of a redirect may contain a key."""
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        return "an unreadable address"
+    if not host:
+        return "the same host"
+    if not _HOST.fullmatch(host) or any(secret.casefold() in host for secret in secrets):
+        return "an unreadable address"
+    return host

@@ -29,7 +29,7 @@ from pipelines.push.run import push
 from sources.errors import BridgeError
 from sources.files.formulas import people_rows
 from sources.http.client import Client
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
 from sources.settings import LegacySettings, Secret

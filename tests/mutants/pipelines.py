@@ -104,14 +104,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-page-that-a-tail-repeats-is-not-compared",
-        "sources/extract/tail.py",
+        "sources/extract/v1_pages.py",
         "_digest(self._repeated) != self._start.digest",
         "not self._repeated",
         "tests/sources/extract/test_tail.py",
     ),
     Mutant(
         "a-tail-that-ends-before-the-known-rows-is-taken",
-        "sources/extract/tail.py",
+        "sources/extract/v1_pages.py",
         "        if self._start is not None and len(self._repeated) < self._start.rows:\n            raise",
         "        if False:\n            raise",
         "tests/sources/extract/test_tail.py",
@@ -209,7 +209,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-tail-repeats-no-full-page",
-        "sources/extract/tail.py",
+        "sources/extract/v1_pages.py",
         "if page.count >= limit else",
         "if page.count else",
         "tests/sources/extract/test_tail.py -k committed_late",
@@ -287,14 +287,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-merge-begins-although-the-pull-was-stopped",
-        "pipelines/warehouse/table_merges.py",
+        "pipelines/warehouse/merge.py",
         '                    raise Stopped("the merge was stopped")\n                yield cursor\n',
         "                    pass\n                yield cursor\n",
         "tests/pipelines/warehouse/test_table_merges.py -k stop_ends",
     ),
     Mutant(
         "a-merge-under-way-is-not-stopped",
-        "pipelines/warehouse/table_merges.py",
+        "pipelines/warehouse/merge.py",
         "            if stop.is_set():\n",
         "            if not has_ended:\n",
         "tests/pipelines/warehouse/test_table_merges.py -k is_not_interrupted",
@@ -308,7 +308,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "long-lists-are-merged-at-the-same-time",
-        "pipelines/warehouse/table_merges.py",
+        "pipelines/warehouse/merge.py",
         "            if sum(walked.distinct for walked in lists) <= _AT_ONCE_ROWS_MAX:\n",
         "            if lists:\n",
         "tests/pipelines/warehouse/test_table_merges.py -k table_by_table",
@@ -364,7 +364,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-quarantine-file-is-readable-by-others",
-        "pipelines/pull/quarantine.py",
+        "pipelines/pull/publishing.py",
         "with replace_file(file, is_only_writer=True) as out:",
         "with replace_file(file, 0o644, is_only_writer=True) as out:",
         "tests/pipelines/pull/test_pull.py tests/pipelines/warehouse/test_build.py -k quarantine or refused",

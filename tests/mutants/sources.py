@@ -23,7 +23,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-key-with-capitals-is-shown-as-a-host",
-        "sources/http/error_responses.py",
+        "sources/http/failures.py",
         "any(secret.casefold() in host for secret in secrets)",
         "any(secret in host for secret in secrets)",
         "tests/sources/http/test_client.py -k redirect",
@@ -37,7 +37,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "flags-of-the-first-page-are-those-of-the-next",
-        "sources/decode/extra_fields.py",
+        "sources/decode/documented.py",
         "is_selected.slice(total, len(items))",
         "is_selected.slice(0, len(items))",
         "tests/sources/decode/test_documented.py -k birthdate",
@@ -72,7 +72,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-items-of-an-object-that-is-a-list-are-not-counted",
-        "sources/extract/row_reader.py",
+        "sources/extract/pages.py",
         "        items = map(bytes, members.values())",
         "        items = map(bytes, [])",
         "tests/sources/extract/test_page_files.py -k items",
@@ -185,7 +185,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-deadline-of-a-request-is-not-applied-to-its-reads",
-        "sources/http/network.py",
+        "sources/http/transport.py",
         "return left if timeout is None else min(timeout, left)",
         "return left if timeout is None else timeout",
         "tests/sources/http/test_promises.py",
@@ -199,7 +199,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-byte-that-left-is-taken-for-unsent",
-        "sources/http/network.py",
+        "sources/http/transport.py",
         "exchange.is_sent |= self._carries_requests",
         "exchange.is_sent |= False",
         "tests/sources/http",
@@ -237,7 +237,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-error-repeats-a-key-as-its-code",
-        "sources/http/error_responses.py",
+        "sources/http/failures.py",
         "is_echo = any(secret.casefold() in text.casefold() for secret in secrets) or ",
         "is_echo = ",
         "tests/sources/http/test_client.py",
@@ -397,14 +397,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-second-sweep-with-a-row-more-is-the-same",
-        "sources/extract/row_stream.py",
+        "sources/extract/page_files.py",
         "        self.is_equal &= bool(self._ahead or not data)\n",
         "",
         "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "a-second-sweep-that-ends-early-is-the-same",
-        "sources/extract/row_stream.py",
+        "sources/extract/page_files.py",
         "return self.is_equal and not self._ahead",
         "return self.is_equal",
         "tests/sources/extract/test_walk.py",
@@ -531,7 +531,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-identifier-becomes-a-float",
-        "sources/decode/row_by_row.py",
+        "sources/decode/documented.py",
         "if (canonical := rows.canonical(value)) is None:",
         "if (canonical := str(float(value))) is None:",
         "tests/sources/decode",
@@ -665,7 +665,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-folder-of-a-run-that-goes-on-is-taken-over",
-        "sources/extract/run_folder.py",
+        "sources/extract/spool.py",
         "    os.close(descriptor)\n    return _HELD",
         "    return descriptor",
         "tests/sources/extract/test_run_folder.py",

@@ -18,7 +18,7 @@ import duckdb
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import merge
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.table_merges import TableMerges
+from pipelines.warehouse.merge import TableMerges
 from sandbox.app import Platform
 from sandbox.config import LEGACY_KEY, SandboxConfig
 from sources.extract.result import ListResult, WalkOptions

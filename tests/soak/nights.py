@@ -39,8 +39,8 @@ from pipelines.warehouse.accepted import Acceptance, accepted_file, read_accepta
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import CATALOG, LOADED
+from pipelines.warehouse.merge import TableMerges
 from pipelines.warehouse.schema_changes import field_names
-from pipelines.warehouse.table_merges import TableMerges
 from sandbox.config import V1_KEY
 from sources.extract.result import WalkOptions
 from sources.extract.spool import SpoolFolder

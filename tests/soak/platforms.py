@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from sandbox.config import LEGACY_KEY, V1_KEY
 from sources.contract import LISTS
 from sources.extract import page_files
-from sources.extract.id_hashes import IdHashes, hash_ids
+from sources.extract.ids import IdHashes, hash_ids
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk

@@ -24,7 +24,7 @@ from pipelines.push import eligibility
 from pipelines.push.lookups import doubts_of
 from pipelines.reconcile import odd_values
 from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.table_merges import TableMerges
+from pipelines.warehouse.merge import TableMerges
 from sandbox.messages import encoded
 from sources.decode import rows, schema_inference
 from sources.decode.documented import decode

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from sources.errors import HttpRejected
-from sources.http.responses import ReadResponse
+from sources.http.exchange import ReadResponse
 
 T = TypeVar("T")
 

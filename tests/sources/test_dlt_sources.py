@@ -30,7 +30,7 @@ from sources.contract import CUSTOMER
 from sources.errors import Unreachable
 from sources.extract import spool
 from sources.extract.result import WalkOptions
-from sources.extract.run_folder import RunFolder
+from sources.extract.spool import RunFolder
 from sources.http.client import Client
 from sources.legacy import legacy
 from sources.public_v1 import public_v1

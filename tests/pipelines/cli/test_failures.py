@@ -20,7 +20,7 @@ import pytest
 
 from pipelines.pull.check import check
 from sources.errors import Unreachable
-from sources.http.reachability import check_reachable
+from sources.http.transport import check_reachable
 from tests.pipelines.bridge import Bridge, bridge, command
 
 

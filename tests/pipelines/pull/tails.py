@@ -18,7 +18,7 @@ from pipelines.pull.walking import ListWalks, _Organization
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.table_merges import TableMerges
+from pipelines.warehouse.merge import TableMerges
 from sandbox.app import Platform
 from sandbox.config import V1_KEY, SandboxConfig
 from sources.extract.result import ListResult, no_progress

@@ -21,7 +21,7 @@ from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import load
-from pipelines.warehouse.table_merges import TableMerges
+from pipelines.warehouse.merge import TableMerges
 from sources.errors import Stopped, UsageError
 from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles

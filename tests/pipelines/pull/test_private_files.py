@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.ledger.store import Ledger
-from pipelines.pull.check import check
-from pipelines.pull.private_files import permission_warnings
+from pipelines.pull.check import check, permission_warnings
 
 PRIVATE = (
     ".dlt/secrets.toml",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.pull.quarantine import quarantine_file, staged_quarantine
+from pipelines.pull.publishing import quarantine_file, staged_quarantine
 from sources.decode.rows import InvalidRow, quarantine
 from sources.errors import Unreachable
 from sources.extract.result import ListResult

@@ -35,7 +35,7 @@ from sandbox.config import SandboxConfig
 from sandbox.state import State
 from sources.errors import BridgeError, HttpRejected, Unreachable
 from sources.http.client import Client
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
 from sources.settings import LegacySettings, ReconcileSettings, Secret

@@ -9,7 +9,7 @@ import pytest
 from pipelines.plan.model import PlannedOperation
 from pipelines.push.outcome import classify
 from sources.errors import HttpRejected
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse
 
 CREATE, UPDATE, PART = customer(1), patch(1, 7, sku="A"), subcategory(1)

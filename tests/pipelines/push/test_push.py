@@ -37,7 +37,7 @@ from sandbox import public_v1
 from sources.errors import HttpRejected, LockedError, Unreachable, UsageError
 from sources.files.formulas import people_rows
 from sources.http.client import Client
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from sources.kinds import KindName
 from tests.pipelines.push.plans import (
     YES,

@@ -16,7 +16,7 @@ from pipelines.push.model import PushOptions
 from pipelines.push.run import push
 from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendTask
 from sources.errors import ExitCode, Unreachable, UsageError
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from tests.pipelines.push.plans import patch
 

@@ -19,7 +19,7 @@ from pipelines.push.model import SETTLE_S, PushOptions
 from pipelines.push.outcome import classify
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import settle
-from sources.http.responses import WriteOutcome
+from sources.http.exchange import WriteOutcome
 from tests.pipelines.push.plans import YES, Place, customer, means, outcomes, patch, place, results, subcategory
 
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)

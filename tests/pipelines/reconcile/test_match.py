@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile import match as match_module
 from pipelines.reconcile.parts import Mapper
-from pipelines.warehouse.tables import replace
+from pipelines.warehouse.sql import replace
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
 from tests.transforms.erp.whole import MatchResult, hashes, match
 from transforms.erp.match import REVIEWS, reviewed_lines

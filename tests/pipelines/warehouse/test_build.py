@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from pipelines.pull.quarantine import quarantine_file
+from pipelines.pull.publishing import quarantine_file
 from pipelines.warehouse.build import Build, connect, open_warehouse, warehouse_errors
 from pipelines.warehouse.failure import failure_file, record_failure
 from sources.errors import BridgeError, UsageError

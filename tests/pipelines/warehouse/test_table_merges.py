@@ -13,10 +13,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import merge, ops, table_merges
+from pipelines.warehouse import merge, ops
 from pipelines.warehouse.column_values import record_column_values
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.table_merges import TableMerges
+from pipelines.warehouse.merge import TableMerges
 from sources.errors import BridgeError, Stopped
 from sources.extract.result import ListResult, Verdict
 
@@ -261,7 +261,7 @@ def test_a_thread_that_cannot_be_started_ends_the_merges(monkeypatch: pytest.Mon
         is_running.set()
         run_until_interrupted(build, ended)
 
-    monkeypatch.setattr(table_merges, "ThreadPoolExecutor", Exhausted)
+    monkeypatch.setattr(merge, "ThreadPoolExecutor", Exhausted)
     monkeypatch.setattr(merge, "merge_table", runs)
     with pytest.raises(RuntimeError, match="new thread"):
         merges.merge_all(lists(1), "run")

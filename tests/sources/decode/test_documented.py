@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sources.contract import CUSTOMER, PRICE_LIST, PROMOTION, Field, Record
-from sources.decode.documented import columnar, decode
-from sources.decode.row_by_row import by_rows
+from sources.decode.documented import by_rows, columnar, decode
 from sources.decode.rows import Decoded, Page
 from sources.decode.table_schema import schema_of, snake, table_schema
 from sources.errors import ContractBroken

@@ -23,8 +23,8 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.v1_pages import V1Cursor
 from sources.extract.walk import walk
+from sources.http.exchange import ReadResponse
 from sources.http.failures import BrokenBody
-from sources.http.responses import ReadResponse
 from tests.sources.platform import Platform
 
 T = TypeVar("T")

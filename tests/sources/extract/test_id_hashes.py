@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sources.extract import id_hashes
-from sources.extract.id_hashes import IdHashes, count_distinct, hash_ids, rows_with_shared_hash
+from sources.extract.ids import IdHashes, count_distinct, hash_ids, rows_with_shared_hash
 
 IDS = st.lists(st.text(max_size=40) | st.sampled_from(["", "\0", "a", "a\0", "x" * 8, "x" * 16, "x" * 17]), max_size=60)
 
@@ -58,7 +57,7 @@ def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
 ) -> None:
     dropped = [sorted(data.draw(st.sets(st.sampled_from(range(len(ids)))))) if ids else [] for ids in sweeps]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(id_hashes, "PART_ROWS", part_rows)
+        patch.setattr("sources.extract.ids.PART_ROWS", part_rows)
         files = []
         for number, ids in enumerate(sweeps):
             files.append(IdHashes(Path(folder) / str(number)))
@@ -82,7 +81,7 @@ def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
 
 
 def test_a_comparison_reads_a_part_of_the_list_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(id_hashes, "PART_ROWS", 1000)
+    monkeypatch.setattr("sources.extract.ids.PART_ROWS", 1000)
     files = IdHashes(tmp_path / "ids")
     for number in range(20):
         files.append(np.random.default_rng(number).integers(0, 2**63, 1000, np.uint64) * 2)

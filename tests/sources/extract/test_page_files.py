@@ -20,12 +20,11 @@ from sources.decode.rows import Decoded, Page
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError
 from sources.extract import page_files
-from sources.extract.id_hashes import Hashes
+from sources.extract.ids import Hashes
 from sources.extract.legacy_pages import LegacyPages
-from sources.extract.page_files import PageFiles
+from sources.extract.page_files import PageFiles, read_batches
 from sources.extract.pages import Paginator
 from sources.extract.spool import Spool
-from sources.extract.table_files import read_batches
 from sources.extract.v1_pages import V1Cursor
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sources.extract.repeated_ids import ID_CONFLICT
-from sources.extract.row_stream import RowStream
-from sources.http.responses import ReadResponse
+from sources.extract.ids import ID_CONFLICT
+from sources.extract.page_files import RowStream
+from sources.http.exchange import ReadResponse
 from tests.sources.extract.test_walk import ids, walked
 from tests.sources.platform import Platform
 

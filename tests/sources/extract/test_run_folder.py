@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sources.extract.run_folder import RunFolder
+from sources.extract.spool import RunFolder
 
 
 def killed(parent: Path, name: str, text: str = "page") -> Path:

@@ -15,12 +15,10 @@ from sandbox.faults import Draw
 from sandbox.messages import Call
 from sources.errors import AccessError
 from sources.extract import page_files
-from sources.extract.pages import PageBody, Request, page_of_array
+from sources.extract.pages import PageBody, Request, RowReader, page_of_array
 from sources.extract.result import ListResult, WalkOptions
-from sources.extract.row_reader import RowReader
 from sources.extract.spool import SpoolFolder
-from sources.extract.tail import CURSOR_LENGTH_MAX, CursorPosition, CursorTrail, TailMismatch
-from sources.extract.v1_pages import V1Cursor
+from sources.extract.v1_pages import CURSOR_LENGTH_MAX, CursorPosition, CursorTrail, TailMismatch, V1Cursor
 from sources.extract.walk import walk
 from sources.http.client import Client
 from tests.soak.transport import SandboxTransport

@@ -18,12 +18,12 @@ import pytest
 from sources.decode import documented
 from sources.errors import ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
-from sources.extract.id_hashes import IdHashes, hash_ids
+from sources.extract.ids import IdHashes, hash_ids
 from sources.extract.pages import Pagination
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
-from sources.http.responses import ReadResponse
+from sources.http.exchange import ReadResponse
 from tests.sources.platform import Platform
 
 

@@ -20,7 +20,7 @@ from sources.extract import page_files
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
-from sources.http.responses import ReadResponse
+from sources.http.exchange import ReadResponse
 from tests.sources.platform import Platform
 
 

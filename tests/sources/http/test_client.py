@@ -32,9 +32,8 @@ from sources.errors import (
 )
 from sources.extract.v1_pages import V1Cursor
 from sources.http.client import Client
-from sources.http.error_responses import MESSAGE_MAX, platform_message
 from sources.http.exchange import Caps, Timeouts
-from sources.http.failures import BrokenBody
+from sources.http.failures import MESSAGE_MAX, BrokenBody, platform_message
 from sources.http.retries import RetryPolicy
 from sources.settings import PublicV1Settings, Secret
 from tests.soak.transport import requested_url

@@ -1,18 +1,24 @@
-"""Hashes of identifiers, eight bytes a row, on disk: the ids of lists of any length are compared in bounded memory.
+"""The ids of the rows of a sweep: their hashes on disk, and those that occur more than once.
 
-In: columns of ids. Out: 64-bit hashes, salted for each process, in a file; their comparison, a range of hashes at a
-time. Equal ids have equal hashes. Two different ids share one with a probability of 2^-64: within a sweep, rows with
-the same hash are compared by their ids.
+In: columns of ids, eight bytes a row in a file, and the rows of each id that occurs again. Out: which rows are new,
+absent or equal in another sweep, in bounded memory: a range of hashes at a time, salted for each process. Equal ids
+have equal hashes; two different ids share one with a probability of 2^-64: within a sweep, rows with the same hash are
+compared by their ids. A row that only some sweeps have, of an id that has several, is an earlier version: the list
+changed while it was read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+
+from sources.decode.rows import QuarantinedRow
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
@@ -115,3 +121,52 @@ class IdHashes:
                 rows.append(selected + start)
                 hashes.append(chunk[selected])
             yield np.concatenate(rows), np.concatenate(hashes)
+
+
+ID_CONFLICT: Final = "id: a different row of the list has the same id"
+
+RepeatedRow = tuple[str, bytes]
+"""An id and the digest of one of its rows."""
+
+
+class RepeatedIds:
+    """The rows of the ids that occur more than once in a sweep.
+
+    Attributes:
+        counts: how often each row occurs.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[RepeatedRow] = Counter()
+        self._places: dict[RepeatedRow, int] = {}
+        self._last: dict[str, bytes] = {}
+
+    def add(self, key: str, place: int, row: bytes) -> None:
+        """Takes a row: its id, its place in the sweep, and its bytes; in the order of the places."""
+        digest = sha256(row).digest()
+        self.counts[key, digest] += 1
+        self._places[key, digest] = place
+        self._last[key] = digest
+
+    @property
+    def equal_rows(self) -> int:
+        """How many rows are equal to an earlier one."""
+        return self.counts.total() - len(self.counts)
+
+    def conflicts(self, earlier: Sequence[RepeatedIds]) -> list[int]:
+        """Places of the rows, other than the last one of their id, that the earlier sweeps have too, in order."""
+        stable = set(self.counts).intersection(*(sweep.counts for sweep in earlier))
+        return sorted(self._places[key, digest] for key, digest in stable if self._last[key] != digest)
+
+
+def distinct_rows(sweeps: Iterable[Sequence[QuarantinedRow]]) -> list[QuarantinedRow]:
+    """The rows that the sweeps quarantined, each as often as the sweep that has it most often."""
+    rows, counts = list[QuarantinedRow](), Counter[str]()
+    for sweep in sweeps:
+        own = Counter[str]()
+        for row in sweep:
+            own[row.row_hash] += 1
+            if own[row.row_hash] > counts[row.row_hash]:
+                rows.append(row)
+        counts |= own
+    return rows
