@@ -62,8 +62,7 @@ def print_result(result: ReconcileResult, style: Style) -> None:
         dict(zip(columns, (severity, entity, rule, count), strict=True))
         for entity, rule, severity, count in result.findings
     ]
-    sizes = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
-    lines = [f"reconciled: {', '.join(sizes)}", *in_words(result.new)]
+    lines = [sizes(result), *in_words(result.new)]
     if style == "json":
         print_json(
             "reconcile",
@@ -98,6 +97,12 @@ def print_result(result: ReconcileResult, style: Style) -> None:
             f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
             f"to use another column, set RECONCILE__ORDER_{name.removeprefix('order_').upper()}"
         )
+
+
+def sizes(result: ReconcileResult) -> str:
+    """The rows of each reconciled table."""
+    parts = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
+    return f"reconciled: {', '.join(parts)}"
 
 
 def match_lines(match: MatchSummary) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,10 +14,12 @@ from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.options import erp_options, fail_on_option, log_option, path_option, pull_options
 from pipelines.cli.process import STOP, exit_process, start
-from pipelines.cli.terminal import Style
+from pipelines.cli.terminal import Style, print_lines
+from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.reconcile.reconcile import FailOn
+    from pipelines.pull.model import PullResult
+    from pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 
 @click.command(
@@ -32,8 +35,16 @@ if TYPE_CHECKING:
     "can see a URL given here in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml.",
 )
 @path_option("--report", help="Write the report to this file when it has published, as `orderbridge report` does.")
+@click.option("--verbose", is_flag=True, help="Print all that `pull` and `reconcile` print, not only the main lines.")
 @log_option
-def command(notify: str | None, fail_on: FailOn, style: Style, report: Path | None, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(
+    notify: str | None,
+    fail_on: FailOn,
+    report: Path | None,
+    verbose: bool,
+    style: Style,
+    **options: Any,  # noqa: ANN401 # checked by click
+) -> None:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions
@@ -57,7 +68,34 @@ def command(notify: str | None, fail_on: FailOn, style: Style, report: Path | No
         if report is not None and reconciling.result is not None:
             write_report(report)
         notify_result(url, result, reconciling.result)
-    pull_command.print_result(result, reporter.style)
-    if reconciling.result is not None:
-        reconcile_command.print_result(reconciling.result, reporter.style)
+    if verbose or reporter.style == "json":
+        pull_command.print_result(result, reporter.style)
+        if reconciling.result is not None:
+            reconcile_command.print_result(reconciling.result, reporter.style)
+    else:
+        print_lines(*summary(result, reconciling.result))
     exit_process(result.exit_code)
+
+
+def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]:
+    """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
+    from pipelines.warehouse.finding_history import in_words
+
+    lists = (f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})" for walked in result.lists)
+    lines = [f"read: {', '.join(lists)}"]
+    for walked in result.lists:
+        if walked.error is not None or walked.resource in result.held_back:
+            lines.append(f"{walked.resource}: {result.held_back.get(walked.resource) or '; '.join(walked.evidence)}")
+            lines += [f"  {walked.error.hint}"] if walked.error is not None and walked.error.hint else []
+    if quarantined := sum(len(walked.quarantined) for walked in result.lists):
+        lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
+    if reconciled is not None:
+        lines.append(reconcile_command.sizes(reconciled))
+        counts = Counter[str]()
+        for _, _, severity, count in reconciled.findings:
+            counts[severity] += count
+        shown = ", ".join(f"{count} {severity}" for severity, count in counts.most_common())
+        new = f" ({in_words(reconciled.new)[0]})" if reconciled.new else ""
+        lines += [f"findings: {shown}{new}; --verbose lists them, orderbridge report says what to do"] if shown else []
+        lines += reconcile_command.match_lines(reconciled.match)[:1] if reconciled.match else []
+    return lines + ([f"published {result.path} (run {result.run_id})"] if result.published else [])

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from pipelines.cli import demo
 from pipelines.cli import main as cli
+from pipelines.cli.run import summary
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.results import RESULT_COLUMNS
@@ -292,7 +293,15 @@ def test_the_progress_of_a_finished_list_is_its_total(
 
     os.environ.update(made.environment())
     caplog.set_level("INFO", "orderbridge.steps")
-    pull(PullOptions(), progress, step=Reconciling())
+    reconciling = Reconciling()
+    result = pull(PullOptions(), progress, step=reconciling)
+    read, sizes, findings, published = summary(result, reconciling.result)
+    assert read.startswith(f"read: {SMALL['customers']} customers (complete), ")
+    assert sizes.startswith(f"reconciled: {SMALL['customers']} customers, ")
+    assert re.match(r"findings: [0-9]+ .*; --verbose lists them", findings)
+    assert published == f"published {made.path} (run {result.run_id})"
+    result.held_back["orders"] = "row count dropped"
+    assert "orders: row count dropped" in summary(result, None)
     assert {name: seen[-1][:2] for name, seen in calls.items()} == {name: (SMALL[name],) * 2 for name in RESOURCES}
     assert {total for _, total, sweep in calls["customers"] if sweep == 1} == {None}
     assert {total for _, total, sweep in calls["customers"] if sweep == 2} == {SMALL["customers"]}
