@@ -293,9 +293,9 @@ def test_the_progress_of_a_finished_list_is_its_total(
 
     os.environ.update(made.environment())
     caplog.set_level("INFO", "orderbridge.steps")
-    reconciling = Reconciling()
-    result = pull(PullOptions(), progress, step=reconciling)
-    read, sizes, findings, published = summary(result, reconciling.result)
+    step = Reconciling()
+    result = pull(PullOptions(), progress, step=step)
+    read, sizes, findings, published = summary(result, step.result)
     assert read.startswith(f"read: {SMALL['customers']} customers (complete), ")
     assert sizes.startswith(f"reconciled: {SMALL['customers']} customers, ")
     assert re.match(r"findings: [0-9]+ .*; --verbose lists them", findings)
