@@ -1,4 +1,4 @@
-"""The data dictionary as a page, docs/data-dictionary.md, written by `make docs`.
+"""The data dictionary, docs/data-dictionary.md and a page for each schema, written by `make docs`.
 
 In: the tables of an empty warehouse, which the contract and the transforms make, with the comments that every warehouse
 has. Out: Markdown with each table's columns, their types, meanings and sources; a diagram of the keys.
@@ -6,6 +6,7 @@ has. Out: Markdown with each table's columns, their types, meanings and sources;
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -57,8 +58,8 @@ def tables() -> dict[tuple[str, str], list[_Column]]:
         return columns
 
 
-def markdown() -> str:
-    """The page: the diagram, then the tables by schema."""
+def pages() -> Iterator[tuple[str, str]]:
+    """The path and the text of each page: the diagram with a list of all tables, and the tables of each schema."""
     all_columns = tables()
 
     def source(schema: str, table: str, column: str) -> str:
@@ -69,14 +70,12 @@ def markdown() -> str:
         is_copied = schema == "reconciled" and name in raw and not (column == name == "created_at")
         return f"`raw.{table}.{name}`" if is_copied else ""
 
-    return render_text(
-        "docs",
-        "data-dictionary.md.j2",
-        tables=all_columns,
-        describe=table_description,
-        describe_column=column_description,
-        source=source,
-    )
+    values = {"tables": all_columns, "describe": table_description, "describe_column": column_description}
+    overview = render_text("docs", "data-dictionary.md.j2", schemas=DESCRIBED_SCHEMAS, **values)
+    yield "docs/data-dictionary.md", overview
+    for schema in DESCRIBED_SCHEMAS:
+        text = render_text("docs", "dictionary.md.j2", schema=schema, source=source, **values)
+        yield f"docs/dictionary/{schema}.md", text
 
 
 def diagram() -> str:

@@ -220,7 +220,7 @@ def source_page(make: Callable[..., DltSource], settings: str) -> str:
 def pages() -> Iterator[tuple[str, str]]:
     """The path of each generated file in the checkout, and its text."""
     yield "docs/rules.md", rules_page()
-    yield "docs/data-dictionary.md", dictionary.markdown()
+    yield from dictionary.pages()
     yield "docs/images/tables.svg", dictionary.diagram()
     yield "docs/reference/commands.md", commands_page()
     yield "docs/reference/settings.md", _SETTINGS + readme_table()
