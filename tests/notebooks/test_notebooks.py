@@ -146,8 +146,10 @@ def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(war
             ("2026-05", round(100 * (7 / total - 1), 1)), ("2026-04", None), ("2026-01", None),
         ]  # fmt: skip
         lately = query(NAMES[0], "AS change_percent")
-        assert connection.execute(lately, {"today": "2026-02-20"}).fetchall()[0][-2] is None
-        connection.execute(lately, {"today": "2026-03-01"}).fetchall()
+        changes = {
+            day: connection.execute(lately, {"today": f"2026-{day}"}).fetchall()[0][1:4] for day in ("02-20", "05-06")
+        }
+        assert changes == {"02-20": (None, None, None), "05-06": (1, 7, round(100 * (7 / total - 1), 1))}
 
 
 def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path, tmp_path: Path) -> None:
