@@ -195,7 +195,7 @@ def test_a_corrected_reject_file_with_a_formula_sends_the_text_of_the_cell(tmp_p
     assert item.body == {"sku": FORMULA}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     cells=st.lists(
         st.lists(

@@ -246,7 +246,7 @@ def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_make
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -423,7 +423,7 @@ def pages_of(rows: list[object], sizes: list[int]) -> list[Page]:
     return pages
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.lists(CLEAN | BESIDE, max_size=6), st.lists(st.integers(0, 3), max_size=3))
 def test_the_quick_way_takes_clean_rows_and_agrees_with_the_exact_one(rows: list[object], sizes: list[int]) -> None:
     pages = pages_of(rows, sizes)
@@ -435,7 +435,7 @@ def test_the_quick_way_takes_clean_rows_and_agrees_with_the_exact_one(rows: list
     assert quick.observations == sum((part.observations for part in parts), Counter())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.lists(CLEAN | BESIDE | DIRTY | ODD | ANY, max_size=6), st.lists(st.integers(0, 3), max_size=3))
 def test_batches_do_not_change_what_is_read(rows: list[object], sizes: list[int]) -> None:
     pages = pages_of(rows, sizes)

@@ -442,7 +442,7 @@ ROW = st.dictionaries(NAMES, VALUE, max_size=4).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=3 * settings().max_examples)
 @given(st.lists(st.lists(ROW, max_size=3), min_size=1, max_size=4), st.randoms())
 def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[list[object]], random: object) -> None:
     pages = [Page(n, json.dumps(part, ensure_ascii=False).encode()) for n, part in enumerate(rows, 1)]

@@ -50,7 +50,7 @@ SWEEPS = st.lists(st.lists(st.integers(0, 30)), min_size=1, max_size=4)
 """Ids of the rows of each sweep."""
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(SWEEPS, st.integers(1, 7), st.data())
 def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
     sweeps: list[list[int]], part_rows: int, data: st.DataObject
