@@ -44,7 +44,8 @@ class Mutant:
             raise PatchError(f"{words}\n{self.before}")
         patched = text.replace(self.before, self.after)
         try:
-            compile(patched, self.file, "exec")
+            if self.file.endswith(".py"):
+                compile(patched, self.file, "exec")
         except SyntaxError as error:
             raise PatchError(f"{self.name}: the patch is not Python: {error}") from None
         return patched

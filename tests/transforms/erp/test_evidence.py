@@ -51,7 +51,7 @@ def pair(line: dict[str, Any], customer: dict[str, Any]) -> MatchResult:
          "names differ"),
         # Who speaks for a firm changes; a name may be in one column, in another order, without accents.
         ({"erp_code": "A1", **PERSON, **FIRM}, {"erp_code": "A1", **OTHER, "fiscal_name": "ACEROS NORTE"}, "erp_code"),
-        ({"email": "a@x", "fiscal_name": "GARCIA RUIZ, ANA"}, {"email": "a@x", "erp_code": "B2", **PERSON}, "email"),
+        ({"email": "a@x", "erp_code": "A1", "fiscal_name": "GARCIA RUIZ, ANA"}, {"email": "a@x", "erp_code": "B2", **PERSON}, "email"),
         # Spouses share an address and a phone, siblings their surnames.
         ({"email": "a@x", **PERSON}, {"email": "a@x", **PERSON, "first_name": "Luis"}, "email"),
         ({"email": "a@x", "document_number": "112", **PERSON},
@@ -142,6 +142,13 @@ def test_what_is_left_of_a_shared_key_is_matched_and_a_code_stays_taken() -> Non
         (3, "2", "matched", None),
         (4, None, "ambiguous", "several lines"),
     ]
+
+
+def test_a_line_whose_code_a_customer_has_who_was_found_by_other_keys_is_not_only_in_the_erp() -> None:
+    lines = erp({"email": "a@x", "document_number": "D1"}, {"erp_code": "A"})
+    known = customers({"erp_code": "A", "email": "a@x"})
+    result = matched(lines, known, documents({"customer_id": "1", "number": "D1", "is_default": True}))
+    assert reported(result, *ROW[:3]) == [(2, "1", "matched"), (3, None, "ambiguous")]
 
 
 def test_a_document_differs_only_where_none_of_the_customer_has_its_number() -> None:

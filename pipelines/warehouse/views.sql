@@ -1,0 +1,122 @@
+-- The views of the schema `bi`, each after those that it reads: what is listed now, with names, days and sums in place of
+-- keys and codes. Portable SQL: the same statements make them over a copy in Postgres, which replaces a view only if its
+-- columns keep their order and types, and new ones are the last. `views.py` fills in what is in braces.
+
+CREATE OR REPLACE VIEW bi.as_of AS
+SELECT a.as_of, a.today, a.time_zone FROM reconciled.as_of a;
+
+CREATE OR REPLACE VIEW bi.customers AS
+SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
+    c.created_at, c.price_list_id, c.price_list_name, c.price_list_status, c.document_count,
+    c.default_fiscal_name, o.order_count, o.cancelled_count, o.currency,
+    CAST(o.revenue AS DECIMAL(38, 2)) AS revenue, o.first_ordered_at,
+    o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days, o.unknown_because
+FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
+WHERE NOT c.is_missing;
+
+CREATE OR REPLACE VIEW bi.orders AS
+SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
+    c.full_name AS customer_name, o.customer_status, c.price_list_name, o.order_status,
+    o.is_cancelled, o.currency, CAST(o.total AS DECIMAL(38, 2)) AS total,
+    CAST(CASE WHEN o.is_cancelled THEN 0 ELSE o.total END AS DECIMAL(38, 2)) AS revenue, o.unknown_because
+FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
+WHERE NOT o.is_missing;
+
+CREATE OR REPLACE VIEW bi.order_lines AS
+SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o.customer_name, l.product,
+    l.quantity, l.unit_price, CAST(l.line_total AS DECIMAL(38, 2)) AS line_total, o.currency, o.is_cancelled,
+    CAST(CASE WHEN o.is_cancelled THEN 0 WHEN l.line_total IS NOT NULL THEN l.line_total
+        WHEN abs(l.quantity) < 1000000000 AND abs(l.unit_price) < 1000000000
+            THEN l.quantity * l.unit_price END AS DECIMAL(38, 2)) AS revenue, l.product_name
+FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id;
+
+CREATE OR REPLACE VIEW bi.top_products AS
+SELECT coalesce(product, product_name) AS product, max(product_name) AS product_name, currency,
+    count(DISTINCT order_id) AS orders, sum(quantity) AS quantity, sum(revenue) AS revenue,
+    max(ordered_date) AS last_ordered_date
+FROM bi.order_lines WHERE NOT is_cancelled GROUP BY coalesce(product, product_name), currency;
+
+CREATE OR REPLACE VIEW bi.regular_customers AS
+SELECT d.customer_id, max(d.customer_name) AS customer_name, max(d.price_list_name) AS price_list_name,
+    count(*) AS order_days,
+    CAST(percentile_cont(0.5) WITHIN GROUP (ORDER BY d.gap) AS INTEGER) AS usual_gap_days,
+    max(d.gap) AS longest_gap_days, max(d.ordered_date) AS last_ordered_date,
+    max(d.today) - max(d.ordered_date) AS days_since_last,
+    max(d.today) - max(d.ordered_date) > max(d.gap) AND max(d.today) - max(d.ordered_date)
+        > 2 * percentile_cont(0.5) WITHIN GROUP (ORDER BY d.gap) AS has_stopped
+FROM (
+    SELECT o.*, a.today, o.ordered_date - lag(o.ordered_date) OVER (
+        PARTITION BY o.customer_id ORDER BY o.ordered_date) AS gap
+    FROM (
+        SELECT customer_id, ordered_date, max(customer_name) AS customer_name,
+            max(price_list_name) AS price_list_name
+        FROM bi.orders WHERE customer_status = 'matched' AND NOT is_cancelled AND ordered_date IS NOT NULL
+        GROUP BY customer_id, ordered_date
+    ) AS o CROSS JOIN bi.as_of a WHERE o.ordered_date <= a.today
+) AS d GROUP BY d.customer_id HAVING count(*) >= 4;
+
+CREATE OR REPLACE VIEW bi.revenue_by_price_list AS
+SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, h.price_list_id,
+    max(l.name) AS price_list_name, o.currency, count(*) AS orders, sum(o.revenue) AS revenue,
+    CAST(sum(CASE WHEN o.ordered_at < h.valid_from THEN 1 ELSE 0 END) AS BIGINT) AS assumed_orders
+FROM bi.orders o JOIN reconciled.customer_history h ON h.customer_id = o.customer_id
+    AND (h.valid_from <= o.ordered_at OR h.version = 1) AND (h.valid_to IS NULL OR o.ordered_at < h.valid_to)
+LEFT JOIN reconciled.price_lists l ON l.price_list_id = h.price_list_id
+WHERE NOT o.is_cancelled AND o.ordered_date IS NOT NULL
+GROUP BY CAST(date_trunc('month', o.ordered_date) AS DATE), h.price_list_id, o.currency;
+
+CREATE OR REPLACE VIEW bi.revenue_by_day AS
+SELECT ordered_date, currency, CAST(sum(CASE WHEN is_cancelled THEN 0 ELSE 1 END) AS BIGINT) AS orders,
+    CAST(sum(CASE WHEN is_cancelled THEN 1 ELSE 0 END) AS BIGINT) AS cancelled_orders,
+    CASE WHEN count(customer_status) > 0
+        THEN count(DISTINCT CASE WHEN NOT is_cancelled THEN customer_id END) END AS customers,
+    CASE WHEN min(CASE WHEN is_cancelled THEN 1 ELSE 0 END) = 1 THEN 0
+        ELSE sum(CASE WHEN NOT is_cancelled THEN total END) END AS revenue,
+    CAST(sum(CASE WHEN NOT is_cancelled AND total IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS unpriced_orders,
+    max(unknown_because) AS unknown_because
+FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency;
+
+CREATE OR REPLACE VIEW bi.promotions AS
+SELECT promotion_id, name, status, is_active, starts_at, expires_at, use_count, usage_limit, remaining_uses,
+    CASE WHEN usage_limit > 0 THEN round(100.0 * use_count / usage_limit, 1) END AS used_percent
+FROM reconciled.promotions WHERE NOT is_missing;
+
+CREATE OR REPLACE VIEW bi.promotion_uses AS
+SELECT u.promotion_id, p.name, u.read_at, CAST(u.read_at AT TIME ZONE a.time_zone AS DATE) AS read_date,
+    u.use_count, u.use_count - lag(u.use_count) OVER (
+        PARTITION BY u.promotion_id ORDER BY u.read_at) AS uses_since_before
+FROM ops.promotion_uses u CROSS JOIN bi.as_of a
+LEFT JOIN reconciled.promotions p ON p.promotion_id = u.promotion_id;
+
+CREATE OR REPLACE VIEW bi.price_lists AS
+SELECT l.price_list_id, l.name, l.chain_status, l.depth, l.source_price_list_id, l.root_price_list_id,
+    r.name AS root_name, l.adjustment_type, l.adjustment_value, l.customer_count
+FROM reconciled.price_lists l LEFT JOIN reconciled.price_lists r ON r.price_list_id = l.root_price_list_id
+WHERE NOT l.is_missing;
+
+CREATE OR REPLACE VIEW bi.findings AS
+SELECT entity, rule, severity, count(*) AS findings,
+    CAST(sum(CASE WHEN is_accepted THEN 1 ELSE 0 END) AS BIGINT) AS accepted
+FROM reconciled.exceptions GROUP BY entity, rule, severity;
+
+CREATE OR REPLACE VIEW bi.findings_by_run AS
+SELECT f.run_id, f.recorded_at, f.entity, f.rule, f.severity, f.findings, f.accepted, f.new, f.gone
+FROM ops.finding_counts f;
+
+CREATE OR REPLACE VIEW bi.erp_match AS
+SELECT e.status, e.matched_by, e.reason, count(*) AS rows, count(e.line) AS erp_lines,
+    count(e.customer_id) AS platform_customers
+FROM reconciled.erp_customers e GROUP BY e.status, e.matched_by, e.reason;
+
+CREATE OR REPLACE VIEW bi.lists AS
+SELECT l.resource, coalesce(w.verdict, 'never_read') AS verdict, w."distinct" AS rows, w.quarantined,
+    w.ended_at AS read_at, w.run_id, (
+        SELECT c.ended_at FROM ops.coverage c
+        WHERE c.resource = l.resource AND c.verdict = 'tail' AND c.read_number > w.read_number
+            AND {is_reconciled}
+        ORDER BY c.read_number DESC LIMIT 1
+    ) AS tail_read_at
+FROM ({lists}) AS l LEFT JOIN (
+    SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth
+    FROM ops.coverage c WHERE c.verdict <> 'tail' AND {is_reconciled}
+) AS w ON w.resource = l.resource AND w.nth = 1;
