@@ -51,7 +51,8 @@ def pair(line: dict[str, Any], customer: dict[str, Any]) -> MatchResult:
          "names differ"),
         # Who speaks for a firm changes; a name may be in one column, in another order, without accents.
         ({"erp_code": "A1", **PERSON, **FIRM}, {"erp_code": "A1", **OTHER, "fiscal_name": "ACEROS NORTE"}, "erp_code"),
-        ({"email": "a@x", "erp_code": "A1", "fiscal_name": "GARCIA RUIZ, ANA"}, {"email": "a@x", "erp_code": "B2", **PERSON}, "email"),
+        ({"email": "a@x", "erp_code": "A1", "fiscal_name": "GARCIA RUIZ, ANA"},
+         {"email": "a@x", "erp_code": "B2", **PERSON}, "email"),
         # Spouses share an address and a phone, siblings their surnames.
         ({"email": "a@x", **PERSON}, {"email": "a@x", **PERSON, "first_name": "Luis"}, "email"),
         ({"email": "a@x", "document_number": "112", **PERSON},
