@@ -9,9 +9,10 @@ from unittest import mock
 import duckdb
 import pytest
 
+from pipelines.reconcile.odd_values import lost_values
 from pipelines.warehouse import accepted, ops
 from pipelines.warehouse.accepted import Acceptance, Accepted
-from pipelines.warehouse.column_values import Pulse, gone_values, jump_between, jumped_values, record_column_values
+from pipelines.warehouse.column_values import Pulse, jump_between, record_column_values
 from sources.extract.result import ListResult
 
 NUMBERS = Pulse(100, 0, 10, 80, "1.5", "90")
@@ -78,8 +79,8 @@ class Nights:
 
     def found(self) -> list[str]:
         known = Accepted(self.entries, self.at + timedelta(hours=2))
-        both = (*gone_values(self.build, "customers", known), *jumped_values(self.build, "customers", known))
-        return [f"{place}: {words}" for place, words in both]
+        found = [one.iloc[0] for one in lost_values(self.build, "customers", known)]
+        return [f"{one['rule']}, {one['severity']}: {one['detail']}" for one in found]
 
     def accept(self) -> None:
         at = self.at + timedelta(hours=1)
@@ -89,7 +90,7 @@ class Nights:
 def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None:
     nights = Nights()
     assert nights.read(90) == nights.read(85) == []
-    jump = ["customers: phone: 10% of the rows have a value, 85% before"]
+    jump = ["values_jumped, warning: customers: phone: 10% of the rows have a value, 85% before"]
     assert nights.read(10) == nights.read(10) == nights.read(10, days=60) == jump
     assert nights.read(88) == [], "they are back"
     assert nights.read(10) != [], "the next loss is another one"
@@ -97,7 +98,7 @@ def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None
     assert nights.found() == []
     assert nights.read(9) == [], "compared with what was accepted, and not with what was before"
     assert nights.read(95) == []
-    assert nights.read(40) == ["customers: phone: 40% of the rows have a value, 95% before"]
+    assert nights.read(40) == ["values_jumped, warning: customers: phone: 40% of the rows have a value, 95% before"]
 
 
 def test_values_that_go_slowly_are_a_jump_within_a_month() -> None:
@@ -110,4 +111,6 @@ def test_values_that_go_slowly_are_a_jump_within_a_month() -> None:
 def test_numbers_that_are_all_0_are_gone() -> None:
     nights = Nights()
     assert nights.read(90) == nights.read(90) == []
-    assert nights.read(90, total="0") == ["customers: total: 99 values before, only 0 in 100 rows now"]
+    assert nights.read(90, total="0") == [
+        "values_gone, error: customers: total: 99 values before, only 0 in 100 rows now"
+    ]
