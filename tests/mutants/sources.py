@@ -8,6 +8,27 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS: Final = (
     Mutant(
+        "a-list-with-numbers-as-names-is-in-the-order-of-their-texts",
+        "sources/decode/schema_inference.py",
+        "key=lambda pair: int(pair[0])",
+        "key=lambda pair: pair[0]",
+        "tests/sources/decode/test_undocumented.py -k odd_list",
+    ),
+    Mutant(
+        "false-among-numbers-is-lost",
+        "sources/decode/schema_inference.py",
+        'return value is False and kind in ("object", "table", "list")',
+        "return value is False",
+        "tests/sources/decode/test_undocumented.py -k odd_amount",
+    ),
+    Mutant(
+        "a-backslash-in-a-list-of-texts-breaks-its-json",
+        "sources/decode/undocumented.py",
+        """_PLAIN_TEXT: Final = r'[\\x00-\\x1f"\\\\]'""",
+        """_PLAIN_TEXT: Final = r'[\\x00-\\x1f"]'""",
+        "tests/sources/decode/test_undocumented.py -k backslash",
+    ),
+    Mutant(
         "a-date-without-a-zone-is-local",
         "sources/http/retries.py",
         "        at = at.replace(tzinfo=UTC)",

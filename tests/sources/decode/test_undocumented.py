@@ -94,6 +94,7 @@ def test_a_number_of_more_digits_than_a_decimal_has_is_not_in_its_column(form: s
         pytest.param(["1.5", '"0012"'], ("string", ["1.5", "0012"]), id="a code among numbers"),
         pytest.param(["[]", "null"], ("string", [None, None]), id="arrays always empty"),
         pytest.param(["[]", '["a","é"]', '["\\""]'], ("string", ["[]", '["a","é"]', '["\\""]']), id="texts"),
+        pytest.param(['["a"]', '["a\\\\b"]'], ("string", ['["a"]', '["a\\\\b"]']), id="texts with a backslash"),
         pytest.param(["[1, 2]", "[]"], ("string", ["[1,2]", "[]"]), id="array of integers"),
         pytest.param(
             ["[-12.002, 1.50]", "[3, -0.0]", "[2.0]", "[]", "null"],
@@ -150,7 +151,7 @@ LINE = '{"sku":"A","quantity":2}'
         pytest.param('""', [], None, id="an empty text"),
         pytest.param("false", [], None, id="false"),
         pytest.param("[null]", [], None, id="a list of null"),
-        pytest.param(f'{{"0":{LINE},"2":{LINE}}}', ["A", "A"], None, id="a list after an item was removed in PHP"),
+        pytest.param(f'{{"10":{{"sku":"B"}},"2":{LINE}}}', ["A", "B"], None, id="a list of PHP, an item removed"),
         pytest.param(LINE, ["A"], None, id="a list of one, converted from XML"),
         pytest.param(f'[{LINE},"x"]', ["A"], '{"lines[2]":"x"}', id="an odd item"),
         pytest.param('"none"', [], '{"lines":"none"}', id="a text"),
@@ -193,11 +194,20 @@ def test_an_odd_object_costs_no_column_but_its_own_value(odd: str, ids: list[obj
     assert orders["_extra"].to_pylist() == [*[None] * 50, extra, *[None] * 49]
 
 
-def test_an_amount_with_the_digits_of_a_double_is_rounded_and_kept_as_written() -> None:
-    rows = [f'{{"id":{n},"total":{"0.30000000000000004" if n == 50 else n / 4}}}' for n in range(100)]
+@pytest.mark.parametrize(
+    ("odd", "kept", "extra"),
+    [
+        pytest.param("0.30000000000000004", Decimal("0.3"), '{"total":0.30000000000000004}', id="digits of a double"),
+        pytest.param("false", None, '{"total":false}', id="false"),
+        pytest.param("[null]", None, None, id="a list of null"),
+    ],
+)
+def test_an_odd_amount_is_kept_as_written(odd: str, kept: object, extra: str | None) -> None:
+    rows = [f'{{"id":{n},"total":{odd if n == 50 else n / 4}}}' for n in range(100)]
     _, (decoded,) = walk([raw_page(*rows)])
-    assert decoded.tables["orders"]["total"][50].as_py() == Decimal("0.3")
-    assert decoded.tables["orders"]["_extra"][50].as_py() == '{"total":0.30000000000000004}'
+    orders = decoded.tables["orders"]
+    assert (orders["total"][50].as_py(), orders["_extra"][50].as_py()) == (kept, extra)
+    assert orders["_extra"].null_count == 100 - (extra is not None)
 
 
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
