@@ -35,12 +35,6 @@ _BOOKKEEPING: Final = pa.schema(
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
-_DIGITS: Final = "regexp_replace(split_part({x}::VARCHAR, 'e', 1), '[-.]', '', 'g')"
-_PLAIN_DOUBLE: Final = r"""CASE WHEN NOT isfinite({x}) THEN NULL
-    WHEN NOT contains({x}::VARCHAR, 'e') THEN regexp_replace(({x} + 0)::VARCHAR, '\.0$', '')
-    ELSE repeat('-', ({x} < 0)::INT) || CASE WHEN abs({x}) < 1
-        THEN '0.' || repeat('0', -1 - split_part({x}::VARCHAR, 'e', 2)::INT) || {digits}
-        ELSE rpad({digits}, 1 + split_part({x}::VARCHAR, 'e', 2)::INT, '0') END END"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +255,11 @@ def _cast(value: str, kind: str, to: str) -> str:
 
 def _text(value: str, kind: str) -> str:
     """A value as text, in SQL: a number in plain form, as the text of a number is read (`10` for 10.0)."""
-    if kind == _DECIMAL:
-        return f"rtrim(rtrim({value}::VARCHAR, '0'), '.')"
-    if kind != "DOUBLE":
-        return f"{value}::VARCHAR"
-    return _PLAIN_DOUBLE.format(x=value, digits=_DIGITS.format(x=value))
+    if kind == "DOUBLE":  # which version 0.2 made
+        exact = f"try_cast({value} AS {_DECIMAL})"
+        plain = f"CASE WHEN {exact}::DOUBLE = {value} THEN {_text(exact, _DECIMAL)} ELSE {value}::VARCHAR END"
+        return f"CASE WHEN isfinite({value}) THEN {plain} END"
+    return f"rtrim(rtrim({value}::VARCHAR, '0'), '.')" if kind == _DECIMAL else f"{value}::VARCHAR"
 
 
 def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:
