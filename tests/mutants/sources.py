@@ -8,6 +8,13 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS: Final = (
     Mutant(
+        "a-walk-that-began-in-the-future-is-resumed",
+        "sources/extract/spool.py",
+        "0 <= now - self.started_at < WALK_MAX_S",
+        "now - self.started_at < WALK_MAX_S",
+        "tests/sources/extract/test_spool_age.py",
+    ),
+    Mutant(
         "a-list-with-numbers-as-names-is-in-the-order-of-their-texts",
         "sources/decode/schema_inference.py",
         "key=lambda pair: int(pair[0])",

@@ -1,10 +1,9 @@
-"""Pulls of a platform that misbehaves: each fault and each reading by name, and several at once."""
+"""Pulls of a platform that misbehaves: each fault at every request, each reading. `test_mixtures` mixes them."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,55 +16,17 @@ from sandbox.public_v1 import KEYS, Key
 from sources.gaps import GAPS
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.bridge import pulled as published
-from tests.pipelines.pull.mixtures import ALTERED, READ_FAULTS, pulled, wrongs
+from tests.pipelines.pull.mixtures import READ_FAULTS, pulled, wrongs
 from tests.pipelines.pull.truth import RESOURCES, ids, same
 from tests.sources.http.backoff import without_backoff
 
-ENDS = {
-    "rate_429": 0,
-    "rate_429_retry_after": 0,
-    "error_500": 0,
-    "error_502": 0,
-    "error_503": 0,
-    "error_504": 0,
-    "error_with_password": 4,
-    "redirect": 4,
-    "echoed_key": 4,
-    "reset_before": 0,
-    "reset_amid": 0,
-    "reset_after": 0,
-    "truncated_json": 0,
-    "html_200": 4,
-    "error_200": 0,
-    "stall": 0,
-    "drip": 0,
-    "drip_headers": 0,
-    "gzip_truncated": 0,
-    "gzip_bomb": 4,
-    "expired_key": 3,
-    "expired_cursor": 0,
-    "repeated_cursor": 4,
-    "null_cursor": 4,
-    "page_drift": 0,
-    "capped_limit": 0,
-    "moved_total": 0,
-    "duplicate_records": 0,
-    "type_drift": 5,
-    "extra_fields": 0,
-}
-"""The exit code of a pull during which that fault comes now and then. What another try fixes ends with 0."""
-
 FATAL = {
-    **dict.fromkeys(
-        (
-            "rate_429", "rate_429_retry_after", "error_500", "error_502", "error_503", "error_504",
-            "error_with_password", "redirect", "echoed_key", "reset_before", "reset_amid", "truncated_json", "html_200",
-            "error_200", "gzip_truncated", "gzip_bomb",
-        ),
-        4,
-    ),
+    "rate_429", "rate_429_retry_after", "error_500", "error_502", "error_503", "error_504",
+    "error_with_password", "redirect", "echoed_key", "reset_before", "reset_amid", "truncated_json", "html_200",
+    "error_200", "gzip_truncated", "gzip_bomb",
 }  # fmt: skip
-"""Where nothing is published if the fault comes at every request. The others are slow, or met by one family alone."""
+"""Where nothing is published if the fault comes at every request: exit code 4. The others are slow, or met
+by one family alone."""
 
 SEEN = {
     ("promotions_data", "array"): "array",
@@ -106,40 +67,6 @@ def judged(made: Bridge, altered: bool = False) -> tuple[PullResult | None, int]
     return done, code
 
 
-def after_pulls(made: Bridge, holds: Callable[[], bool]) -> bool:
-    """Whether it holds after at most five pulls.
-
-    Which request a fault meets depends on the order of the threads: once in twenty times all sweeps of a list in pages
-    end early, which is reported as unproven. The next pull adds what it reads, and loses nothing.
-    """
-    for _ in range(4):
-        if holds():
-            return True
-        made.code()
-    return holds()
-
-
-@pytest.mark.parametrize("name", READ_FAULTS)
-def test_a_fault_now_and_then(tmp_path: Path, name: str) -> None:
-    with without_backoff(), bridge(tmp_path, faults={name: 0.2}, seed=5, **QUICK) as made:
-        done, code = judged(made, name in ALTERED)
-        assert code in (0, ENDS[name])
-        if code:
-            made.platform.set_faults({})
-            made.code()
-            if name != "expired_key":  # it stays expired
-                assert all(same(made.path, made.platform.state, resource) for resource in RESOURCES)
-        else:
-            assert done is not None
-            assert after_pulls(
-                made,
-                lambda: all(
-                    ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
-                    for walked in done.lists
-                ),
-            )
-
-
 @pytest.mark.parametrize("name", READ_FAULTS)
 def test_a_fault_at_every_request_costs_no_table(tmp_path: Path, name: str) -> None:
     with without_backoff(), published(tmp_path, seed=5, **QUICK) as made:
@@ -147,7 +74,7 @@ def test_a_fault_at_every_request_costs_no_table(tmp_path: Path, name: str) -> N
         made.platform.set_faults({name: 1.0})
         done, code = pulled(made)
         if name in FATAL:
-            assert (done, code) == (None, FATAL[name])
+            assert (done, code) == (None, 4)
             assert made.path.read_bytes() == before
             return
         assert done is not None
@@ -198,19 +125,6 @@ def test_a_list_whose_end_is_assumed_is_reported_so(tmp_path: Path) -> None:
         assert made.code("customers") == 0
         ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
         assert "assumed" in f"{ended_by} {evidence}"
-
-
-def test_several_at_once(tmp_path: Path) -> None:
-    faults = {
-        "rate_429": 0.1, "error_503": 0.1, "reset_amid": 0.1, "truncated_json": 0.05, "duplicate_records": 0.1,
-        "moved_total": 0.1, "expired_cursor": 0.2, "capped_limit": 0.1,
-    }  # fmt: skip
-    readings = {"promotions_data": "object_by_id", "customers_end": "repeat_last", "legacy_first_page": "zero"}
-    with without_backoff(), bridge(tmp_path, faults=faults, readings=readings, customers=200) as made:
-        done, code = judged(made)
-        assert done is not None
-        assert code == 0
-        assert after_pulls(made, lambda: all(same(made.path, made.platform.state, name) for name in RESOURCES))
 
 
 def test_a_drifting_list_never_marks_what_is_there(tmp_path: Path) -> None:

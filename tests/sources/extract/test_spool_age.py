@@ -35,7 +35,7 @@ def test_an_old_spool_is_not_resumed(tmp_path: Path, age_s: float, expected: boo
 
 @pytest.mark.parametrize(
     ("started_s", "stopped_s", "expected"),
-    [(80_000, 60, True), (80_000, 3700, False), (87_000, 60, False), (60, -60, False)],
+    [(80_000, 60, True), (80_000, 3700, False), (87_000, 60, False), (60, -60, False), (-60, 60, False)],
 )
 def test_a_walk_of_hours_is_resumed_soon_after_it_stopped(
     tmp_path: Path, started_s: float, stopped_s: float, expected: bool
