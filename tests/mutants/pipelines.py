@@ -43,7 +43,7 @@ MUTANTS: Final = (
         "pipelines/warehouse/column_values.py",
         '.values_gone", where, at)',
         '.values_gone", where, None)',
-        "tests/pipelines/reconcile/test_reconcile.py -k gone",
+        "tests/pipelines/warehouse/test_column_values.py -k loss",
     ),
     Mutant(
         "a-jump-falls-silent-by-itself",

@@ -82,9 +82,9 @@ class Nights:
         found = [one.iloc[0] for one in lost_values(self.build, "customers", known)]
         return [f"{one['rule']}, {one['severity']}: {one['detail']}" for one in found]
 
-    def accept(self) -> None:
+    def accept(self, rule: str = "values_jumped") -> None:
         at = self.at + timedelta(hours=1)
-        self.entries.append(Acceptance("customers.values_jumped", "ana", at, "right", "customers: phone"))
+        self.entries.append(Acceptance(f"customers.{rule}", "ana", at, "right", "customers: phone"))
 
 
 def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None:
@@ -114,3 +114,12 @@ def test_numbers_that_are_all_0_are_gone() -> None:
     assert nights.read(90, total="0") == [
         "values_gone, error: customers: total: 99 values before, only 0 in 100 rows now"
     ]
+
+
+def test_an_accepted_loss_does_not_hide_the_next_one() -> None:
+    nights, gone = Nights(), ["values_gone, error: customers: phone: 90 values before, none in 100 rows now"]
+    assert nights.read(90) == []
+    assert nights.read(0) == nights.read(0) == gone
+    nights.accept("values_gone")
+    assert nights.found() == nights.read(0) == nights.read(90) == []
+    assert nights.read(0) == gone
