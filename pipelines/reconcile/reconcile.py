@@ -46,8 +46,9 @@ from transforms.phones import CALLING_CODES
 steps = logging.getLogger("orderbridge.steps")
 MEMORY_MB: Final = 350
 MEMORY_MB_PER_MILLION: Final = 12
-"""Of DuckDB, in all and for a million raw rows. By default it uses most of the machine's memory; beyond this, it writes
-to the disk what it can."""
+MEMORY_MB_MAX: Final = 900
+"""Of DuckDB: to begin with, for a million raw rows, and in all; the process takes 500 MB more. By default it uses most
+of the machine's memory; beyond this, it writes to the disk what it can."""
 THREADS_MAX: Final = 4
 """Of DuckDB. Each needs memory of its own: with 16, the limit does not suffice for three million orders."""
 _DOUBLINGS: Final = 4
@@ -260,7 +261,7 @@ class Reconciling:
 def _memory_mb(build: duckdb.DuckDBPyConnection) -> int:
     sql = "SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'"
     ((rows,),) = build.execute(sql).fetchall()
-    return MEMORY_MB + int(rows) * MEMORY_MB_PER_MILLION // 1_000_000
+    return min(MEMORY_MB + int(rows) * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
 
 
 def _threads(build: duckdb.DuckDBPyConnection) -> int:

@@ -220,7 +220,7 @@ def _last_first(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_reconciled_tables_are_what_plain_python_makes_of_the_records() -> None:
-    counts, problems = block(("reconcile", 0, 3))
+    counts, problems = block(("reconcile", 0, 5))
     assert problems == []
     assert min(counts["records"], counts["findings"]) > 50
 

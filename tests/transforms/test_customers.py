@@ -6,10 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from tests.pipelines.reconcile.in_parts import customers
@@ -134,12 +131,6 @@ def test_a_price_list_that_was_not_read_is_not_listed_only_where_that_is_proven(
     assert tuple(finding) == ("warning", "priceListId of 2 customers: price_lists: unproven, quarantined rows: 2")
 
 
-def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too() -> None:
-    made, findings = reconciled([row("7", price_list_id="1")], lists=[])
-    assert made["price_list_status"].to_list() == ["not_listed"]
-    assert found(findings) == [("7", "price_list_not_listed")]
-
-
 def test_a_gap_that_affects_no_customer_is_no_finding() -> None:
     _, findings = reconciled([row("7", price_list_id="1")], lists=[{"id": "1"}], coverage_gap="price_lists: unproven")
     assert found(findings) == []
@@ -200,13 +191,6 @@ def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> 
         ("9", "document_number_shared"),
         ("8", "document_orphan"),
     ]
-
-
-def test_of_price_lists_with_equal_ids_the_first_listed_one_counts() -> None:
-    lists: list[dict[str, Any]] = [{"id": "1", "name": "Old", "_missing_since": GONE}]
-    lists += [{"id": "1.0", "name": "B"}, {"id": "1.0", "name": "A"}]
-    made, _ = reconciled([row("1", price_list_id="1")], lists=lists)
-    assert made[["price_list_name", "price_list_status"]].iloc[0].tolist() == ["A", "matched"]
 
 
 def test_customers_that_are_no_longer_listed_cause_no_findings_about_their_fields() -> None:
@@ -278,82 +262,4 @@ def test_findings_hold_no_personal_data() -> None:
     assert not findings["detail"].str.contains(secret).any()
 
 
-def test_an_instant_without_an_offset_is_an_error() -> None:
-    empty = frame(RAW_CUSTOMERS), frame(DOCUMENT_ROWS), frame(LISTED_PRICE_LISTS)
-    with pytest.raises(ValueError, match="offset"):
-        customers(*empty, DateContext(datetime(2026, 1, 1)))
-
-
-IDS = st.sampled_from(["1", "2", "3", "4", "", None])
-TEXTS = st.sampled_from(["a", "A ", "a@b", "", None])
-ROW = st.fixed_dictionaries(
-    {
-        "id": IDS,
-        "email": TEXTS,
-        "erp_code": TEXTS,
-        "created_at": st.sampled_from(["2024-01-01", "1/2/2024", None]),
-        "price_list_id": st.sampled_from(["1", "1.0", "9", None]),
-        "birthdate": st.sampled_from([date(1850, 1, 1), date(2000, 1, 1), None]),
-        "_missing_since": st.sampled_from([GONE, None]),
-    }
-)
-ROWS = st.lists(ROW, max_size=8) | st.lists(ROW, min_size=8, max_size=24)
-half = settings(max_examples=settings().max_examples // 2)
 """The transform takes as long for one row as for hundreds."""
-DOCUMENTS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "customer_id": IDS,
-            "position": st.sampled_from([0, 1, None]),
-            "number": TEXTS,
-            "is_default": st.sampled_from([True, False, None]),
-            "for_taxes": st.booleans(),
-        }
-    ),
-    max_size=8,
-)
-LISTS = st.lists(
-    st.fixed_dictionaries({"id": st.sampled_from(["1", "1.0", " 1", "", None]), "name": TEXTS}), max_size=4
-)
-
-
-@half
-@given(ROWS, DOCUMENTS, LISTS)
-def test_every_row_is_in_the_table_once_or_an_error_and_so_is_every_document(
-    rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]]
-) -> None:
-    made, findings = reconciled(rows, documents, lists)
-    assert made["customer_id"].is_unique
-    assert made["customer_id"].is_monotonic_increasing
-    lost = findings[findings["rule"].isin(["id_missing", "id_duplicate"])]
-    assert (lost["severity"] == "error").all()
-    assert len(made) + len(lost) == len(rows)
-    orphans = findings[findings["rule"] == "document_orphan"]
-    assert made["document_count"].sum() + len(orphans) == len(documents)
-
-
-@half
-@given(ROWS, DOCUMENTS, LISTS, st.randoms(use_true_random=False))
-def test_the_order_of_rows_and_columns_does_not_matter(
-    rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]], random: Any
-) -> None:
-    def mixed(one: pd.DataFrame) -> pd.DataFrame:
-        rows: list[int] = random.sample(range(len(one)), len(one))
-        names: list[str] = random.sample(list(one), len(one.columns))
-        return one.take(rows)[names]
-
-    raw, held, listed = frame(RAW_CUSTOMERS, rows), frame(DOCUMENT_ROWS, documents), frame(LISTED_PRICE_LISTS, lists)
-    first = customers(raw, held, listed, DateContext(AS_OF))
-    second = customers(mixed(raw), mixed(held), mixed(listed), DateContext(AS_OF))
-    for schema, left, right in ((CUSTOMERS, first[0], second[0]), (FINDINGS, first[1], second[1])):
-        assert _bytes(left, schema) == _bytes(right, schema)
-    assert first[2] == second[2]
-
-
-def _bytes(made: pd.DataFrame, schema: dict[str, pa.DataType]) -> bytes:
-    assert [str(dtype.pyarrow_dtype) for dtype in made.dtypes] == [str(kind) for kind in schema.values()]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, pa.schema(list(schema.items()))) as writer:
-        writer.write_table(to_arrow(made, schema))
-    written: bytes = sink.getvalue().to_pybytes()
-    return written

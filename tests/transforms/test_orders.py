@@ -10,8 +10,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from tests.pipelines.reconcile.in_parts import Orders, choose_fields, orders, propose_fields
@@ -402,31 +400,3 @@ def test_nothing_is_proposed_without_clear_evidence(
     columns: dict[str, pa.DataType], row: dict[str, Any], fields: OrderFields
 ) -> None:
     assert propose_fields(raw(*[row] * 3, columns={"id": TEXT, **columns, **BOOKS}), CUSTOMERS).fields == fields
-
-
-ORDER = st.fixed_dictionaries(
-    {
-        "id": st.sampled_from(["1", "2", "3", "", None]),
-        "buyer": st.sampled_from([1, 2, 9, None]),
-        "created_at": st.sampled_from(["2026-01-01", "1/2/2026", "13/2/2026", None]),
-        "amount": st.sampled_from([0.5, -1.0, None]),
-    }
-)
-
-
-@settings(max_examples=settings().max_examples // 2)
-@given(
-    st.lists(ORDER, max_size=8) | st.lists(ORDER, min_size=8, max_size=24),
-    st.randoms(use_true_random=False),
-)
-def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], random: Any) -> None:
-    before = frame(COLUMNS, rows)
-    order: list[int] = random.sample(range(len(before)), len(before))
-    names: list[str] = random.sample(list(COLUMNS), len(COLUMNS))
-    made, findings, _ = reconciled(before, CUSTOMERS, FIELDS, AS_OF)
-    again, found_again, _ = reconciled(before.take(order)[names], CUSTOMERS.take([4, 2, 0, 1, 3]), FIELDS, AS_OF)
-    assert_frame_equal(again, made)
-    assert_frame_equal(found_again, findings)
-    assert made["order_id"].is_unique
-    assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(rows)
-    assert propose_fields(before, CUSTOMERS) == propose_fields(before.take(order)[names], CUSTOMERS)

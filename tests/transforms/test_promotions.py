@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.dates import DateContext
@@ -178,38 +176,3 @@ def test_a_promotion_that_is_no_longer_listed_stays_without_findings() -> None:
     made, findings = reconciled({"use_count": 11, "_missing_since": AS_OF})
     assert made["is_missing"].tolist() == [True]
     assert_frame_equal(findings, frame(FINDINGS))
-
-
-def test_an_instant_without_an_offset_is_an_error() -> None:
-    with pytest.raises(ValueError, match="offset"):
-        promotions(frame(RAW_PROMOTIONS), DateContext(datetime(2026, 1, 1)))
-
-
-DATES = st.sampled_from(["01/02/2026", "28/02/2026", "02/28/2026", PAST, "1767225600", None])
-
-
-@given(
-    st.lists(
-        st.fixed_dictionaries(
-            {
-                "id": st.sampled_from(["1", "2", "", None]),
-                "use_count": st.sampled_from([0, 5, None]),
-                "start_date": DATES,
-                "expiration_date": DATES,
-            }
-        ),
-        max_size=6,
-    ),
-    st.randoms(use_true_random=False),
-)
-def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], random: Any) -> None:
-    raw = frame(RAW_PROMOTIONS, [{**RUNNING, **row} for row in rows])
-    order: list[int] = random.sample(range(len(raw)), len(raw))
-    names: list[str] = random.sample(list(RAW_PROMOTIONS), len(RAW_PROMOTIONS))
-    made, findings, read = promotions(raw, DateContext(AS_OF))
-    again, found_again, read_again = promotions(raw.take(order)[names], DateContext(AS_OF))
-    assert_frame_equal(again, made)
-    assert_frame_equal(found_again, findings)
-    assert made["promotion_id"].is_unique
-    assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(rows)
-    assert read.evidence == read_again.evidence
