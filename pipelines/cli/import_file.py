@@ -199,12 +199,6 @@ def agree(plan: Plan, examples: Sequence[str]) -> bool:
     return True
 
 
-def outcome_counts(made: PlanResult) -> str:
-    """The lines of a plan by outcome."""
-    outcomes = made.manifest.outcomes.items()
-    return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes if count)
-
-
 def lines_of(result: ImportResult) -> list[str]:
     """The result as text."""
     lines = push_command.lines_of(result.push, result.file)

@@ -32,9 +32,9 @@ _LABELS: Final = {
 }
 
 
-def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float | None = None) -> PushResult:
+def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
     """Pushes a plan, or resumes it, and shows how far it is: pages of customers, then operations with their rate."""
-    from pipelines.push.model import PushDependencies, PushHooks
+    from pipelines.push.model import PushHooks
     from pipelines.push.run import push
 
     begin: tuple[float, int] | None = None
@@ -48,7 +48,7 @@ def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float
 
     hooks = PushHooks(stop=STOP.event, on_operation=on_operation, on_page=reporter.progress, defer_signals=STOP.gently)
     with reporter:
-        return push(plan, options, hooks, PushDependencies(deadline_s=deadline_s))
+        return push(plan, options, hooks)
 
 
 def print_result(result: PushResult, style: Style) -> None:
