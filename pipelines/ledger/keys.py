@@ -6,13 +6,10 @@ In: key fields of a customer, or path and body of a create without keys. Out: ha
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Container, Mapping, Sequence, Set, Sized
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-
-_VARIANT: Final = re.compile(r"/products/([^/]+)/variants/([^/]+)")
 
 
 def comparable(name: str, value: str) -> str:
@@ -71,9 +68,3 @@ class StoredKeys(Container[bytes], Sized):
 
     def __len__(self) -> int:
         return len(self._keys)
-
-
-def variant_ids(path: str) -> tuple[str, str] | None:
-    """Product and variant id in the path of a variant update."""
-    match = _VARIANT.fullmatch(path)
-    return (match[1], match[2]) if match else None

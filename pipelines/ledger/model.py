@@ -32,8 +32,8 @@ PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
 FINAL_STATES: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
 
 
-VariantField = tuple[str, str, str]
-"""Ids of a product and of its variant, and a field of it."""
+UpdatedField = tuple[str, str]
+"""The path of an update, which names the record, and a field of it."""
 
 
 class NewOperation(NamedTuple):
@@ -59,7 +59,7 @@ class StateChange(NamedTuple):
         doubt_at: start of the doubt, ledger time; for `in_doubt`. It remains when the operation is sent again and
             confirmed, because the first attempt may still arrive.
         clear: the previous attempts certainly did not happen; their doubt ends.
-        values: of a confirmed update: product, variant, field → JSON text of the value now, None if it is unknown. An
+        values: of a confirmed update: path, field → JSON text of the value now, None if it is unknown. An
             operation in doubt makes the values of all its fields unknown.
     """
 
@@ -72,7 +72,7 @@ class StateChange(NamedTuple):
     remote_id: str | None = None
     doubt_at: float | None = None
     clear: bool = False
-    values: Mapping[VariantField, str | None] = MappingProxyType({})
+    values: Mapping[UpdatedField, str | None] = MappingProxyType({})
 
 
 class LedgerRow(NamedTuple):
@@ -106,7 +106,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnsettledUpdate:
-    """A variant update with an attempt that may still arrive: it is in doubt now (`is_open`), or was.
+    """An update with an attempt that may still arrive: it is in doubt now (`is_open`), or was.
 
     `is_later`: its plan was first pushed after the one that asks. `doubt_at`: the start of the doubt, in ledger time.
     """

@@ -15,7 +15,7 @@ from typing import Final
 
 from pipelines.ledger.keys import salted
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 
 def _statements() -> list[str]:
@@ -50,6 +50,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute("ALTER TABLE plans ADD COLUMN key_version INTEGER NOT NULL DEFAULT 2")
     if version in (1, 2, 3):
         _add_counts(connection, has_commits=version == 1)
+    if version in (1, 2, 3, 4):
+        _name_paths(connection)
     if version < VERSION:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
@@ -69,6 +71,18 @@ def _migrate_1(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE claims SET key = salted(key)")
     connection.execute("ALTER TABLE operations ADD COLUMN state_at REAL NOT NULL DEFAULT 0")
     connection.execute("UPDATE operations SET state_at = updated_at")
+
+
+def _name_paths(connection: sqlite3.Connection) -> None:
+    """Versions up to 4 kept the values of variants alone, under the ids of a product and a variant."""
+    (confirmed,) = (statement for statement in _statements() if "TABLE confirmed" in statement)
+    connection.execute("ALTER TABLE confirmed RENAME TO confirmed_4")
+    connection.execute(confirmed)
+    connection.execute(
+        "INSERT INTO confirmed SELECT host, '/products/' || product_id || '/variants/' || variant_id, field, value,"
+        " confirmed_at, plan_id, confirmed_in FROM confirmed_4"
+    )
+    connection.execute("DROP TABLE confirmed_4")
 
 
 def _add_counts(connection: sqlite3.Connection, *, has_commits: bool) -> None:

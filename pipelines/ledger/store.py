@@ -19,8 +19,8 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
-from pipelines.ledger.keys import StoredKeys, variant_ids
-from pipelines.ledger.model import FINAL_STATES, OpenPlan, State
+from pipelines.ledger.keys import StoredKeys
+from pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
 from pipelines.ledger.schema import VERSION, create_tables, is_empty, ledger_version
 from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
@@ -41,8 +41,7 @@ LOG_SCHEMA: Final = pa.schema(
 )
 _CONFIRMED_SCHEMA: Final = pa.schema(
     {
-        "product_id": pa.string(),
-        "variant_id": pa.string(),
+        "path": pa.string(),
         "field": pa.string(),
         "value": pa.string(),
         "confirmed_at": pa.timestamp("us", "UTC"),
@@ -140,12 +139,12 @@ class Ledger:
                 raise
 
     def confirmed(self, host: str) -> pa.Table:
-        """The last confirmed value of each field of each variant.
+        """The last confirmed value of each field that updates set.
 
         Fields whose last write is in flight or in doubt are left out: their value is unknown.
 
         Returns:
-            product_id, variant_id, field, value (JSON text), confirmed_at (UTC), plan_id.
+            path, field, value (JSON text), confirmed_at (UTC), plan_id.
         """
         in_flight = self.connection.execute(
             "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
@@ -154,19 +153,18 @@ class Ledger:
         )
         unknown = set(_fields_of(in_flight))
         cursor = self.connection.execute(
-            "SELECT product_id, variant_id, field, value, confirmed_at, plan_id FROM confirmed WHERE host = ?"
-            " ORDER BY product_id, variant_id, field",
+            "SELECT path, field, value, confirmed_at, plan_id FROM confirmed WHERE host = ? ORDER BY path, field",
             [host],
         )
         tables = [_CONFIRMED_SCHEMA.empty_table()]
         while rows := cursor.fetchmany(_BATCH_ROWS):  # a ledger of years holds millions
             tables.append(
-                _table([row for row in rows if row[:3] not in unknown] if unknown else rows, _CONFIRMED_SCHEMA)
+                _table([row for row in rows if row[:2] not in unknown] if unknown else rows, _CONFIRMED_SCHEMA)
             )
         return pa.concat_tables(tables)
 
-    def doubtful(self, host: str) -> set[tuple[str, str, str]]:
-        """Product id, variant id and field of variant updates whose outcome is or was unknown.
+    def doubtful(self, host: str) -> set[UpdatedField]:
+        """Path and field of updates whose outcome is or was unknown.
 
         A later update may have confirmed such a field since.
         """
@@ -194,7 +192,7 @@ class Ledger:
     def is_superseded(self, plan_id: str) -> bool:
         """Whether another plan has since confirmed a field that this plan had confirmed or has not sent yet."""
         rows = self.connection.execute(
-            "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
+            "SELECT c.path, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
             " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_in > p.recorded_in",
             {"plan_id": plan_id},
         )
@@ -262,11 +260,10 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
         raise UsageError(f"{path} is a ledger of another version", "Use the orderbridge that wrote it.")
 
 
-def _fields_of(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Product id, variant id and field of variant updates, given their path and joined fields."""
+def _fields_of(rows: Iterable[tuple[str, str]]) -> Iterator[UpdatedField]:
+    """Path and field of operations, given their path and joined fields, which only updates have."""
     for path, fields in rows:
-        if (variant := variant_ids(path)) is not None:
-            yield from ((*variant, name) for name in fields.split(","))
+        yield from ((path, name) for name in fields.split(",") if name)
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

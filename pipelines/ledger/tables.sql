@@ -31,8 +31,8 @@ CREATE TABLE claims (
 CREATE INDEX claims_of_plan ON claims (plan, id);
 
 CREATE TABLE confirmed (
-    host TEXT NOT NULL, product_id TEXT NOT NULL, variant_id TEXT NOT NULL, field TEXT NOT NULL,
+    host TEXT NOT NULL, path TEXT NOT NULL, field TEXT NOT NULL,
     value TEXT NOT NULL, confirmed_at REAL NOT NULL, plan_id TEXT NOT NULL,
     confirmed_in INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (host, product_id, variant_id, field)
+    PRIMARY KEY (host, path, field)
 ) STRICT, WITHOUT ROWID;

@@ -146,8 +146,8 @@ def _columns(schema: dict[str, pa.DataType]) -> str:
     return ", ".join(f'"{name}"' for name in schema)
 
 
-def confirmed_variants(ledger: Ledger, host: str) -> pd.DataFrame:
-    """The fields of variants as last confirmed by this host: `CONFIRMED_FIELDS`."""
+def confirmed_updates(ledger: Ledger, host: str) -> pd.DataFrame:
+    """The fields that updates set, as last confirmed by this host: `CONFIRMED_FIELDS`."""
     return from_arrow(confirmed_fields(ledger, host))
 
 

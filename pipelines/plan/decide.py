@@ -225,8 +225,8 @@ def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:
     return from_arrow(pa.table({"input": read["input"].take(parents), "position": pa.array(position), **columns}))
 
 
-class VariantDecider(Decider):
-    """Variants: compared with what was last confirmed, because they cannot be read.
+class UpdateDecider(Decider):
+    """Updates, as of variants: compared with what was last confirmed, because these records cannot be read.
 
     Args:
         confirmed: key, field, value.

@@ -23,7 +23,7 @@ from pipelines.imports.open import OpenFile
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
-from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
+from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
 from pipelines.plan.dedupe import partition
 from pipelines.plan.folder import has_plan, hidden_folder, publish_folder
 from pipelines.plan.model import (
@@ -212,10 +212,10 @@ class _PlanMaker:
             accepted = current_state.accepted_differences()
             return CustomerDecider(self.customers, reconcile_settings().country, accepted)
         if self.kind.is_update:
-            confirmed = current_state.confirmed_variants(self.ledger, host)
+            confirmed = current_state.confirmed_updates(self.ledger, host)
             semantics = self.settings.semantics
             always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
-            return VariantDecider(confirmed, increment_fields(semantics), always)
+            return UpdateDecider(confirmed, increment_fields(semantics), always)
         return CreateDecider(self.ledger.created(host, self.kind.name), self.kind.unique_fields)
 
     def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
@@ -243,11 +243,11 @@ class _PlanMaker:
             )
         statistics = self._statistics(counts, lines)
         manifest = self._manifest(folder, counts, lines, files, mapping_toml)
-        if isinstance(self.decider, VariantDecider):
+        if isinstance(self.decider, UpdateDecider):
             confirmed = to_arrow(self.decider.confirmed, current_state.CONFIRMED_FIELDS)
             manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(confirmed, manifest, folder))
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
-        always = self.decider.always if isinstance(self.decider, VariantDecider) else frozenset()
+        always = self.decider.always if isinstance(self.decider, UpdateDecider) else frozenset()
         sends_again = always != frozenset() and not self._has_increments()
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)

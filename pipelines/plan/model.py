@@ -66,7 +66,7 @@ class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
         method, path: of the request; the path is relative to the family's base URL.
         body: JSON body without the password.
         lines: of the input file, 1-based, ascending.
-        target: record that is written, e.g. `variants/17/1003`; at most one operation per target is in flight.
+        target: record that is written, of an update its path; at most one operation per target is in flight.
         keys: of a create, the fields by which the platform's list is searched (`erpCode`, `email`, `loginCode`).
         repeatable: whether sending it twice has the same effect as sending it once.
         password: source of the password of a new customer; None if the operation needs none.

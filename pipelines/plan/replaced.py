@@ -28,10 +28,9 @@ _UPDATE: Final = msgspec.json.Decoder(_Update)
 
 
 def confirmed_fields(ledger: Ledger, host: str) -> pa.Table:
-    """The fields of variants as last confirmed by a host: key (the variant's path), field, value (JSON text)."""
+    """The fields that updates set, as last confirmed by a host: key (the path), field, value (JSON text)."""
     table = ledger.confirmed(host)
-    key = pc.binary_join_element_wise("/products/", table["product_id"], "/variants/", table["variant_id"], "")
-    return pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks()
+    return pa.table({"key": table["path"], "field": table["field"], "value": table["value"]}).combine_chunks()
 
 
 def replaced_sha256(confirmed: pa.Table, manifest: Manifest, folder: Path) -> str:

@@ -107,9 +107,8 @@ def _lines(
     path = table["path"].combine_chunks()
     lines = table["lines"].combine_chunks()
     numbers = pc.binary_join(lines.cast(pa.list_(pa.string())), ",")
-    if KINDS[kind].is_update:  # `variants/17/1003`
-        target = pc.replace_substring_regex(path, "^/products/([^/]*)/variants/", r"variants/\1/")
-    else:
+    target = path
+    if not KINDS[kind].is_update:
         target = pc.binary_join_element_wise(f"{kind}/", pc.list_element(lines, 0).cast(pa.string()), "")
     method = KINDS[kind].operation.verb
     end = f',"repeatable":{"true" if is_repeatable else "false"}'

@@ -16,8 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from pipelines.ledger.keys import variant_ids
-from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate, VariantField
+from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate, UpdatedField
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
@@ -78,12 +77,12 @@ class PushRules:
         """Whether sending it twice has the same effect as sending it once."""
         return operation.repeatable and operation.method == "PATCH" and not self.additive & set(operation.body)
 
-    def confirmed_values(self, operation: PlannedOperation) -> dict[VariantField, str | None]:
-        """The values on the platform after a variant update; after an increment they are unknown."""
-        if (variant := variant_ids(operation.path)) is None:
+    def confirmed_values(self, operation: PlannedOperation) -> dict[UpdatedField, str | None]:
+        """The values on the platform after an update; after an increment they are unknown."""
+        if operation.method != "PATCH":
             return {}
         return {
-            (*variant, name): None if name in self.increments else msgspec.json.encode(value).decode()
+            (operation.path, name): None if name in self.increments else msgspec.json.encode(value).decode()
             for name, value in operation.body.items()
         }
 
@@ -259,8 +258,7 @@ def _superseded(ledger: PlanLedger) -> dict[int, Withheld]:
     others = ledger.superseded()
     withheld: dict[int, Withheld] = {}
     for row in ledger.rows("planned") if others else ():
-        variant = variant_ids(row.path)
-        later = [others[(*variant, name)] for name in row.fields if variant and (*variant, name) in others]
+        later = [others[row.path, name] for name in row.fields if (row.path, name) in others]
         if later:
             reason = f"the plan {later[0]} has changed these fields since: plan this file again"
             withheld[row.id] = Withheld("blocked", reason)
@@ -288,7 +286,7 @@ def close_overwritten(ledger: Ledger, host: str) -> int:
 
 
 class UnsettledUpdates:
-    """Variant updates of a host that may still arrive: those in the ledger, and doubts of this push as they arise.
+    """Updates of a host that may still arrive: those in the ledger, and doubts of this push as they arise.
 
     Args:
         ledger: of the plan that is pushed.

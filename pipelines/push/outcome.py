@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pipelines.ledger.keys import comparable, variant_ids
+from pipelines.ledger.keys import comparable
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
 from sources.contract import OPERATIONS
@@ -156,8 +156,8 @@ def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
 
     A platform may write a code in other letters.
     """
-    if ids := variant_ids(operation.path):
-        return record.get("id") is None or str(record["id"]) in ids
+    if operation.method == "PATCH":  # `/products/17/variants/1003`
+        return record.get("id") is None or str(record["id"]) in operation.path.split("/")[2::2]
     identity = operation.keys or {name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body}
     return all(
         comparable(name, str(record[name])).casefold() == comparable(name, str(value)).casefold()

@@ -14,8 +14,17 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
 
-from pipelines.ledger.keys import salted, variant_ids
-from pipelines.ledger.model import PREVIOUS_STATES, Claim, LedgerRow, NewOperation, State, StateChange, UnsettledUpdate
+from pipelines.ledger.keys import salted
+from pipelines.ledger.model import (
+    PREVIOUS_STATES,
+    Claim,
+    LedgerRow,
+    NewOperation,
+    State,
+    StateChange,
+    UnsettledUpdate,
+    UpdatedField,
+)
 from pipelines.ledger.schema import VERSION
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
@@ -128,18 +137,18 @@ class PlanLedger:
         rows = self.ledger.connection.execute("SELECT key FROM claims WHERE plan = ? AND id = ?", [self._plan, number])
         return frozenset(key for (key,) in rows)
 
-    def superseded(self) -> dict[tuple[str, str, str], str]:
-        """Fields confirmed by other plans since this one was first pushed: product, variant, field → folder."""
+    def superseded(self) -> dict[UpdatedField, str]:
+        """Fields confirmed by other plans since this one was first pushed: path, field → folder."""
         rows = self.ledger.connection.execute(
-            "SELECT c.product_id, c.variant_id, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
+            "SELECT c.path, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
             " JOIN plans other ON other.plan_id = c.plan_id"
             " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
             [self._plan],
         )
-        return {(product, variant, name): folder for product, variant, name, folder in rows}
+        return {(path, name): folder for path, name, folder in rows}
 
     def unsettled(self, since: float) -> list[UnsettledUpdate]:
-        """Variant updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
+        """Updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
         rows = self.ledger.connection.execute(_UNSETTLED, [self._plan, self.host, since])
         return [
             UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open), bool(is_later), at)
@@ -147,16 +156,12 @@ class PlanLedger:
         ]
 
     def overwritten(self) -> set[int]:
-        """Variant updates in doubt of which another one has set a field since: its values were deleted by the doubt."""
-        sql = (
-            "SELECT 1 FROM confirmed WHERE host = ? AND product_id = ? AND variant_id = ?"
-            " AND field IN (SELECT value FROM json_each(?))"
-        )
+        """Updates in doubt of which another one has set a field since: its values were deleted by the doubt."""
+        sql = "SELECT 1 FROM confirmed WHERE host = ? AND path = ? AND field IN (SELECT value FROM json_each(?))"
         return {
             row.id
             for row in self.rows("in_doubt")
-            if (variant := variant_ids(row.path))
-            and self.ledger.connection.execute(sql, [self.host, *variant, json.dumps(row.fields)]).fetchone()
+            if self.ledger.connection.execute(sql, [self.host, row.path, json.dumps(row.fields)]).fetchone()
         }
 
     def recover(self, deadline_s: float, now: float) -> int:
@@ -223,23 +228,18 @@ class PlanLedger:
         """The values that the platform has now, as far as they are known."""
         fields = [(self.host, *field, value) for change in changes for field, value in change.values.items()]
         connection.executemany(
-            "INSERT OR REPLACE INTO confirmed SELECT ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
+            "INSERT OR REPLACE INTO confirmed SELECT ?, ?, ?, ?, ?, ?, commits FROM ledger",
             [(*field, at, self.plan_id) for field in fields if field[-1] is not None],
         )
         _delete_values(connection, [field[:-1] for field in fields if field[-1] is None])
 
     def _updated_fields(self, connection: sqlite3.Connection, changes: list[StateChange]) -> list[tuple[str, ...]]:
-        """The fields that variant updates among operations set: host, product, variant, field."""
+        """The fields that updates among operations set: host, path, field."""
         rows = connection.execute(
             "SELECT path, fields FROM operations WHERE plan = ? AND id IN (SELECT value FROM json_each(?))",
             [self._plan, json.dumps([change.id for change in changes])],
         )
-        return [
-            (self.host, *variant, name)
-            for path, fields in rows
-            if (variant := variant_ids(path)) is not None
-            for name in _split(fields)
-        ]
+        return [(self.host, path, name) for path, fields in rows for name in _split(fields)]
 
 
 def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
@@ -266,9 +266,7 @@ def _insert_claims(ledger: Ledger, claims: Iterable[tuple[str, bytes, int, int]]
 
 
 def _delete_values(connection: sqlite3.Connection, fields: Sequence[tuple[object, ...]]) -> None:
-    connection.executemany(
-        "DELETE FROM confirmed WHERE host = ? AND product_id = ? AND variant_id = ? AND field = ?", fields
-    )
+    connection.executemany("DELETE FROM confirmed WHERE host = ? AND path = ? AND field = ?", fields)
 
 
 def _split(joined: str) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ same, or different. Without a file the table is empty; without a ledger every va
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.imports import ReadyInput, RejectedInput, open_inputs
 from pipelines.imports.json_columns import json_text
@@ -26,6 +28,7 @@ from sources.settings import ledger_path, legacy_settings
 from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, FIELD_KEY, VARIANT_LINES, variants
 from transforms.frames import TEXT, frame, from_arrow
 
+_VARIANT: Final = "^/products/(?P<product_id>[^/]+)/variants/(?P<variant_id>[^/]+)$"
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
     ORDER BY CASE status WHEN 'same' THEN 0 WHEN 'differs' THEN 1 ELSE 2 END"""
@@ -81,9 +84,14 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
             rows.append({"_line": one.lines[0], **ids, **fields})
     names = dict.fromkeys(name for row in rows for name in row if name not in VARIANT_LINES)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        values = ledger.confirmed(settings.base_url).select(list(CONFIRMED))
-        doubtful = [dict(zip(FIELD_KEY, one, strict=True)) for one in sorted(ledger.doubtful(settings.base_url))]
-    confirmed = from_arrow(values.cast(pa.schema(list(CONFIRMED.items()))))
+        values = ledger.confirmed(settings.base_url)
+        sent = sorted(ledger.doubtful(settings.base_url))
+    ids = pc.extract_regex(values["path"], _VARIANT)
+    parts = {name: pc.struct_field(ids, name) for name in FIELD_KEY[:2]}
+    columns = {name: parts[name] if name in parts else values[name] for name in CONFIRMED}
+    table = pa.table(columns, pa.schema(list(CONFIRMED.items()))).filter(pc.is_valid(ids))
+    confirmed = from_arrow(table)
+    doubtful = [found.groupdict() | {"field": name} for path, name in sent if (found := re.fullmatch(_VARIANT, path))]
     if doubtful:
         known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
         confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)

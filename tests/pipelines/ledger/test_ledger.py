@@ -12,6 +12,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from pipelines.ledger import schema
 from pipelines.ledger.keys import body_hash, key_hashes, salted
 from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from pipelines.ledger.store import Ledger, LedgerError
@@ -21,6 +22,7 @@ from pipelines.push.run import new_operations
 from sources.errors import UsageError
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
 
+VARIANT = "/products/1/variants/7"
 STATES: tuple[State, ...] = get_args(State)
 HOST = "http://127.0.0.1:9"
 ALLOWED = {
@@ -59,7 +61,7 @@ def lead(book: PlanLedger, number: int, *states: State, at: float = 2.0, **last:
     for state in states:
         more = dict(last) if state == states[-1] else {}
         if values := more.get("values"):  # of the only variant here
-            more["values"] = {("1", "7", field): value for field, value in values.items()}
+            more["values"] = {(VARIANT, field): value for field, value in values.items()}
         doubt = {"doubt_at": at} if state == "in_doubt" else {}
         book.commit([StateChange(number, state, **doubt, **more)], at)  # type: ignore[arg-type]
 
@@ -239,8 +241,7 @@ def test_confirmed_has_what_was_last_confirmed_of_each_field(ledger: Ledger, tmp
     lead(book, 2, "in_flight", "confirmed", values={"price": "2"}, at=20.0)
     assert ledger.confirmed(HOST).to_pylist() == [
         {
-            "product_id": "1",
-            "variant_id": "7",
+            "path": VARIANT,
             "field": field,
             "value": value,
             "confirmed_at": datetime.fromtimestamp(at, UTC),
@@ -282,8 +283,10 @@ def test_a_doubt_about_a_field_is_that_of_its_host_and_outlives_its_confirmation
     host = "http://127.0.0.1:8"
     plan = Plan(write_plan(tmp_path / "b", host, [patch(1, 7, sku="B")], "variants"))
     lead(PlanLedger.record(ledger, plan, new_operations(plan), 1.0), 1, "in_flight")
-    assert ledger.doubtful(HOST) == {("1", variant, field) for variant in "56" for field in ("sku", "weight")}
-    assert ledger.doubtful(host) == {("1", "7", "sku")}
+    assert ledger.doubtful(HOST) == {
+        (f"/products/1/variants/{variant}", field) for variant in "56" for field in ("sku", "weight")
+    }
+    assert ledger.doubtful(host) == {(VARIANT, "sku")}
     assert ledger.confirmed(HOST)["value"].to_pylist() == ['"A"']
 
 
@@ -307,7 +310,7 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
         1, "in_flight", "confirmed", values={"sku": '"B"'},
     )  # fmt: skip
     assert not ledger.is_superseded(first.plan_id)
-    assert not first.superseded().keys() & {("1", "7", "sku")}
+    assert not first.superseded().keys() & {(VARIANT, "sku")}
     assert not other.superseded()
     third = book_of(ledger, tmp_path / "c", [patch(1, 7, weight=2)], "variants", at=25.0)
     lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
@@ -446,16 +449,31 @@ def test_a_customers_email_cannot_be_guessed_from_the_keys_of_a_ledger(tmp_path:
 
 
 def make_older(connection: sqlite3.Connection, version: int) -> None:
-    """Turns a ledger into one of version 2 or 3: without numbers of commits, pushes, and of keys."""
+    """Turns a ledger into one of version 2 to 4: values by ids; no numbers of commits and pushes, and of keys."""
+    (confirmed,) = [one for one in schema._statements() if "TABLE confirmed" in one]
+    connection.execute("ALTER TABLE confirmed RENAME TO newer")
+    connection.execute(
+        confirmed.replace("path TEXT", "product_id TEXT NOT NULL, variant_id TEXT").replace(
+            "path,", "product_id, variant_id,"
+        )
+    )
+    connection.execute(
+        "INSERT INTO confirmed SELECT host, '1', '7', field, value, confirmed_at, plan_id, confirmed_in FROM newer"
+    )
+    connection.execute("DROP TABLE newer")
     later = {"ledger": ["commits"], "plans": ["recorded_in", "pushes"], "confirmed": ["confirmed_in"]}
     later["plans"] += ["key_version"] if version == 2 else []
+    later = later if version < 4 else {}
     for table, names in later.items():
         for name in names:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     connection.execute(f"PRAGMA user_version = {version}")
 
 
-def test_what_a_version_3_ledger_has_came_before_all_that_follows_whatever_the_clock_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [3, 4])
+def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_clock_says(
+    tmp_path: Path, version: int
+) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger.open(path) as ledger:
         plans = [
@@ -463,14 +481,14 @@ def test_what_a_version_3_ledger_has_came_before_all_that_follows_whatever_the_c
             for name, at in (("a", 10.0), ("b", 20.0))
         ]
         lead(plans[1], 1, "in_flight", "confirmed", values={"sku": '"b"'}, at=30.0)
-        make_older(ledger.connection, 3)
+        make_older(ledger.connection, version)
     with Ledger.open(path) as ledger:
         first, second = (PlanLedger(ledger, plan.plan_id) for plan in plans)
-        assert list(first.superseded()) == [("1", "7", "sku")]
+        assert list(first.superseded()) == [(VARIANT, "sku")]
         third = book_of(ledger, tmp_path / "c", [patch(1, 7, sku="c")], "variants", at=5.0)
         assert not third.superseded()
         lead(third, 1, "in_flight", "confirmed", values={"sku": '"c"'}, at=6.0)
-        assert second.superseded() == {("1", "7", "sku"): str(tmp_path / "c")}
+        assert second.superseded() == {(VARIANT, "sku"): str(tmp_path / "c")}
 
 
 @pytest.mark.parametrize("readonly", [False, True])

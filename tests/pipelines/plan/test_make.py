@@ -128,8 +128,8 @@ def confirmed(product: str, variant: str, **fields: Any) -> None:
     with Ledger.open(Path("ledger.sqlite")) as ledger, ledger.transaction() as connection:
         for name, value in fields.items():
             connection.execute(
-                "INSERT INTO confirmed VALUES (?, ?, ?, ?, ?, 1.0, 'before', 0)",
-                [HOST, product, variant, name, json.dumps(value)],
+                "INSERT INTO confirmed VALUES (?, ?, ?, ?, 1.0, 'before', 0)",
+                [HOST, f"/products/{product}/variants/{variant}", name, json.dumps(value)],
             )
 
 
@@ -141,11 +141,11 @@ def test_rows_that_give_different_fields_keep_their_own(work: Path) -> None:
     made = variants(work, rows)
     sent = {(operation.target, *sorted(operation.body.items())) for operation in operations(made)}
     assert sent == {
-        ("variants/1/11", ("sku", "A")),
-        ("variants/2/22", ("price", 5)),
-        ("variants/3/33", ("stock", 7)),
-        ("variants/5/55", ("sku", "E")),
-        ("variants/5/55", ("price", 1), ("stock", 2)),
+        ("/products/1/variants/11", ("sku", "A")),
+        ("/products/2/variants/22", ("price", 5)),
+        ("/products/3/variants/33", ("stock", 7)),
+        ("/products/5/variants/55", ("sku", "E")),
+        ("/products/5/variants/55", ("price", 1), ("stock", 2)),
     }
     adds_up(made)
 
@@ -153,7 +153,7 @@ def test_rows_that_give_different_fields_keep_their_own(work: Path) -> None:
 def test_fields_that_may_add_travel_in_a_request_of_their_own(work: Path) -> None:
     made = variants(work, "1;1001;00038;19.367,25;7\n")
     safe, once = operations(made)
-    assert (safe.method, safe.path, safe.target) == ("PATCH", "/products/1/variants/1001", "variants/1/1001")
+    assert (safe.method, safe.path, safe.target) == ("PATCH", *["/products/1/variants/1001"] * 2)
     assert (safe.body, safe.repeatable) == ({"sku": "00038"}, True)
     assert (once.body, once.repeatable) == ({"price": 19367.25, "stock": 7}, False)
     assert (safe.lines, once.lines, safe.id, once.id) == ((2,), (2,), 1, 2)

@@ -70,7 +70,7 @@ def patch(
         path=f"/products/1/variants/{variant}",
         body=body or {"sku": f"S{number}"},
         lines=() if line == 0 else (number + 1 if line is None else line,),
-        target=f"variants/1/{variant}",
+        target=f"/products/1/variants/{variant}",
         repeatable=repeatable,
     )
 

@@ -367,7 +367,8 @@ class Run:
     def _look_at_values(self, rows: list[dict[str, Any]]) -> None:
         """What the ledger takes for confirmed stands on the platform; stock, that a repeat adds to, is counted."""
         for row in rows:
-            variant = self.world.state.variants[int(row["product_id"]), int(row["variant_id"])]
+            product, number = map(int, row["path"].split("/")[2::2])
+            variant = self.world.state.variants[product, number]
             stands = variant.fields[row["field"]]
             if row["field"] != "stock" and msgspec.json.decode(row["value"]) != stands:
                 raise Wrong(f"seed {self.seed}: {row['field']} is {stands}, the ledger says {row['value']}")
