@@ -160,7 +160,7 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
             out, err = process.communicate(timeout=300)
             lasted = time.monotonic() - began
         assert process.returncode == code
-        assert lasted < 2
+        assert lasted < 20
         assert (out, err.strip()) == (
             "",
             "stopped; nothing was published, and pages already fetched are kept for the next run",
