@@ -30,7 +30,7 @@ from tests.pipelines.bridge import Bridge, Started, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, same
 from tests.pipelines.pull.versions import MARKED, change_all, version_sql
 
-KILLS = int(os.environ.get("ORDERBRIDGE_KILLS", "8"))
+KILLS = int(os.environ.get("ORDERBRIDGE_KILLS", "3"))
 SIZES = {"customers": 80, "orders": 60, "promotions": 12, "price_lists": 6}
 HOLDER = """
 import sys, duckdb
