@@ -55,12 +55,14 @@ class Record:
         fields: none where the interface does not show them: names and types then come from the walk.
         key: the field that identifies a record.
         key_setting: the setting of the family that names another one.
+        refers_to: the list whose records it names.
     """
 
     name: str
     fields: tuple[Field, ...]
     key: str = ""
     key_setting: str = ""
+    refers_to: str = ""
 
     def field(self, name: str) -> Field:
         """The field with this JSON name. Raises KeyError if there is none."""
@@ -126,6 +128,7 @@ CUSTOMER: Final = Record(
         Field("documents", "array", fields=CUSTOMER_DOCUMENT.fields),
     ),
     key="id",
+    refers_to="price_lists",
 )
 
 PROMOTION: Final = Record(
@@ -154,7 +157,7 @@ PRICE_LIST: Final = Record(
     key="id",
 )
 
-ORDER: Final = Record("orders", (), key="id", key_setting="order_key")
+ORDER: Final = Record("orders", (), key="id", key_setting="order_key", refers_to="customers")
 """Fields of an order: not shown. All types come from the walk."""
 
 CUSTOMER_CREATE: Final = Record(
@@ -307,3 +310,8 @@ UNDOCUMENTED: Final = tuple(name for name, record in RECORDS.items() if not reco
 """The lists of records whose fields are not shown."""
 LISTS: Final = {name: next(op for op in OPERATIONS if op.records is record) for name, record in RECORDS.items()}
 """The operations that list them."""
+
+
+def records_of(family: Family) -> list[Record]:
+    """The records of a family's lists."""
+    return [record for name, record in RECORDS.items() if LISTS[name].family == family]

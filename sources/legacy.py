@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import CUSTOMER, PROMOTION
+from sources.contract import records_of
 from sources.extract.result import SWEEPS_MAX, WalkOptions
 from sources.resources import ListSource, ListWalker, list_resources
 from sources.settings import LegacySettings
@@ -51,5 +51,5 @@ def legacy(
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    for record in (CUSTOMER, PROMOTION):
+    for record in records_of("legacy"):
         yield from list_resources(ListWalker(record, base_url, api_key, WalkOptions(page_limit, sweeps)), nested)

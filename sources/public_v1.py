@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import ORDER, PRICE_LIST
+from sources.contract import records_of
 from sources.extract.result import WalkOptions
 from sources.resources import ListSource, ListWalker, list_resources
 from sources.settings import PublicV1Settings
@@ -54,6 +54,6 @@ def public_v1(
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    for record, key in ((PRICE_LIST, ""), (ORDER, order_key)):
-        options = WalkOptions(page_limit, key=key)
+    for record in records_of("public_v1"):
+        options = WalkOptions(page_limit, key=order_key if record.key_setting else "")
         yield from list_resources(ListWalker(record, base_url, api_key, options, decimals=decimals), nested)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 
 from pipelines.warehouse.ops import LastRead
+from sources.contract import RECORDS
 from sources.extract.spool import RESUME_WITHIN_S
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ Reads = Mapping[str, LastRead]
 PROOF_AGE: Final = timedelta(seconds=RESUME_WITHIN_S)
 """How long a complete list proves the absence of records that a later read of another list names: as long as a stopped
 walk may be resumed. The findings are reported with the time of the proof."""
-_NAMES: Final = {"customers": "price_lists", "orders": "customers"}
-"""Lists whose rows name records of another list."""
 
 
 def _age(build: duckdb.DuckDBPyConnection, read: LastRead, later: LastRead) -> timedelta:
@@ -85,7 +84,8 @@ def proven_before(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -
     """The finding that a list was read a while after the list whose records it names, with both times."""
     from transforms.findings import table_finding
 
-    read, named = reads.get(entity), reads.get(_NAMES.get(entity, ""))
+    read = reads.get(entity)
+    named = reads.get(RECORDS[entity].refers_to) if read is not None else None
     if read is None or named is None or named.verdict != "complete":
         return []
     age = _age(build, named, read)

@@ -16,18 +16,11 @@ import duckdb
 from pipelines.warehouse.sql import sql_name, sql_text
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from sources.contract import LISTS, RECORDS, Field
-from sources.decode.table_schema import parent_key, snake
+from sources.decode.table_schema import KEY_COLUMN, parent_key, snake
 
 DESCRIBED_SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
 _UNDOCUMENTED: Final = "field of the platform's {}, which the interface does not show"
-_KEYS: Final = {
-    ("reconciled", "customers"): ("customer_id",),
-    ("reconciled", "promotions"): ("promotion_id",),
-    ("reconciled", "price_lists"): ("price_list_id",),
-    ("reconciled", "orders"): ("order_id",),
-    ("ops", "runs"): ("run_id",),
-    ("ops", "observations"): ("what", "value"),
-}
+_KEYS: Final = {("ops", "runs"): ("run_id",), ("ops", "observations"): ("what", "value")}
 _COMMENTED: Final = """
     SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind, comment FROM duckdb_tables()
     WHERE list_contains($schemas, schema_name)
@@ -39,8 +32,8 @@ _COMMENTED: Final = """
 
 def primary_keys(schema: str, table: str) -> tuple[str, ...]:
     """The columns of a table's primary key; none where rows have no key."""
-    if schema == "raw" and table in RECORDS:
-        return ("id",)
+    if schema in ("raw", "reconciled") and table in RECORDS:
+        return (KEY_COLUMN if schema == "raw" else parent_key(RECORDS[table]),)
     return _KEYS.get((schema, table), ())
 
 
