@@ -26,7 +26,7 @@ sys.modules["sources.contract"] = module
 exec(compile(text, spec.origin, "exec"), module.__dict__)
 
 from pipelines.reconcile.reconcile import reconcile
-from docs.dictionary import markdown
+from docs.dictionary import pages
 from sandbox.validation import problems
 from sources.contract import CUSTOMER_CREATE
 from sources.inputs import paths
@@ -51,7 +51,7 @@ with bridge(Path.cwd()) as made:
     print(made.one("SELECT document_count FROM reconciled.customers WHERE customer_id = $1", first))
 print([problem.message for problem in problems(CUSTOMER_CREATE, {"password": "x", "loyaltyTier": "a"})])
 print("loyaltyTier" in paths("customers"))
-print(*[line for line in markdown().splitlines() if "loyalty_tier" in line])
+print(*[line for _, page in pages() for line in page.splitlines() if "loyalty_tier" in line])
 columns = legacy("https://localhost", "none").customers.columns
 print(columns["loyalty_tier"]["description"], columns["loyal_since"]["data_type"])
 """
@@ -77,6 +77,6 @@ def test_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
         "1",
         "['loyaltyTier must have at least 3 characters']",
         "True",
-        "| `loyalty_tier` | VARCHAR | level of the customer | loyaltyTier of GET /customers |",
+        "| `loyalty_tier`<br>VARCHAR | level of the customer<br>loyaltyTier of GET /customers |",
         "level of the customer date",
     ], done.stderr

@@ -16,7 +16,7 @@ from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcil
 from pipelines.reporting.status import read_status
 from pipelines.warehouse import ops
 from pipelines.warehouse.ops import last_reads
-from pipelines.warehouse.views import VIEWS
+from pipelines.warehouse.views import statements
 from sources.errors import CoverageError
 from tests.pipelines.bridge import Bridge, bridge
 
@@ -306,5 +306,6 @@ def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever() -> None
             )
         read = last_reads(connection)["orders"]
         assert (read.run_id, read.verdict, read.tail_run_id) == ("2026a", "unproven", "t")
-        sql = f"SELECT run_id, tail_read_at FROM ({VIEWS['lists']}) WHERE resource = 'orders'"
+        (view,) = (sql.partition(" AS\n")[2] for sql in statements() if "VIEW bi.lists" in sql)
+        sql = f"SELECT run_id, tail_read_at FROM ({view}) WHERE resource = 'orders'"
         assert connection.execute(sql).fetchall() == [("2026a", read.tail_ended_at)]
