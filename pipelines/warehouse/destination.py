@@ -142,9 +142,13 @@ def create_views(settings: WarehouseSettings) -> str:
         if _parquet_store(settings, Path(folder)) is not None:
             raise UsageError(f"{settings.destination} holds files, which have no views", hint)
         dataset = _Dataset(settings, VIEW_SCHEMA, Path(folder))
-        with dataset.pipeline.sql_client() as client, _transaction(client):
-            for statement in statements(f"{settings.destination_dataset}_"):
-                client.execute_sql(statement)
+        made = statements(f"{settings.destination_dataset}_")
+        drops = [f"DROP VIEW IF EXISTS {dataset.name}.{name}" for name in reversed(VIEWS)]
+        with dataset.pipeline.sql_client() as client:
+            try:
+                _execute(client, made)
+            except Exception:  # whatever a driver raises: a view that has other columns, or types, is made anew
+                _execute(client, [*drops, *made])
     return f"{len(VIEWS)} views in {dataset.name}"
 
 
@@ -174,6 +178,13 @@ def _replace(
                     dataset.check_merged(client, warehouse)
         for dataset in datasets:
             dataset.drop_staging()
+
+
+def _execute(client: Any, changes: Sequence[str]) -> None:  # noqa: ANN401 # dlt's, untyped
+    """Executes statements, all or none where the destination has transactions for that."""
+    with _transaction(client):
+        for statement in changes:
+            client.execute_sql(statement)
 
 
 def _transaction(client: Any) -> AbstractContextManager[Any]:  # noqa: ANN401 # dlt's, untyped

@@ -230,7 +230,8 @@ def test_a_view_over_a_copy_that_an_earlier_version_made_is_replaced(copied: tup
     database.rows(
         """CREATE SCHEMA orderbridge_bi; CREATE VIEW orderbridge_bi.lists AS
             SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id
-            FROM orderbridge_ops.coverage WHERE published"""
+            FROM orderbridge_ops.coverage WHERE published;
+        CREATE VIEW orderbridge_bi.orders AS SELECT 1 AS order_id"""
     )
     with pytest.raises(PlatformError, match="other_reconciled"):
         create_views(replace(warehouse_settings(), destination_dataset="other"))
