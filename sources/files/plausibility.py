@@ -46,7 +46,7 @@ _PAIRS: Final = frozenset(_ADJACENT.split(" "))
 _FRENCH: Final = frozenset("àèêçëïîôœÀÈÊÇËÏÎÔŒ")
 _WESTERN: Final = frozenset("áéíóúñàèêæåÁÉÍÓÚÑÀÈÊÆÅ")
 """Letters that Turkish lacks, whose code page has others in the place of the Icelandic ones."""
-_ELIDED: Final = frozenset(("qu", "ll", "un", "nt", "st", "tt", "gl", "nd", "zz"))
+_ELIDED: Final = frozenset(("qu", "ll", "un", "nt", "st", "tt", "gl", "nd", "rd", "zz"))
 """What a longer word before an apostrophe ends with."""
 _ICELANDIC: Final = frozenset("þðÞÐýÝ")
 _ICELANDIC_SUPPORT: Final = frozenset("áéíóúæÁÉÍÓÚÆ")
