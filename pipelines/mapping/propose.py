@@ -167,7 +167,7 @@ def _known(kind: str, *, is_weak: bool) -> dict[str, str]:
     are mostly of something else.
     """
     tables = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
-    common = tables["weak"].get(kind, {}) if is_weak else tables[kind]
+    common = (tables["weak"] if is_weak else tables).get(kind, {})
     known = {normalize(word): path for path, words in common.items() for word in words.split(",")}
     for path in reversed(paths(kind)) if not is_weak else ():
         first = path.replace("[]", "[0]")

@@ -261,7 +261,7 @@ class UpdateDecider(Decider):
         return Decision(outcome, to_send, pa.array([""] * table.num_rows, TEXT), evidence)
 
     def _find_jumps(self, inputs: pd.DataFrame, known: pd.DataFrame, table: pa.Table) -> None:
-        if "price" in self.increments:
+        if "price" in self.increments or "price" not in inputs:
             return
         jumps = price_jumps(inputs, known)
         self.jump_count += len(jumps)

@@ -75,10 +75,9 @@ def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: P
         fields["notification"] = _notification(fields["notification"], options)
         counts.messages += pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
     if KINDS[kind].is_update:
-        bodies = [
-            (objects({name: texts for name, texts in fields.items() if name not in options.additive}), True),
-            (objects({name: texts for name, texts in fields.items() if name in options.additive}), False),
-        ]
+        added = {name: texts for name, texts in fields.items() if name in options.additive}
+        others = {name: texts for name, texts in fields.items() if name not in added}
+        bodies = [(objects(part), part is others) for part in (others, added) if part]
     else:
         bodies = [(pc.coalesce(objects(fields), "{}"), False)]
     has_body = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
