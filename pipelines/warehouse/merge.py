@@ -44,7 +44,6 @@ class MergeCounts:
     Attributes:
         new: not in the raw table.
         changed: another value in any column.
-        returned: marked as missing before.
         missing: in the raw table, not marked, and not in the list.
         known: in the raw table and not marked.
         newly_missing: `missing`, where the list is complete; 0 otherwise.
@@ -52,7 +51,6 @@ class MergeCounts:
 
     new: int
     changed: int
-    returned: int
     missing: int
     known: int
     newly_missing: int
@@ -93,13 +91,12 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     sql = f"""
         SELECT count(*) FILTER (o.id IS NULL),
             count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({" OR ".join(differs)})),
-            count(*) FILTER (l.id IS NOT NULL AND o._missing_since IS NOT NULL),
             count(*) FILTER (l.id IS NULL AND o._missing_since IS NULL),
             count(*) FILTER (o.id IS NOT NULL AND o._missing_since IS NULL)
         FROM {LOADED}."{resource}" l FULL JOIN raw."{resource}" o ON l.id = o.id"""
-    ((added, changed, returned, missing, known),) = build.execute(sql).fetchall()
+    ((added, changed, missing, known),) = build.execute(sql).fetchall()
     newly_missing = missing if walked.verdict == "complete" else 0
-    return MergeCounts(added, changed, returned, missing, known, newly_missing)
+    return MergeCounts(added, changed, missing, known, newly_missing)
 
 
 def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:

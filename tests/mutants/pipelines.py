@@ -9,6 +9,27 @@ from tests.mutants.mutant import Mutant
 PUSH: Final = "tests/pipelines/push/test_push.py"
 
 MUTANTS: Final = (
+    Mutant(
+        "a-refresh-takes-pages-of-a-stopped-walk",
+        "pipelines/pull/walking.py",
+        "if start is not None or name in self._refreshed:",
+        "if start is not None:",
+        "tests/pipelines/pull/test_pull.py -k stopped_walk",
+    ),
+    Mutant(
+        "stamps-within-a-key-are-no-content",
+        "pipelines/warehouse/destination_changes.py",
+        " + CASE WHEN _stamps IS NULL THEN sum(hash({stamps})) ELSE 0 END AS _sum",
+        " AS _sum",
+        "tests/pipelines/warehouse/test_destination_changes.py -k within_a_key",
+    ),
+    Mutant(
+        "an-absent-adjustment-type-is-news",
+        "pipelines/warehouse/schema_changes.py",
+        'if about not in _KINDS or value == "None":',
+        "if about not in _KINDS:",
+        "tests/pipelines/warehouse/test_schema_changes.py -k news_once",
+    ),
     # --- fields of orders
     Mutant(
         "a-plan-has-its-name-before-it-is-on-the-disk",

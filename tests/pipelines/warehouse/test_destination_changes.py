@@ -91,3 +91,13 @@ def test_all_rows_are_sent_where_the_destination_missed_a_copy(
     _, second = copied(warehouse, tmp_path, "orders", first)
     assert sent(copied(warehouse, tmp_path, "orders", first)[0]) == "all"
     assert sent(copied(warehouse, tmp_path, "orders", second)[0]) == "all", "its notes were replaced"
+
+
+def test_a_stamp_that_differs_within_a_key_is_content(tmp_path: Path, warehouse: duckdb.DuckDBPyConnection) -> None:
+    held = None
+    for expected in ("all", ["o-5"], ["o-5"]):
+        changes, held = copied(warehouse, tmp_path, "orders__lines", held)
+        assert sent(changes) == expected
+        warehouse.execute(
+            "UPDATE raw.orders__lines SET _run_id = _run_id || '+' WHERE order_id = 'o-5' AND position = 0"
+        )

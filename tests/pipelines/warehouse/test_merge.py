@@ -29,7 +29,7 @@ ROW = quarantine((1, 1), b"{}", InvalidRow("id: expected an identifier, found no
 def test_a_list_that_lost_more_than_is_plausible_is_held_back(
     verdict: Verdict, known: int, missing: int, is_held_back: bool
 ) -> None:
-    counts = MergeCounts(9, 0, 0, missing, known, 0)
+    counts = MergeCounts(9, 0, missing, known, 0)
     assert bool(shrink_reason(ListResult("customers", verdict, distinct=9), counts)) is is_held_back
 
 
@@ -48,4 +48,4 @@ def test_a_list_that_lost_more_than_is_plausible_is_held_back(
     ],
 )
 def test_a_list_is_held_back_with_what_became_of_its_rows(walked: ListResult, reason: str) -> None:
-    assert shrink_reason(walked, MergeCounts(1, 0, 0, 2, 2, 0)) == reason
+    assert shrink_reason(walked, MergeCounts(1, 0, 2, 2, 0)) == reason

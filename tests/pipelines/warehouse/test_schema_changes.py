@@ -30,6 +30,7 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once(reconciled: Bridge) ->
     state.change("orders", orders[0], {"giftWrap": True, "number": 1.5})
     state.change("orders", orders[1], {"status": "RETURNED"})
     state.change("price_lists", lists[0], {"adjustmentType": "FIXED_AMOUNT"})
+    state.change("price_lists", lists[1], {"adjustmentType": None})
     state.change("customers", state.ids("customers")[0], {"loyaltyTier": "gold", "una persona@example.com": 1})
     reconciled.pull()
     reconcile()
