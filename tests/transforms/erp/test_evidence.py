@@ -168,11 +168,12 @@ def test_a_value_that_many_rows_have_is_no_key_and_does_not_differ() -> None:
     assert reported(result, *ROW)[1][2] == "only_in_platform"
     fewer = matched(erp({"erp_code": "CONTADO", "phone": "1"}), customers(*known[:20]))
     assert reported(fewer, *ROW)[0] == (2, None, "ambiguous", "erp_code", "several customers")
-    lines = [{"erp_code": f"A{n}", "email": f"erp{n}@x", "document_number": "12345678"} for n in range(30)]
-    clients = [{"erp_code": f"A{n}", "email": f"{n}@shop.x"} for n in range(30)]
-    papers = [{"customer_id": str(n), "number": f"D{n}", "is_default": True} for n in range(1, 31)]
-    frequent = matched(erp(*lines), customers(*clients), documents(*papers))
-    assert set(reported(frequent, "status")) == {("matched",)}
+    for ours, theirs in (("12345678", "7{}1"), ("7{}1", "12345678")):
+        lines = [{"erp_code": f"A{n}", "email": f"erp{n}@x", "document_number": ours.format(n)} for n in range(30)]
+        clients = [{"erp_code": f"A{n}", "email": f"{n}@shop.x"} for n in range(30)]
+        papers = [{"customer_id": str(n), "number": theirs.format(n), "is_default": True} for n in range(1, 31)]
+        frequent = matched(erp(*lines), customers(*clients), documents(*papers))
+        assert set(reported(frequent, "status")) == {("matched",)}, ours
 
 
 STAND_INS = {
@@ -279,3 +280,10 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
     ]
     assert set(result.pairs["line_key"]) == {keys[2], "code C"}
     assert keys[2].startswith("keys ")
+
+
+def test_lines_with_one_code_are_reviewed_apart() -> None:
+    lines = erp({"erp_code": "D", "email": "d@x"}, {"erp_code": "D", "email": "e@x"}, {"erp_code": "F"})
+    pairs = matched(lines, customers({"email": "d@x"}, {"email": "e@x"}, {"erp_code": "F"})).pairs
+    assert pairs["line_key"].nunique() == 3
+    assert [key.partition(" ")[0] for key in pairs["line_key"]] == ["keys", "keys", "code"]
