@@ -46,7 +46,12 @@ def test_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: Path) -> No
     assert f"{sum(days[day] for day in recent)} orders in the 30 days before the run" in words
     for day in recent:
         assert f"{day}{' so far' if day == today else ''}: {revenue[day]:,.2f} PEN" in words
-    assert f"PEN {sum(revenue.values()):,.2f} {days.total()} {sum(revenue[day] for day in recent):,.2f}" in words
+    lately, before = (
+        sum((amount for day, amount in revenue.items() if begin <= day < begin + timedelta(days=30)), Decimal(0))
+        for begin in (first, first - timedelta(days=30))
+    )
+    change_percent = f"{100 * (lately / before - 1):+.0f} %"
+    assert f"PEN {sum(revenue.values()):,.2f} {days.total()} {lately:,.2f} {change_percent}" in words
     assert f"Orders: {known} by a known customer" in words
     assert f"{days.total()} orders are counted below. {cancelled} more are listed and cancelled" in words
     assert (bi_orders, bi_cancelled, bi_revenue) == (days.total(), cancelled, sum(revenue.values()))

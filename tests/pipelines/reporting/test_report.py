@@ -424,6 +424,9 @@ def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the
         """UPDATE ops.warehouse SET organization = 'Bodega & Cía', legacy_host = 'shop.example', public_v1_host = NULL;
         INSERT INTO ops.finding_counts BY NAME SELECT * REPLACE (recorded_at - INTERVAL 1 DAY AS recorded_at,
             'before' AS run_id, findings + 7 AS findings) FROM ops.finding_counts;
+        CREATE TABLE later AS FROM ops.control_totals; DELETE FROM ops.control_totals;
+        INSERT INTO ops.control_totals BY NAME SELECT 'before' AS run_id, 'reconciled.orders' AS entity;
+        INSERT INTO ops.control_totals FROM later; DROP TABLE later;
         INSERT INTO ops.promotion_uses SELECT promotion_id, 'r', use_count + 12345, read_at + INTERVAL 1 DAY
             FROM ops.promotion_uses ORDER BY promotion_id LIMIT 1;
         CREATE OR REPLACE TABLE reconciled.erp_pairs AS SELECT 'email' AS matched_by, * FROM (VALUES
@@ -431,17 +434,22 @@ def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the
         UPDATE reconciled.orders SET ordered_at = (SELECT max(ended_at) FROM ops.runs) - to_days(n::INTEGER),
             customer_id = (SELECT min(customer_id) FROM reconciled.customers), customer_status = 'matched',
             is_cancelled = false
-        FROM (SELECT order_id, 40 + row_number() OVER (ORDER BY order_id) AS n FROM reconciled.orders) AS nth
+        FROM (SELECT order_id, 29 + row_number() OVER (ORDER BY order_id) AS n FROM reconciled.orders) AS nth
         WHERE nth.order_id = orders.order_id""",
     )
     words = " ".join(made(warehouse).words.split())
     assert "from the sandbox environment of Bodega & Cía (shop.example). Days and months are those of UTC." in words
+    found = re.findall(r"(?:error|warning|info) (?:[a-z]+ ){1,2}?([a-z ]+?) (\d+) (\d+) ", words)
+    rule_counts = {(rule, int(count), int(before)) for rule, count, before in found}
     with open_warehouse(warehouse) as connection:
         ((product, revenue),) = connection.execute(
             "SELECT product, revenue FROM bi.top_products ORDER BY revenue DESC NULLS LAST LIMIT 1"
         ).fetchall()
     assert re.search(rf"Top products .*{product} .* {revenue:,.2f}", words)
     assert "Regular customers who stopped: 1 of 1" in words
+    assert "No order is dated within the 30 days before the run" in words, "one is of the day before these"
+    assert len(rule_counts) > 5
+    assert rule_counts == {(rule, count, count + 7) for rule, count, _ in rule_counts}
     assert re.search(r"Uses between runs .* 12,345 ", words)
     assert re.search(r"Over time run \(UTC\) errors warnings info new gone .* .*", words)
     assert "To be decided by a person: 1 possible pairs, 2 doubtful matches" in words
