@@ -131,7 +131,7 @@ MUTANTS: Final = (
         "transforms/erp/tables.py",
         'codes[MATCH_KEYS["erp_code"].identifies(codes) & ~is_repeated(codes)]',
         'codes[MATCH_KEYS["erp_code"].identifies(codes)]',
-        "tests/transforms/erp/test_evidence.py -k decided",
+        "tests/transforms/erp/test_evidence.py -k apart",
     ),
     Mutant(
         "a-match-whose-names-differ-is-not-pointed-out",
