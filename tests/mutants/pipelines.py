@@ -443,8 +443,8 @@ MUTANTS: Final = (
     Mutant(
         "fields-that-may-add-travel-with-the-rest",
         "pipelines/plan/requests.py",
-        "{name: texts for name, texts in fields.items() if name not in options.additive}), True)",
-        "{name: texts for name, texts in fields.items()}), True)",
+        "added = {name: texts for name, texts in fields.items() if name in options.additive}",
+        "added: dict[str, pa.Array] = {}",
         "tests/pipelines/plan/test_make.py -k add",
     ),
     Mutant(
