@@ -98,13 +98,6 @@ def test_a_number_written_with_a_fraction_of_zero_is_the_same_code() -> None:
     assert reported(matched(erp({"erp_code": "70.0"}), customers({"erp_code": "70"})), "status") == [("matched",)]
 
 
-def test_blank_keys_match_nobody() -> None:
-    lines = erp({"erp_code": "", "email": " ", "document_number": "--"})
-    made = matched(lines, customers({"erp_code": "", "email": ""}), documents({"customer_id": "1", "number": "."}))
-    assert reported(made, "status") == [("only_in_erp",), ("only_in_platform",)]
-    assert rules(made) == [("erp_customers", "erp_code_missing", "2"), ("erp_customers", "key_missing", "2")]
-
-
 def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
     made = matched(erp({"email": "a@x"}), customers({"email": "a@x"}, {"email": "A@X"}, {"email": "c@x"}))
     assert reported(made, "line", "customer_id", "status", "matched_by", "members", "member_lines") == [
@@ -114,18 +107,6 @@ def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
         (None, "3", "only_in_platform", None, None, None),
     ]
     assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(rules(made))
-
-
-def test_two_documents_that_two_lines_name_make_their_customer_ambiguous() -> None:
-    papers = documents(*({"customer_id": "1", "number": number} for number in ("D1", "D2", "D1")))
-    lines = erp({"document_number": "D2"}, {"document_number": "d-1"})
-    assert reported(matched(lines, customers({}), papers), "line", "status", "members", "member_lines") == [
-        (2, "ambiguous", "1", None),
-        (3, "ambiguous", "1", None),
-        (None, "ambiguous", None, "2, 3"),
-    ]
-    one = matched(erp({"document_number": "D1"}), customers({}), papers)
-    assert reported(one, "status", "difference_count") == [("matched", 0)]
 
 
 def test_equal_lines_count_once_and_different_ones_with_a_code_are_ambiguous() -> None:
