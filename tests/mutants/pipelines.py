@@ -923,4 +923,32 @@ MUTANTS: Final = (
         'True or step == "erp"',
         "tests/pipelines/reporting/test_report.py -k percentage",
     ),
+    Mutant(
+        "orders-of-unknown-customers-are-in-no-view",
+        "pipelines/warehouse/views.py",
+        "FROM reconciled.orders o LEFT JOIN reconciled.customers c",
+        "FROM reconciled.orders o JOIN reconciled.customers c",
+        "tests/pipelines/reporting/test_numbers.py -k joins",
+    ),
+    Mutant(
+        "lost-totals-are-a-revenue-of-zero",
+        "pipelines/warehouse/views.py",
+        "ELSE sum(CASE WHEN NOT is_cancelled THEN total END) END AS revenue",
+        "ELSE sum(CASE WHEN NOT is_cancelled THEN total ELSE 0 END) END AS revenue",
+        "tests/pipelines/reconcile/test_reconcile.py -k empty_column",
+    ),
+    Mutant(
+        "documents-of-another-order-are-another-version",
+        "pipelines/reconcile/history.py",
+        "to_json(list_sort(list(",
+        "to_json(((list(",
+        "tests/pipelines/reconcile/test_history.py",
+    ),
+    Mutant(
+        "customers-of-a-lost-column-are-guests",
+        "transforms/orders.py",
+        "            status = status.where(known.notna())\n",
+        "",
+        "tests/pipelines/reconcile/test_reconcile.py -k empty_column",
+    ),
 )

@@ -246,6 +246,14 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found(columns: dict[str,
     assert details == ([f"order_status: {detail}; set reconcile.order_status"] if detail else [])
 
 
+def test_totals_that_were_in_hundredths_are_so_without_lines() -> None:
+    rows = orders({"total": ID, "amount": ID})
+    for column, expected in (("total", True), ("amount", False)):
+        pinned = OrderFields(total=column, is_in_cents=True)
+        configured = OrderFields(total="total")
+        assert choose_fields(rows, CUSTOMERS, configured, pinned).fields.is_in_cents is expected
+
+
 def test_one_order_with_a_user_changes_nothing() -> None:
     rows = orders({"customer__id": ID, "user_id": SMALL, "created_at": WHEN, "total": MONEY, "status": STATE})
     rows["user_id"] = rows["user_id"].where(rows.index == 7)
