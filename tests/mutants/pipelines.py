@@ -925,14 +925,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "orders-of-unknown-customers-are-in-no-view",
-        "pipelines/warehouse/views.py",
+        "pipelines/warehouse/views.sql",
         "FROM reconciled.orders o LEFT JOIN reconciled.customers c",
         "FROM reconciled.orders o JOIN reconciled.customers c",
         "tests/pipelines/reporting/test_numbers.py -k joins",
     ),
     Mutant(
         "lost-totals-are-a-revenue-of-zero",
-        "pipelines/warehouse/views.py",
+        "pipelines/warehouse/views.sql",
         "ELSE sum(CASE WHEN NOT is_cancelled THEN total END) END AS revenue",
         "ELSE sum(CASE WHEN NOT is_cancelled THEN total ELSE 0 END) END AS revenue",
         "tests/pipelines/reconcile/test_reconcile.py -k empty_column",
