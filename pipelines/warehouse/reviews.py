@@ -21,7 +21,7 @@ import pandas as pd
 from pipelines.warehouse.sql import table_names
 from sources.disk import write_private
 from sources.errors import UsageError
-from sources.files import Row, open_table
+from sources.files import ReadOptions, Row, open_table
 from sources.files.formulas import CsvFile, neutralize
 from sources.settings.ownership import check_private
 from sources.settings.root import find_root
@@ -37,6 +37,7 @@ _DECISIONS: Final[Mapping[str, Decision]] = {
 }
 """What people write. Nothing: not decided."""
 SEPARATOR: Final = " = "
+_OURS: Final = "\ufeffpair;".encode()
 COLUMNS: Final = ("pair", "decision", "why")
 """What a person fills in, of a file of pairs."""
 
@@ -93,7 +94,8 @@ def decisions_in(path: Path) -> dict[str, tuple[Decision, str]]:
 
 
 def _rows(path: Path, names: Sequence[str]) -> Iterable[dict[str, str]]:
-    table = open_table(path)
+    is_ours = path.is_file() and path.read_bytes().startswith(_OURS)  # nothing is guessed about a file of ours
+    table = open_table(path, ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None)
     missing = sorted(set(names) - set(table.columns))
     if missing:
         raise UsageError(f"{path} has no column {', '.join(missing)}", "Keep the columns that `review` wrote.")
