@@ -934,7 +934,7 @@ MUTANTS: Final = (
         "lost-totals-are-a-revenue-of-zero",
         "pipelines/warehouse/views.sql",
         "ELSE sum(CASE WHEN NOT is_cancelled THEN total END) END AS revenue",
-        "ELSE sum(CASE WHEN NOT is_cancelled THEN total ELSE 0 END) END AS revenue",
+        "ELSE sum(CASE WHEN NOT is_cancelled THEN coalesce(total, 0) END) END AS revenue",
         "tests/pipelines/reconcile/test_reconcile.py -k empty_column",
     ),
     Mutant(
