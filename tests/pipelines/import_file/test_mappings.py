@@ -88,6 +88,7 @@ def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) ->
         (HEADER.replace("Correo", "Buzón"), True),  # a used one has another name: reported, and not proposed anew
         ("Código;Descripción;PVP;Existencias;Peso", False),
         ("Código;Zona;Nombre completo;Buzón", False),  # another export that has some columns of it
+        (HEADER + ";A;B;C;D;E;F", False),  # another one that has all, and more others
     ],
 )
 def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_found: bool) -> None:
