@@ -840,6 +840,20 @@ MUTANTS: Final = (
         "tests/pipelines/ledger/test_ledger.py -k older_ledger",
     ),
     Mutant(
+        "lines-in-doubt-are-to-correct",
+        "pipelines/import_file/result.py",
+        'if one.file == "rejected"',
+        'if one.file != "confirmed"',
+        "tests/pipelines/import_file/test_result.py -k follows",
+    ),
+    Mutant(
+        "a-cell-that-no-sheet-holds-is-cut",
+        "pipelines/import_file/result.py",
+        'cell if len(cell) <= _CELL_MAX else ""',
+        "cell",
+        "tests/pipelines/import_file/test_result.py -k no_sheet_holds",
+    ),
+    Mutant(
         "a-corrected-workbook-is-replaced",
         "pipelines/import_file/result.py",
         "lambda path: file_sha256(path) == written",

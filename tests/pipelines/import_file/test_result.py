@@ -125,6 +125,7 @@ def test_the_workbook_follows_answers_and_pushes(desk: Desk) -> None:
         return [row[5] for row in cells(openpyxl.load_workbook(first.file)["all lines"])[1:]]
 
     assert statuses() == [STATUSES["in_doubt"]] * 3
+    assert len(cells(openpyxl.load_workbook(first.file)[CORRECT])) == 1, "what may have arrived is not to be corrected"
     desk.at.platform.set_faults({})
     doubts = [row.id for row in desk.at.rows(first.plan.folder) if row.state == "in_doubt"]
     settled = settle(str(first.plan.folder), Answers(landed=frozenset(doubts)), None, dependencies=desk.at.means)
@@ -151,6 +152,14 @@ def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do
     second = desk.run(first.file, "variants")
     assert (second.exit_code, second.push.states) == (0, {"confirmed": 1})
     assert desk.at.platform.state.variants[1, 1003].fields["sku"] == "00040"
+
+
+def test_a_cell_that_no_sheet_holds_is_left_out_and_never_cut(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_CELL_MAX", 40)
+    first = desk.run(desk.write(f"productId;variantId;sku\n1;;{'x' * 41}\n1;;short\n", "articulos.csv"), "variants")
+    assert first.file is not None
+    _, long, short = cells(openpyxl.load_workbook(first.file)[CORRECT])
+    assert (long[2], short[2]) == ("", "short")
 
 
 def test_of_a_large_file_only_lines_that_need_attention_have_a_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
