@@ -94,11 +94,8 @@ class RowReader:
 
     def items(self, rows: bytes) -> Counter[str]:
         """The objects in each list of the rows of a JSON array."""
-        counts: Counter[str] = Counter()
-        if (decoded := self._decoded(self._usual, rows)) is not None:
-            _add(decoded, self._root, counts)
-            return counts
-        return self.items_of(split(Page(0, rows)))
+        read = self.read(rows)
+        return read.items if read is not None and read.items is not None else self.items_of(split(Page(0, rows)))
 
     def items_of(self, rows: Iterable[bytes]) -> Counter[str]:
         """The objects in each list of these rows. One that is not JSON has none."""
