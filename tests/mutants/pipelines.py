@@ -854,6 +854,13 @@ MUTANTS: Final = (
         "tests/pipelines/import_file/test_result.py -k no_sheet_holds",
     ),
     Mutant(
+        "a-doubt-is-over-where-any-field-was-set",
+        "pipelines/push/plan_ledger.py",
+        "AND path = ? AND field IN (SELECT value FROM json_each(?))",
+        "AND path = ? AND ? <> ''",
+        "tests/pipelines/ledger/test_ledger.py -k own_field",
+    ),
+    Mutant(
         "a-corrected-workbook-is-replaced",
         "pipelines/import_file/result.py",
         "lambda path: file_sha256(path) == written",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -288,6 +289,15 @@ def test_a_doubt_about_a_field_is_that_of_its_host_and_outlives_its_confirmation
     }
     assert ledger.doubtful(host) == {(VARIANT, "sku")}
     assert ledger.confirmed(HOST)["value"].to_pylist() == ['"A"']
+
+
+def test_a_doubt_is_over_where_its_own_field_was_set_since_and_no_other(ledger: Ledger, tmp_path: Path) -> None:
+    doubted = book_of(ledger, tmp_path / "a", [patch(1, 7, weight=1)], "variants")
+    lead(doubted, 1, "in_flight", "in_doubt")
+    for name, fields, overwritten in (("b", {"sku": "B"}, set()), ("c", {"weight": 2}, {1})):
+        book = book_of(ledger, tmp_path / name, [patch(1, 7, **fields)], "variants")
+        lead(book, 1, "in_flight", "confirmed", values={field: json.dumps(value) for field, value in fields.items()})
+        assert doubted.overwritten() == overwritten
 
 
 def test_a_field_with_an_unknown_value_is_forgotten(ledger: Ledger, tmp_path: Path) -> None:
