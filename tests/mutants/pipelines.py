@@ -861,6 +861,13 @@ MUTANTS: Final = (
         "tests/pipelines/ledger/test_ledger.py -k own_field",
     ),
     Mutant(
+        "an-earlier-plan-undoes-a-later-one-in-doubt",
+        "pipelines/push/eligibility.py",
+        "is_over = other.doubt_at <= self._since and not other.is_later and",
+        "is_over = other.doubt_at <= self._since and",
+        "tests/pipelines/ledger/test_ledger.py -k however_old",
+    ),
+    Mutant(
         "a-corrected-workbook-is-replaced",
         "pipelines/import_file/result.py",
         "lambda path: file_sha256(path) == written",

@@ -18,6 +18,7 @@ from pipelines.ledger.keys import body_hash, key_hashes, salted
 from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.push.eligibility import PushRules, UnsettledUpdates
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import new_operations
 from sources.errors import UsageError
@@ -298,6 +299,16 @@ def test_a_doubt_is_over_where_its_own_field_was_set_since_and_no_other(ledger: 
         book = book_of(ledger, tmp_path / name, [patch(1, 7, **fields)], "variants")
         lead(book, 1, "in_flight", "confirmed", values={field: json.dumps(value) for field, value in fields.items()})
         assert doubted.overwritten() == overwritten
+
+
+def test_an_earlier_plan_waits_for_the_doubt_of_a_later_one_however_old_it_is(ledger: Ledger, tmp_path: Path) -> None:
+    first = book_of(ledger, tmp_path / "a", [patch(1, 7, weight=1)], "variants")
+    later = book_of(ledger, tmp_path / "b", [patch(1, 7, weight=2)], "variants")
+    lead(later, 1, "in_flight", "in_doubt", at=2.0)
+    rules = PushRules(settle_s=0.0, resend=False)
+    assert "which is later" in str(UnsettledUpdates(first, rules).conflict(patch(1, 7, weight=1)))
+    lead(first, 1, "in_flight", "in_doubt", at=2.0)
+    assert UnsettledUpdates(later, rules).conflict(patch(1, 7, weight=2)) is None
 
 
 def test_a_field_with_an_unknown_value_is_forgotten(ledger: Ledger, tmp_path: Path) -> None:
