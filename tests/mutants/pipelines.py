@@ -819,6 +819,13 @@ MUTANTS: Final = (
         "tests/pipelines/import_file/test_mappings.py -k header_alone",
     ),
     Mutant(
+        "another-code-is-taken-for-lost-zeros",
+        "pipelines/plan/rejects.py",
+        'if not after.startswith("0") and _digest(before) == digest',
+        'if not after.startswith("0")',
+        "tests/pipelines/import_file/test_result.py -k codes",
+    ),
+    Mutant(
         "lost-zeros-are-not-seen",
         "pipelines/plan/rejects.py",
         'if not after.startswith("0") and _digest(before) == digest',

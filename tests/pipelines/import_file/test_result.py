@@ -179,6 +179,8 @@ def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_wit
     rejects.write_text(corrected.replace("00038", "38").replace("A7", "A8"), "cp1252")
     with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00038\n"):
         desk.run(rejects, "variants")
-    rejects.write_text(corrected.replace("A7", "A8").replace("01;1001", "1;1001"), "cp1252")  # an id is a number
+    meant = corrected.replace("A7", "A8").replace("00040", "41")
+    rejects.write_text(meant.replace("01;1001", "1;1001"), "cp1252")  # an id is a number
     assert desk.run(rejects, "variants").exit_code == 0
-    assert desk.at.platform.state.variants[1, 1001].fields["sku"] == "00038"
+    skus = [desk.at.platform.state.variants[1, number].fields["sku"] for number in (1001, 1002, 1003)]
+    assert skus == ["00038", "A8", "41"]
