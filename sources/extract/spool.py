@@ -183,9 +183,6 @@ def _digest(key: str, salt: bytes) -> str:
     return hashlib.scrypt(key.encode(), salt=salt, n=DIGEST_COST, r=8, p=1).hex()
 
 
-_HELD: Final = -1
-
-
 class RunFolder:
     """A folder for one walk over a list.
 
@@ -202,28 +199,45 @@ class RunFolder:
         parent.mkdir(parents=True, exist_ok=True)
         self.path = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
         self.spool = self.path / "spool"
-        self._unlock = weakref.finalize(self, os.close, _lock(self.path))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._end = weakref.finalize(self, _end, self.path, _create_lock(self.path))
         for other in (file.parent for file in parent.glob("*/lock") if file.parent != self.path):
-            if (lock := _lock(other)) == _HELD:
+            if (lock := _lock(other)) is None:
                 continue
             is_same_list = other.name.rpartition("-")[0] == name
             if is_same_list and (other / "spool").exists() and not self.spool.exists():
                 (other / "spool").rename(self.spool)
-            if is_same_list or time.time() - max(path.stat().st_mtime for path in other.rglob("*")) > RESUME_WITHIN_S:
+            changed = max((path.stat().st_mtime for path in other.rglob("*")), default=0.0)
+            if is_same_list or time.time() - changed > RESUME_WITHIN_S:
                 shutil.rmtree(other, ignore_errors=True)
             os.close(lock)
 
     def leave(self) -> None:
         """Leaves the folder to the next run: the walk failed."""
-        self._remove.detach()
-        self._unlock()
+        if ended := self._end.detach():
+            os.close(ended[2][1])
 
 
-def _lock(folder: Path) -> int:
-    """The descriptor of the folder's lock; `_HELD` if a run holds it."""
-    descriptor = open_private(folder / "lock")
+def _create_lock(folder: Path) -> int:
+    """The descriptor of the lock of a new folder, which others see when it is held."""
+    descriptor = open_private(folder / "new")
+    lock_descriptor(descriptor, blocking=False)
+    (folder / "new").rename(folder / "lock")
+    return descriptor
+
+
+def _lock(folder: Path) -> int | None:
+    """The descriptor of another folder's lock; None if a run holds it, or has just removed the folder."""
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
     if lock_descriptor(descriptor, blocking=False):
         return descriptor
     os.close(descriptor)
-    return _HELD
+    return None
+
+
+def _end(folder: Path, lock: int) -> None:
+    """Removes a folder, and then ends its lock."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)

@@ -694,7 +694,7 @@ MUTANTS: Final = (
     Mutant(
         "the-folder-of-a-run-that-goes-on-is-taken-over",
         "sources/extract/spool.py",
-        "    os.close(descriptor)\n    return _HELD",
+        "    os.close(descriptor)\n    return None",
         "    return descriptor",
         "tests/sources/extract/test_run_folder.py",
     ),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from sources.extract.spool import RunFolder
 
@@ -56,3 +60,17 @@ def test_the_folder_of_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
     later = RunFolder(tmp_path, "orders")
     assert running.spool.exists()
     assert not later.spool.exists()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_lists_that_are_read_at_the_same_time_come_and_go_beside_each_other(tmp_path: Path) -> None:
+    def come_and_go(name: str) -> int:
+        return sum(bool(RunFolder(tmp_path, name)) for _ in range(50))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(come_and_go, "abcd")) == [50] * 4
+    finally:
+        sys.setswitchinterval(interval)
