@@ -69,7 +69,7 @@ class UsableKeys(NamedTuple):
 def common_keys(
     ours: Mapping[str, pd.Series[int]], theirs: Mapping[str, pd.Series[int]], sizes: tuple[int, int]
 ) -> tuple[Pairs, dict[str, UsableKeys]]:
-    """The pairs that have a key in common, and which rows may be told by each key.
+    """The pairs that have a key in common, and the rows that each key may identify.
 
     Both are hashes of keys, by key and row number (see `hash_keys`), of customers several of a row where it has several
     documents; `sizes` is how many lines and customers there are.
