@@ -1,8 +1,7 @@
 """The ERP's customers matched with the platform's when the tables are reconciled.
 
 In: the contents of the ERP's file. Out: in a build `reconciled.erp_customers`, `.erp_pairs` and `.erp_differences`,
-whose totals balance on both sides. Without a file those of the last match
-stay.
+whose totals balance on both sides. Without a file those of the last match stay.
 """
 
 from __future__ import annotations
