@@ -115,6 +115,7 @@ smoke: dev
 	.ci/smoke $(PY)
 
 soak: dev
+	@$(PY) -m pytest -q -n $(or $(JOBS),2) --dist=load tests/soak/judges.py
 	@$(PY) -m tests.soak --jobs $(or $(JOBS),2) $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
 
 mutants: dev

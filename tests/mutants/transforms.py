@@ -180,6 +180,6 @@ MUTANTS: Final = (
         "transforms/total_candidates.py",
         "if rivals := [other for other in names[1:] if self.is_far(name, other)]:",
         "if rivals := [other for other in names[1:] if other == name]:",
-        "tests/soak/test_campaigns.py -k plain_python",
+        "tests/soak/test_campaigns.py -k reconcile",
     ),
 )

@@ -1,0 +1,214 @@
+"""Code that is broken on purpose, which the judges of the campaigns must catch: run by `make soak` before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.import_file import run as importing
+from pipelines.import_file.run import ImportOptions
+from pipelines.ledger.model import StateChange
+from pipelines.ledger.store import Ledger
+from pipelines.mapping import Mapping
+from pipelines.plan.model import Plan
+from pipelines.plan.rejects import RejectsWriter
+from pipelines.push import eligibility
+from pipelines.push.lookups import doubts_of
+from pipelines.push.plan_ledger import PlanLedger
+from pipelines.reconcile import odd_values
+from pipelines.warehouse import build
+from pipelines.warehouse.accepted import Accepted
+from pipelines.warehouse.merge import TableMerges
+from sandbox.messages import encoded
+from sources import disk
+from sources.decode import rows, schema_inference
+from sources.decode.documented import decode
+from sources.decode.rows import Decoded
+from sources.extract import page_files
+from sources.extract import walk as walks
+from sources.extract.page_files import PageFiles
+from sources.extract.result import ListResult
+from tests.crashes.enumeration import pull_crashes, push_crashes
+from tests.soak.campaigns import block
+from tests.soak.fortnight import ImportFortnight, fortnight_seed
+from tests.soak.history import history_seed
+from tests.soak.nights import nights_seed
+from tests.soak.outcome import Outcome
+from tests.soak.platforms import platform_seed
+from tests.soak.reconciled import reconciled_seed
+from tests.soak.tails import tail_seed
+from tests.soak.walks import walk_seed
+from transforms import cancelled, customers, documents, keys, order_fields, price_lists, promotions, total_candidates
+from transforms.keys import clean_text
+
+DATES_AT_THE_INSTANT = 42
+patch = mock.patch.object
+Broken = Callable[[], Any]
+
+
+def seeds(run: Callable[[int], Outcome], *numbers: int) -> Callable[[], bool]:
+    """Whether a seed of a campaign has a problem."""
+    return lambda: any(run(number).problems for number in numbers)
+
+
+def _last_plan(options: ImportOptions) -> Plan | None:
+    """Whatever was done with the file since."""
+    found = sorted(Path().glob(f"plan-{options.kind}-*"), key=lambda path: path.stat().st_mtime_ns)
+    return Plan(found[-1]) if found else None
+
+
+def _without_first(rows: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: islice(rows(self), 1, None)
+
+
+def _lossy(record: Any, pages: Any) -> Decoded:
+    decoded = decode(record, pages)
+    return replace(decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()})
+
+
+def _doubled(write: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, later_keys: write(self, [])
+
+
+def _merged_as_complete(merge_all: Callable[..., Any]) -> Callable[..., Any]:
+    """What was read in part ends the records that it lacks."""
+
+    def marking(self: TableMerges, walked: Sequence[ListResult], run_id: str) -> None:
+        merge_all(self, [replace(one, verdict="complete") for one in walked], run_id)
+
+    return marking
+
+
+def _one_step(source: Any) -> Any:
+    return source, (source != np.arange(len(source))).astype(np.int64)
+
+
+def _last_first(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.iloc[::-1].sort_values("owner", ignore_index=True, kind="stable")
+
+
+def _unsynced_ledger(opened: Callable[..., Ledger]) -> Callable[..., Ledger]:
+    def open_(path: Path, **more: Any) -> Ledger:
+        ledger = opened(path, **more)
+        ledger.connection.execute("PRAGMA synchronous = NORMAL")
+        return ledger
+
+    return open_
+
+
+def _forgotten(self: PlanLedger, deadline_s: float, now: float) -> None:
+    self.commit([StateChange(row.id, "planned") for row in self.rows("in_flight")], now)
+
+
+@contextmanager
+def _without_sync() -> Iterator[None]:
+    with patch(disk, "sync"), patch(build, "move_file", lambda a, b: a.replace(b)):
+        yield
+
+
+AGREED: dict[str, Broken] = {
+    "any two sweeps agree": lambda: patch(walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1),
+    "the decoder loses a row": lambda: patch(page_files, "decode", _lossy),
+    "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
+}
+PARTIAL: dict[str, Broken] = {
+    "a partial read ends records": lambda: patch(TableMerges, "merge_all", _merged_as_complete(TableMerges.merge_all)),
+}
+SANDBOXES: dict[str, Broken] = {
+    "errors are cut off": lambda: mock.patch("sandbox.messages.encoded", lambda value: encoded(value)[:-1]),
+    "an exception is answered with 500": lambda: mock.patch("sandbox.legacy.compare_digest", side_effect=KeyError),
+}
+JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
+    "walks": (
+        seeds(walk_seed, *reversed(range(60))),  # the last ones find more
+        AGREED
+        | {
+            "sweeps are not merged": lambda: patch(PageFiles, "write", _doubled(PageFiles.write)),
+            "numbers lose their digits": lambda: patch(rows, "canonical", lambda number: str(float(number))),
+        },
+    ),
+    "platforms": (seeds(platform_seed, 900004), AGREED),
+    "histories": (seeds(history_seed, *range(8)), PARTIAL),
+    "tails": (seeds(tail_seed, *range(8)), PARTIAL),
+    "fortnights": (
+        lambda: any(fortnight_seed(seed, days=3).problems for seed in range(2, 9)),
+        {
+            "only a plan itself settles its doubts": lambda: patch(
+                eligibility,
+                "due_doubts",
+                lambda plan, ledger, rules: doubts_of(ledger, ledger.now() - rules.settle_s, plan),
+            ),
+            "stock is sent when it was changed here": lambda: patch(Mapping, "always_sent", return_value=frozenset()),
+        },
+    ),
+    "imports": (
+        lambda: fortnight_seed(3, 3, ImportFortnight).problems,
+        {
+            "a plan is continued although its file was overwritten": lambda: patch(
+                importing, "_unfinished_plan", _last_plan
+            ),
+            "a rejected line is not in the workbook": lambda: patch(
+                RejectsWriter, "rows", _without_first(RejectsWriter.rows)
+            ),
+            "mappings are not found again": lambda: patch(importing, "find_mapping", return_value=None),
+        },
+    ),
+    "nights": (
+        lambda: nights_seed(3, 6).problems,
+        {
+            "kinds are forgotten": lambda: patch(schema_inference.InferredNode, "keep"),
+            "odd values are nothing": lambda: patch(schema_inference, "is_nothing", return_value=True),
+            "objects are never lists": lambda: patch(schema_inference, "is_keyed", return_value=False),
+            "alarms fall silent": lambda: patch(Accepted, "is_changed", return_value=True),
+            "nobody counts the values": lambda: patch(odd_values, "gone_values", return_value=[]),
+        },
+    ),
+    "reconciled tables": (
+        seeds(reconciled_seed, DATES_AT_THE_INSTANT, *range(8)),
+        {
+            "ids are compared as they are written": lambda: patch(customers, "canonical_id", clean_text),
+            "times without an offset are exact": lambda: patch(promotions, "OFFSET_MAX", timedelta()),
+            "a last day is over when it begins": lambda: patch(promotions, "day_ends", lambda starts, zone: starts),
+            "cancelled orders count": lambda: patch(cancelled, "means_cancelled", return_value=False),
+            "lines do not show what a column holds": lambda: patch(total_candidates, "_holding", return_value=None),
+            "an account puts no customer in doubt": lambda: patch(order_fields, "_RIVAL_CUSTOMERS_MIN", 2),
+            "the row seen first is kept": lambda: patch(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
+            "a chain ends after one source": lambda: patch(price_lists, "_ends", _one_step),
+            "documents are in reverse": lambda: patch(documents, "sort_documents", _last_first),
+        },
+    ),
+    "the sandbox": (lambda: block(("sandbox", 0, 1))[1], SANDBOXES),
+}
+CRASHES: dict[str, Broken] = {
+    "commits are not synced": lambda: patch(Ledger, "open", _unsynced_ledger(Ledger.open)),
+    "what is in flight is taken for unsent": lambda: patch(PlanLedger, "recover", _forgotten),
+    "passwords are not synced": lambda: patch(disk, "sync"),
+}
+
+
+@pytest.mark.parametrize(("judge", "name"), [(judge, name) for judge, (_, broken) in JUDGES.items() for name in broken])
+def test_a_judge_catches_broken_code(judge: str, name: str) -> None:
+    finds, broken = JUDGES[judge]
+    with broken[name]():
+        assert finds()
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_the_judge_of_crashed_pushes_catches_broken_code(name: str) -> None:
+    assert push_crashes("customers", 1, CRASHES[name]).problems
+
+
+def test_the_judge_of_crashed_pulls_catches_a_build_that_is_not_synced(tmp_path: Path) -> None:
+    problems = pull_crashes(tmp_path, resumed=range(0), broken=_without_sync).problems
+    assert any("a reader finds IOException" in problem for problem in problems)
+    assert any(problem.startswith("point ") and "(end), lost" in problem for problem in problems)
