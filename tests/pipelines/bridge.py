@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -13,7 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
@@ -22,16 +25,18 @@ from typing import Any
 from unittest import mock
 
 import duckdb
+import pytest
 
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
 from pipelines.cli.main import main
-from pipelines.cli.process import prepare_environment
+from pipelines.cli.process import STOP, Stop, prepare_environment
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.pull.pull import pull
 from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import BridgeError
 from sources.extract import spool
+from sources.settings import load_dlt
 
 mock.patch.object(spool, "DIGEST_COST", 2).start()  # of a guess at a key: 40 ms of each pull otherwise
 SMALL: dict[str, Any] = {"customers": 40, "orders": 30, "promotions": 9, "price_lists": 6}
@@ -307,18 +312,58 @@ def start(
 
 
 def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 600, **more: Any) -> Done:
-    """Runs the command to its end: `start()`, with the seconds until it is killed and the test fails.
+    """Runs the command to its end, with an environment, a folder and streams of its own.
 
-    These are for a command that hangs, and not for one on a machine under load.
+    It runs in this process. With a `preexec_fn`, or if it starts programs itself, it is `start()`, killed after the
+    seconds: these are for a command that hangs, and not for one under load.
     """
-    with start(*arguments, env=env, cwd=cwd, **more) as process:
-        try:
-            out, err = process.communicate(timeout)
-        finally:
-            process.kill()
-        if "json" in arguments or "--json" in arguments:
-            assert all({"at", "event", "message"} <= json.loads(line).keys() for line in (out + err).splitlines())
-        return Done(process.wait(timeout), out, err)
+    if more or {"demo", "sandbox"} & set(arguments[:1]):
+        with start(*arguments, env=env, cwd=cwd, **more) as process:
+            try:
+                out, err = process.communicate(timeout)
+            finally:
+                process.kill()
+            done = Done(process.wait(timeout), out, err)
+    else:
+        done = _here(arguments, env, cwd)
+    if "json" in arguments or "--json" in arguments:
+        assert all({"at", "event", "message"} <= json.loads(line).keys() for line in done.said.splitlines())
+    return done
+
+
+def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done:
+    """The command in this process, in which all is as before afterwards."""
+    names, logger, threshold = ("stdin", "stdout", "stderr"), logging.getLogger("orderbridge"), gc.get_threshold()
+    before, folder, mask, handlers = dict(os.environ), Path.cwd(), os.umask(0o022), logger.handlers
+    signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    streams = [io.BytesIO() for _ in names]
+    files = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in streams]
+    try:
+        with ExitStack() as patches:
+            for name, file in zip(names, files, strict=True):
+                patches.enter_context(mock.patch.object(sys, name, file))
+            patches.enter_context(mock.patch.object(sys, "argv", ["orderbridge", *arguments]))
+            patches.enter_context(mock.patch.object(os, "_exit", sys.exit))
+            patches.enter_context(mock.patch("resource.setrlimit"))
+            os.environ.clear()
+            os.environ.update(env)
+            os.chdir(cwd)
+            with pytest.raises(SystemExit) as ended:
+                main()
+            sys.stdout.flush()
+            out, err = (one.getvalue().decode() for one in streams[1:])
+    finally:
+        vars(STOP).update(vars(Stop()))
+        logger.handlers = handlers
+        gc.set_threshold(*threshold)
+        for number, handler in signals.items():
+            signal.signal(number, handler)
+        os.environ.clear()
+        os.environ.update(before)
+        os.chdir(folder)
+        os.umask(mask)
+        load_dlt()
+    return Done(int(ended.value.code or 0), out, err)
 
 
 def _run(
