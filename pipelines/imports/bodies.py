@@ -6,7 +6,7 @@ absent values. An array has an item where one of the item's own values is given;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -45,22 +45,17 @@ Node = Leaf | Object | Array
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Values by path, one an input; `lines` has one a line, and `bounds` say where each input's lines begin and end.
-
-    `full` are the paths that every input gives: a search for None among decimals is slow.
-    """
+    """Values by path, one an input; `lines` has one a line, and `bounds` say where each input's lines begin and end."""
 
     columns: Columns
     size: int
     lines: Columns
     bounds: Sequence[tuple[int, int]] = ()
-    full: Set[str] = frozenset()
 
 
 def bodies(shape: Object, given: Given) -> list[dict[str, Any]]:
     """A body for each input; empty for an input without values."""
-    objects, is_full = _object(shape, given)
-    return objects if is_full else [body or {} for body in objects]
+    return [body or {} for body in _values_of(shape, given)]
 
 
 def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
@@ -98,56 +93,35 @@ def counting(node: Node) -> set[str]:
     return set().union(*(counting(member) for _, member in node.members))
 
 
-def _node(node: Node, given: Given) -> tuple[Sequence[Any], bool]:
-    """The values of a node, and whether every input has one."""
+def _values_of(node: Node, given: Given) -> list[Any]:
+    """The value of a node in each input, None where it is absent."""
     if isinstance(node, Leaf):
-        return _leaf(node, given)
-    return _array(node, given) if isinstance(node, Array) else _object(node, given)
+        column = [None] * given.size if node.path is None else given.columns[node.path]
+        return [node.default if value is None else value for value in column]
+    if isinstance(node, Array):
+        return _array(node, given)
+    names = [name for name, _ in node.members]
+    members = [_values_of(member, given) for _, member in node.members]
+    rows = zip(*members, strict=True) if members else [()] * given.size
+    return [{name: value for name, value in zip(names, row, strict=True) if value is not None} or None for row in rows]
 
 
-def _leaf(leaf: Leaf, given: Given) -> tuple[Sequence[Any], bool]:
-    if leaf.path is None:
-        return [leaf.default] * given.size, True
-    column = given.columns[leaf.path]
-    if leaf.default is None or leaf.path in given.full:
-        return column, leaf.path in given.full
-    return [leaf.default if value is None else value for value in column], True
-
-
-def _object(node: Object, given: Given) -> tuple[list[Any], bool]:
-    if not node.members:
-        return [None] * given.size, False
-    names = tuple(name for name, _ in node.members)
-    members = [_node(member, given) for _, member in node.members]
-    rows = zip(*(column for column, _ in members), strict=True)
-    if all(is_full for _, is_full in members):
-        return [dict(zip(names, row)) for row in rows], True  # noqa: B905 # a column for each name; strict is slow
-    objects = [{name: value for name, value in zip(names, row) if value is not None} or None for row in rows]  # noqa: B905 # as above
-    return objects, any(is_full for _, is_full in members)
-
-
-def _array(node: Array, given: Given) -> tuple[list[Any], bool]:
-    items = [_item(item, given) for item in node.items]
-    if len(items) == 1 and items[0][1] and node.each is None:
-        return [[item] for item in items[0][0]], True
-    rows: list[list[Any]] = [[] for _ in range(given.size)]
-    if items:
-        columns = (column for column, _ in items)
-        rows = [[item for item in row if item is not None] for row in zip(*columns, strict=True)]
+def _array(node: Array, given: Given) -> list[Any]:
+    columns = [_item(item, given) for item in node.items]
+    rows = [[item for item in row if item is not None] for row in zip(*columns, strict=True)]
+    rows = rows or [[] for _ in range(given.size)]
     if node.each is not None:
         size = given.bounds[-1][1] if given.bounds else 0
-        of_lines, _ = _item(node.each, Given(given.lines, size, given.lines))
+        of_lines = _item(node.each, Given(given.lines, size, given.lines))
         for row, (begin, end) in zip(rows, given.bounds, strict=True):
             row += [item for item in of_lines[begin:end] if item is not None]
-    return [row or None for row in rows], False
+    return [row or None for row in rows]
 
 
-def _item(item: Node, given: Given) -> tuple[Sequence[Any], bool]:
+def _item(item: Node, given: Given) -> list[Any]:
     """The items of one place; None where no value of its own is given. An item without columns is always present."""
-    nodes, is_full = _node(item, given)
-    own = counting(item)
-    if not own or own & given.full:
-        return nodes, is_full
-    columns = [given.columns[path] for path in sorted(own)]
-    is_there = (any(value is not None for value in row) for row in zip(*columns, strict=True))
-    return [node if is_given else None for node, is_given in zip(nodes, is_there, strict=True)], False
+    nodes, own = _values_of(item, given), [given.columns[path] for path in sorted(counting(item))]
+    if not own:
+        return nodes
+    is_there = (any(value is not None for value in row) for row in zip(*own, strict=True))
+    return [node if is_given else None for node, is_given in zip(nodes, is_there, strict=True)]

@@ -1,10 +1,10 @@
 """Lines to JSON texts, whole columns at a time: the fast path for lines without problems.
 
 In: a table of lines. Out: the lines that certainly meet the interface, as columns (`CleanBatch`), and the rest, which
-`Converter` takes apart to report each problem.
+`convert` takes apart to report each problem.
 
-`Converter` alone would do, but it makes Python objects of every row. Planning 1M rows takes 10 s of CPU this way and
-17 s through `Converter` alone, over the bar of 12 s (measured with the file of tests/bench/plan.py). A
+`convert` alone would do, but it makes Python objects of every row. Planning 1M rows takes 10 s of CPU this way and
+17 s through `convert` alone, over the bar of 12 s (measured with the file of tests/bench/plan.py). A
 property test in test_columnar.py holds both equal.
 """
 
@@ -47,7 +47,7 @@ def is_columnar(bindings: Bindings) -> bool:
 
 
 def split_clean(bindings: Bindings, table: pa.Table) -> tuple[CleanBatch, pa.Table]:
-    """The lines that certainly meet the interface, converted; and the rest, for `Converter`."""
+    """The lines that certainly meet the interface, converted; and the rest, for `convert`."""
     size = table.num_rows
     is_clean = pa.array([True] * size, BOOLEAN)
     texts: dict[str, pa.Array] = {}

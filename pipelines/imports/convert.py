@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,102 +31,30 @@ _REQUIRED: Final = "required"
 _DIFFERS: Final = "the lines of this group have different values; only a list field ([+]) takes one from each line"
 
 
-class Converter:
-    """Converts lines to inputs."""
-
-    def __init__(self, bindings: Bindings) -> None:
-        self._kind = bindings.mapping.kind
-        self._bindings = bindings
-        known = {source.path: source.default for source in bindings.sources} | bindings.mapping.constants
-        self._params = {name: known.get(name) for name in bindings.params}
-        self._checks_all = bool(bindings.mapping.group) or needs_model_check(bindings.shape, self._kind)
-
-    def convert(self, table: pa.Table, bounds: Bounds = ()) -> list[Item]:
-        """The inputs of lines: text columns and the line numbers, and the bounds of groups."""
-        batch = _Batch(table, bounds)
-        sources = self._bindings.sources
-        for index, lookup in enumerate(self._bindings.lookups):
-            cells, codes = lookup.find(table)
-            batch.report_codes(", ".join(lookup.lookup.match), list(cells), codes, lookup.words)
-            for source in sources:
-                if source.lookup == index:
-                    batch.parse(source, cells[source.path])
-        for source in sources:
-            if source.lookup == IN_FILE:
-                batch.parse(source, whole(table, source.column))
-        batch.merge(sources)
-        return list(self._items(batch))
-
-    def _items(self, batch: _Batch) -> Iterator[Item]:
-        given = Given(batch.columns, batch.size, batch.lines, batch.bounds, batch.complete)
-        json_bodies = bodies(self._bindings.shape, given)
-        paths = self._paths(batch)
-        if self._bindings.password_column is not None:
-            batch.check_passwords(self._bindings.password_column)
-        self._check(batch, json_bodies)
-        if not batch.problems and all(json_bodies):
-            yield from map(ReadyInput, batch.numbers, paths, json_bodies)
-            return
-        for row, body in enumerate(json_bodies):
-            if problems := batch.problems.get(row):
-                yield RejectedInput(batch.numbers[row], tuple(problems))
-            elif not body:
-                yield SkippedLine(batch.numbers[row], NO_FIELDS)
-            else:
-                yield ReadyInput(batch.numbers[row], paths[row], body)
-
-    def _paths(self, batch: _Batch) -> list[dict[str, str]]:
-        """The parameters of each request's path."""
-        names_in_file = {s.path: s.column for s in self._bindings.sources if s.lookup == IN_FILE}
-        columns: list[Sequence[str | None]] = []
-        for name, default in self._params.items():
-            column = batch.columns.get(name, [None] * batch.size)
-            if default is not None:
-                column = [str(default) if value is None else value for value in column]
-            elif name not in batch.complete:
-                for row in (row for row, value in enumerate(column) if value is None):
-                    batch.report(row, name, "required", _REQUIRED, names_in_file.get(name, ""))
-            columns.append(column)
-        names = tuple(self._params)
-        if not names:
-            return [{} for _ in range(batch.size)]
-        rows = zip(*columns, strict=True)
-        return [dict(zip(names, row)) for row in rows]  # noqa: B905 # a column for each name
-
-    def _check(self, batch: _Batch, json_bodies: list[dict[str, Any]]) -> None:
-        """Validates the bodies that the columns do not prove valid."""
-        rows: Sequence[int] = range(batch.size)
-        if not self._checks_all and all(
-            fits(source.target.field, batch.distinct[source.path])
-            for source in self._bindings.sources
-            if source.path in batch.distinct and source.target.steps and has_limits(source.target.field)
-        ):
-            names = [name for name in self._bindings.required_fields if name not in batch.complete]
-            rows = [row for row in rows if any(name not in json_bodies[row] for name in names)] if names else ()
-        checked = [json_bodies[row] for row in rows]
-        for violation in violations(self._kind, checked, self._bindings.login_mode, with_password=False):
-            row = rows[violation.row]
-            source = self._source_of(batch, row, violation.field)
-            path = source.path if source is not None else violation.field
-            batch.report(row, path, violation.code, violation.words, source.column if source is not None else "")
-
-    def _source_of(self, batch: _Batch, row: int, field: str) -> Source | None:
-        """The source of a body's field. Absent items shift the positions of later ones."""
-        sources = [s for s in self._bindings.sources if s.lookup == IN_FILE and s.path in batch.columns]
-        array, is_item, rest = field.partition("[")
-        if not is_item:
-            below = [source for source in sources if source.path.startswith((f"{field}[", f"{field}."))]
-            return next((source for source in sources if source.path == field), below[0] if len(below) == 1 else None)
-        prefix = tuple(array.split("."))
-        depth = len(prefix)
-        items = [source for source in sources if source.target.steps[:depth] == prefix]
-        position, _, member = rest.partition("]")
-        deciding = [source for source in items if source.target.steps[-1] in ITEM_VALUES] or items
-        present = {s.target.steps[depth] for s in deciding if batch.columns[s.path][row] is not None}
-        order = [key for key in dict.fromkeys(s.target.steps[depth] for s in items) if key in present]
-        order.sort(key=lambda key: (isinstance(key, str), key if isinstance(key, int) else 0))
-        steps = (*prefix, *order[int(position) : int(position) + 1], *([member[1:]] if member else []))
-        return next((source for source in items if source.target.steps == steps), None)
+def convert(bindings: Bindings, table: pa.Table, bounds: Bounds = ()) -> Iterator[Item]:
+    """The inputs of lines: text columns and the line numbers, and the bounds of groups."""
+    batch = _Batch(bindings, table, bounds)
+    for index, lookup in enumerate(bindings.lookups):
+        cells, codes = lookup.find(table)
+        batch.report_codes(", ".join(lookup.lookup.match), list(cells), codes, lookup.words)
+        for source in bindings.sources:
+            if source.lookup == index:
+                batch.parse(source, cells[source.path])
+    for source in bindings.sources:
+        if source.lookup == IN_FILE:
+            batch.parse(source, whole(table, source.column))
+    batch.merge()
+    json_bodies = bodies(bindings.shape, Given(batch.columns, batch.size, batch.lines, batch.bounds))
+    paths = batch.paths()
+    batch.check_passwords()
+    batch.check_limits(json_bodies)
+    for row, body in enumerate(json_bodies):
+        if problems := batch.problems.get(row):
+            yield RejectedInput(batch.numbers[row], tuple(problems))
+        elif not body:
+            yield SkippedLine(batch.numbers[row], NO_FIELDS)
+        else:
+            yield ReadyInput(batch.numbers[row], paths[row], body)
 
 
 class _Batch:
@@ -138,23 +65,18 @@ class _Batch:
         numbers: the line numbers of each input.
         columns: by path, a value per input.
         lines: by path, a value per line.
-        distinct: by path, each value once.
-        complete: the paths that have a value in every input.
     """
 
-    def __init__(self, table: pa.Table, bounds: Bounds) -> None:
-        numbers: list[int] = table[LINE_COLUMN].to_numpy().tolist()
-        self._line_numbers = numbers
-        self.bounds = bounds
-        self.size = len(bounds) if bounds else len(numbers)
-        self.numbers = [tuple(numbers[a:b]) for a, b in bounds] if bounds else list(zip(numbers, strict=True))
-        self._input_of_line: npt.NDArray[np.int64] | None = None
-        if bounds:
-            self._input_of_line = np.repeat(np.arange(len(bounds)), [end - begin for begin, end in bounds])
+    def __init__(self, bindings: Bindings, table: pa.Table, bounds: Bounds) -> None:
+        self._bindings = bindings
+        self._line_numbers: list[int] = table[LINE_COLUMN].to_pylist()
+        self.bounds = bounds or [(at, at + 1) for at in range(len(self._line_numbers))]
+        self.size = len(self.bounds)
+        self.numbers = [tuple(self._line_numbers[begin:end]) for begin, end in self.bounds]
+        self._input_of_line = [row for row, (begin, end) in enumerate(self.bounds) for _ in range(begin, end)]
         self.columns: dict[str, list[Any]] = {}
         self.lines: dict[str, list[Any]] = {}
-        self.distinct: dict[str, list[Any]] = {}
-        self.complete: set[str] = set()
+        self._distinct: dict[str, list[Any]] = {}
         self.problems: dict[int, list[Problem]] = defaultdict(list)
         self._reported: dict[int, list[str]] = defaultdict(list)
 
@@ -163,11 +85,7 @@ class _Batch:
         parsed, codes = source.reading.read(cells)
         column_name = source.column if source.lookup == IN_FILE else ""
         self.report_codes(column_name, [source.path], codes, source.reading.words)
-        column, distinct = values(source.reading.kind, parsed)
-        self.lines[source.path] = column
-        self.distinct[source.path] = distinct
-        if not parsed.null_count and not source.change:
-            self.complete.add(source.path)
+        self.lines[source.path], self._distinct[source.path] = values(source.reading.kind, parsed)
 
     def report_codes(self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]) -> None:
         """Records a problem for each line that has a code."""
@@ -175,7 +93,7 @@ class _Batch:
             return
         for line in np.flatnonzero(pc.is_valid(codes).to_numpy(zero_copy_only=False)).tolist():
             code = codes[line].as_py()
-            row = line if self._input_of_line is None else int(self._input_of_line[line])
+            row = self._input_of_line[line]
             self.report(row, paths[0], code, words(code), column, self._line_numbers[line])
             self._reported[row] += paths
 
@@ -192,27 +110,74 @@ class _Batch:
         self._reported[row].append(path)
         self.problems[row].append(Problem(column, path, code, words, line))
 
-    def merge(self, sources: Sequence[Source]) -> None:
+    def merge(self) -> None:
         """Merges the lines of each group, then applies the mapping's rule for empty cells."""
-        for source in sources:
-            if self.bounds and source.target.is_each:
+        for source in self._bindings.sources:
+            if source.target.is_each:
                 continue
-            column = self.lines[source.path]
-            if self.bounds:
-                column = self._merged(source, column)
-            if source.blank != "omit" and source.path not in self.complete:
+            column = self._merged(source, self.lines[source.path])
+            if source.blank != "omit":
                 column = self._blanks(source, column)
             if source.change:
                 column = [value or None for value in column]  # a change by 0 is not sent
             self.columns[source.path] = column
 
-    def check_passwords(self, column: str) -> None:
+    def paths(self) -> list[dict[str, str]]:
+        """The parameters of each request's path."""
+        sources = self._bindings.sources
+        defaults = {source.path: source.default for source in sources} | self._bindings.mapping.constants
+        names_in_file = {source.path: source.column for source in sources if source.lookup == IN_FILE}
+        paths: list[dict[str, str]] = [{} for _ in range(self.size)]
+        for name in self._bindings.params:
+            default = defaults.get(name)
+            for row, value in enumerate(self.columns.get(name, [None] * self.size)):
+                if value is None and default is None:
+                    self.report(row, name, "required", _REQUIRED, names_in_file.get(name, ""))
+                paths[row][name] = str(default) if value is None else value
+        return paths
+
+    def check_passwords(self) -> None:
         """Rejects inputs none of whose lines has a password."""
-        secrets = self.lines[PASSWORD]
-        for row, numbers in enumerate(self.numbers):
-            begin, end = self.bounds[row] if self.bounds else (row, row + 1)
-            if all(secret is None for secret in secrets[begin:end]):
-                self.report(row, PASSWORD, "required", _REQUIRED, column, numbers[0])
+        column = self._bindings.password_column
+        for row, (begin, end) in enumerate(self.bounds if column is not None else ()):
+            if all(secret is None for secret in self.lines[PASSWORD][begin:end]):
+                self.report(row, PASSWORD, "required", _REQUIRED, column or "", self._line_numbers[begin])
+
+    def check_limits(self, json_bodies: list[dict[str, Any]]) -> None:
+        """Validates the bodies that the columns do not prove valid."""
+        bindings, kind = self._bindings, self._bindings.mapping.kind
+        rows: Sequence[int] = range(self.size)
+        is_proven = not (bindings.mapping.group or needs_model_check(bindings.shape, kind)) and all(
+            fits(source.target.field, self._distinct[source.path])
+            for source in bindings.sources
+            if source.target.steps and has_limits(source.target.field)
+        )
+        if is_proven:
+            rows = [row for row in rows if any(name not in json_bodies[row] for name in bindings.required_fields)]
+        checked = [json_bodies[row] for row in rows]
+        for violation in violations(kind, checked, bindings.login_mode, with_password=False):
+            row = rows[violation.row]
+            source = self._source_of(row, violation.field)
+            path = source.path if source is not None else violation.field
+            self.report(row, path, violation.code, violation.words, source.column if source is not None else "")
+
+    def _source_of(self, row: int, field: str) -> Source | None:
+        """The source of a body's field. Absent items shift the positions of later ones."""
+        sources = [s for s in self._bindings.sources if s.lookup == IN_FILE and s.path in self.columns]
+        array, is_item, rest = field.partition("[")
+        if not is_item:
+            below = [source for source in sources if source.path.startswith((f"{field}[", f"{field}."))]
+            return next((source for source in sources if source.path == field), below[0] if len(below) == 1 else None)
+        prefix = tuple(array.split("."))
+        depth = len(prefix)
+        items = [source for source in sources if source.target.steps[:depth] == prefix]
+        position, _, member = rest.partition("]")
+        deciding = [source for source in items if source.target.steps[-1] in ITEM_VALUES] or items
+        present = {s.target.steps[depth] for s in deciding if self.columns[s.path][row] is not None}
+        order = [key for key in dict.fromkeys(s.target.steps[depth] for s in items) if key in present]
+        order.sort(key=lambda key: (isinstance(key, str), key if isinstance(key, int) else 0))
+        steps = (*prefix, *order[int(position) : int(position) + 1], *([member[1:]] if member else []))
+        return next((source for source in items if source.target.steps == steps), None)
 
     def _merged(self, source: Source, column: list[Any]) -> list[Any]:
         """One value per group: all lines that have one must agree."""
@@ -232,7 +197,6 @@ class _Batch:
 
     def _blanks(self, source: Source, column: list[Any]) -> list[Any]:
         if source.blank == "clear":
-            self.complete.add(source.path)
             return ["" if value is None else value for value in column]
         for row, value in enumerate(column):
             if value is None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.columnar import CleanBatch, is_columnar, split_clean
-from pipelines.imports.convert import Bounds, Converter
+from pipelines.imports.convert import Bounds, convert
 from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.imports.groups import changes, group_keys, torn_groups
 from pipelines.imports.lines import BATCH_ROWS, LineBatch, prepared_lines, survey
@@ -57,7 +57,6 @@ class Inputs:
             for source in self._bindings.sources
             if source.detects_notation and source.lookup == IN_FILE and source.reading.notation is not None
         }
-        self._converter = Converter(self._bindings)
 
     def __iter__(self) -> Iterator[Item]:
         """Each input at the position of its first line.
@@ -140,7 +139,7 @@ class Inputs:
         items: Sequence[Item] = []
         if table is not None and table.num_rows:
             bounds = self._bounds(table)
-            items = self._converter.convert(table, bounds)
+            items = list(convert(self._bindings, table, bounds))
             if bounds:
                 items = self._check_groups(table, bounds, items, torn)
         before = sorted((item for item in pending if item.lines[0] < limit), key=lambda item: item.lines[0])
