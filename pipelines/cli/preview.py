@@ -239,7 +239,7 @@ class _WithoutPandas:
 @path_option("--csv", "target", metavar="OUT", help="Write the whole table as UTF-8 CSV.")
 @click.option("--rows", type=click.IntRange(min=0), default=10, show_default=True, help="Number of rows to show.")
 @click.option("--encoding", help="utf-8, cp1252, utf-16, cp850 …; detected by default, like the options below.")
-@click.option("--delimiter", help="A character, or comma, semicolon, tab, pipe, spaces.")
+@click.option("--delimiter", help="A character, or comma, semicolon, tab, pipe.")
 @click.option("--quote", help="A character, or double, single, none.")
 @click.option("--escape", help="How a quote inside quotes is written: doubled, or backslash.")
 @click.option("--header-row", type=click.IntRange(min=0), metavar="N", help="Line of the header; 0 for none.")

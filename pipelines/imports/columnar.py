@@ -21,7 +21,7 @@ from pipelines.imports.bodies import Leaf, Node, Object, counting, values
 from pipelines.imports.convert import has_limits, needs_model_check
 from pipelines.imports.fields import IN_FILE, Bindings, Source
 from pipelines.imports.groups import whole
-from pipelines.imports.json_columns import arrays, booleans, json_text, numbers, objects, strings
+from pipelines.imports.json_columns import arrays, json_text, numbers, objects, strings
 from sources.files.model import LINE_COLUMN
 from sources.inputs import fits
 from transforms.frames import BOOLEAN, TEXT
@@ -94,7 +94,7 @@ def _convert(source: Source, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
             fitting = pa.array([text for text, value in singles if fits(field, value)], TEXT)
             is_valid = pc.and_(is_valid, pc.or_(pc.is_null(parsed), pc.is_in(parsed, fitting)))
     if kind == "boolean":
-        texts = booleans(parsed)
+        texts = pc.if_else(parsed, "true", "false")
     elif kind in ("integer", "number"):
         texts = numbers(parsed)
         texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)

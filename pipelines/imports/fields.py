@@ -103,9 +103,7 @@ def field_sources(mapping: Mapping) -> list[Source]:
     """A source for each field that a column or a lookup fills, in the mapping's order."""
     sources: list[Source] = []
     for name, column in mapping.columns.items():
-        for path in (column.field, *column.also):
-            if path is None:
-                continue
+        for path in column.paths:
             target = _resolved(mapping.kind, path)
             reading, detects = _reading(target, column.formats.over(mapping.formats), trim=column.trim)
             default = None

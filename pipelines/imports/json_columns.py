@@ -46,11 +46,6 @@ def numbers(texts: pa.Array) -> pa.Array:
     return pc.if_else(has_point, pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), "."), texts)
 
 
-def booleans(values: pa.Array) -> pa.Array:
-    """JSON booleans."""
-    return pc.if_else(values, "true", "false")
-
-
 def objects(fields: Mapping[str, pa.Array]) -> pa.Array:
     """JSON objects of the given fields; null where there is none."""
     return joined({f'"{name}":': texts for name, texts in fields.items()}.items(), "{", "}")

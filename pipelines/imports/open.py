@@ -177,8 +177,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
 def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:
     """The settings and the mapping agree on whether numbers are changes or new values."""
     for name, column in mapping.columns.items():
-        for path in (column.field, *column.also):
-            meaning = semantics.get(path or "")
+        for path in column.paths:
+            meaning = semantics.get(path)
             if meaning == "increment" and not column.change:
                 raise UsageError(
                     f"the platform adds {path} to the present value (sources.legacy.{path}_semantics), but {name!r} is "
@@ -215,8 +215,8 @@ def _check_values(mapping: Mapping) -> None:
     defaults = {
         path.replace("[+]", "[0]"): one.default
         for one in mapping.columns.values()
-        for path in (one.field, *one.also)
-        if path is not None and one.default is not None
+        for path in one.paths
+        if one.default is not None
     }
     body: dict[str, Any] = bodies(body_shape(mapping.kind, (), defaults | mapping.constants), Given({}, 1, {}))[0]
     for violation in violations(mapping.kind, [body], with_password=False):

@@ -29,9 +29,8 @@ def mistakes(mapping: Mapping) -> list[Mistake]:
 def _used_fields(mapping: Mapping) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Each field that the mapping fills: its path, the key in the file, and a description of what fills it."""
     for name, column in mapping.columns.items():
-        for path in (column.field, *column.also):
-            if path is not None:
-                yield path, ("columns", name), f"column {name!r}"
+        for path in column.paths:
+            yield path, ("columns", name), f"column {name!r}"
     for path in mapping.constants:
         yield path, ("constants", path), "a constant"
     for lookup in mapping.lookups:
@@ -77,7 +76,7 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
             yield key, f'{name!r} has both a default and blank = "{column.blank}"; remove one'
     if mapping.generate_passwords is None:
         return
-    if any(PASSWORD in (column.field, *column.also) for column in mapping.columns.values()):
+    if any(PASSWORD in column.paths for column in mapping.columns.values()):
         yield ("passwords", "make"), "a column is already mapped to password; map it or generate passwords, not both"
     if not KINDS[mapping.kind].has_login:
         yield ("passwords", "make"), f"{mapping.kind} have no passwords"

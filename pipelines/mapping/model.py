@@ -170,8 +170,7 @@ class Mapping:
     def explain(self) -> list[str]:
         """One line per column, aligned: the column and the fields it fills."""
         targets = {
-            name: f"→ {', '.join((column.field, *column.also))}" if column.field else "ignored"
-            for name, column in self.columns.items()
+            name: f"→ {', '.join(column.paths)}" if column.field else "ignored" for name, column in self.columns.items()
         } | dict.fromkeys(self.unknown, "matches no field")
         width = max(map(len, targets), default=0)
         return [f"{name:<{width}}  {target}" for name, target in targets.items()]

@@ -44,11 +44,6 @@ _Mark = Annotated[StrictStr, Limits(min_length=1, max_length=1)]
 _Thousands = Annotated[StrictStr, Limits(max_length=1)]
 
 
-def _current_name(value: object) -> object:
-    """The former name of `short_rows = "reject"` is still accepted."""
-    return "reject" if value == "refuse" else value
-
-
 def _as_table(value: object) -> object:
     """`Column = "field"` is short for `Column = { field = "field" }`."""
     return {"field": value} if isinstance(value, str) else value
@@ -71,7 +66,7 @@ class _File(_Strict):
     escape: StrictStr | None = None
     header_row: Annotated[StrictInt, Limits(ge=0)] | None = None
     header_rows: Annotated[StrictInt, Limits(ge=1, le=5)] | None = None
-    short_rows: Annotated[Literal["reject", "fill"], BeforeValidator(_current_name)] = "reject"
+    short_rows: Literal["reject", "fill"] = "reject"
     sheet: StrictStr | None = None
 
 

@@ -56,7 +56,6 @@ from pipelines.plan.summary import PlanStatistics, summary
 from sources import __version__
 from sources.disk import create_private, first_free, usable_path
 from sources.errors import ExitCode, UsageError
-from sources.files.model import written_delimiter
 from sources.kinds import KINDS, KindName, additive_fields, increment_fields
 from sources.settings import (
     LegacySettings,
@@ -232,7 +231,7 @@ class _PlanMaker:
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
-        write_outcomes(folder, lines, self.decider.differences, written_delimiter(inputs.table.format.delimiter))
+        write_outcomes(folder, lines, self.decider.differences, inputs.table.format.delimiter or ",")
         rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
         problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
         mapping = inputs.mapping

@@ -19,7 +19,6 @@ import msgspec
 
 from sources.disk import file_version
 from sources.errors import UsageError
-from sources.files.model import written_delimiter
 from sources.kinds import KINDS, KindName, LoginMode, Semantics
 from sources.settings import find_root, own_path
 
@@ -176,7 +175,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def delimiter(self) -> str:
         """Of the CSVs for people."""
-        return written_delimiter(self.format.get("delimiter"))
+        return self.format.get("delimiter") or ","
 
     @property
     def sent(self) -> int:

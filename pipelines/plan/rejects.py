@@ -34,7 +34,7 @@ from sources.disk import create_private, write_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.formulas import CsvFile, escape, neutralize
-from sources.files.model import LINE_COLUMN, written_delimiter
+from sources.files.model import LINE_COLUMN
 
 CODES_FILE: Final = ".codes.json"
 REFILL_NOTE: Final = "the password must be filled in again"
@@ -90,7 +90,7 @@ class RejectsWriter:
 
     def _write(self, path: Path, *, has_hint: bool) -> None:
         source, options, columns = self.format, self.read_options, self.columns
-        encoding, delimiter = source.encoding or "utf-8", written_delimiter(source.delimiter)
+        encoding, delimiter = source.encoding or "utf-8", source.delimiter or ","
         quote = source.quote if source.kind == "text" else '"'
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
         has_header = bool(source.header_lines)
@@ -177,7 +177,7 @@ class RejectsWriter:
         except UsageError:
             return False
         columns = self._columns(written.format) if self.format.header_lines else written.columns
-        if columns != self.columns or written.format.delimiter != written_delimiter(self.format.delimiter):
+        if columns != self.columns or written.format.delimiter != (self.format.delimiter or ","):
             return False
         return self.format.encoding is None or _is_same_codec(written.format.encoding, self.format.encoding)
 

@@ -73,7 +73,7 @@ def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
         escapechar=dialect.escape or None,
         doublequote=True,  # with a backslash too: an empty quoted cell looks like a doubled quote
-        skipinitialspace=dialect.delimiter == " " or dialect.is_padded,
+        skipinitialspace=dialect.is_padded,
         strict=True,
     )
 
@@ -120,8 +120,10 @@ def looks_like_names(cells: list[str]) -> bool:
 
 def check_options(options: ReadOptions) -> None:
     """Raises UsageError if the delimiter, quote or escape in the options is invalid."""
-    if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in "\r\n\0"):
-        raise UsageError("the delimiter must be one character", 'Examples: --delimiter ";" or --delimiter tab')
+    if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in "\r\n\0 "):
+        raise UsageError(
+            "the delimiter must be one character, no space", 'Examples: --delimiter ";" or --delimiter tab'
+        )
     if options.quote and (len(options.quote) != 1 or options.quote in "\r\n\0 " or options.quote == options.delimiter):
         raise UsageError("the quote must be one character other than the delimiter", "Example: --quote single")
     if options.escape and (
@@ -148,7 +150,7 @@ def best_dialect(text: str, delimiters: Sequence[str], options: ReadOptions, *, 
 
 
 def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Dialect]:
-    is_padded = options.delimiter is None and delimiter != " " and _is_padded(text, delimiter)
+    is_padded = options.delimiter is None and _is_padded(text, delimiter)
     wrapped = {quote: _wrapped(text, delimiter, quote) for quote in ('"', "'")}
     # one cell such as 'Classic' does not make a quote
     is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(bool(line.strip()) for line in lines_of(text))

@@ -12,17 +12,10 @@ _TABLE: Final = "Export the table as CSV or .xlsx."
 _SAVE_AS: Final = "Open it in a spreadsheet and save it as Excel workbook (.xlsx) or CSV."
 _UNPACK: Final = "Unpack it and use the file inside."
 _MAGIC: Final = (
-    (b"\x1f\x8b", "compressed (gzip)", "Unpack it first: gunzip FILE."),
-    (b"BZh", "compressed (bzip2)", "Unpack it first: bunzip2 FILE."),
-    (b"\xfd7zXZ\0", "compressed (xz)", "Unpack it first: unxz FILE."),
-    (b"(\xb5/\xfd", "compressed (zstd)", "Unpack it first: unzstd FILE."),
-    (b"7z\xbc\xaf'\x1c", "a 7z archive", _UNPACK),
-    (b"%PDF", "a PDF", _TABLE),
-    (b"{\\rtf", "an RTF document", _TABLE),
-    (b"PAR1", "a Parquet file", _TABLE),
-    (b"SQLite format 3\0", "an SQLite database", _TABLE),
-    (b"\x89PNG", "an image", _TABLE),
-    (b"\xff\xd8\xff", "an image", _TABLE),
+    ((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd", b"7z\xbc\xaf'\x1c"), "compressed", _UNPACK),
+    ((b"%PDF", b"{\\rtf"), "a document (PDF or RTF)", _TABLE),
+    ((b"PAR1", b"SQLite format 3\0"), "a database file (Parquet or SQLite)", _TABLE),
+    ((b"\x89PNG", b"\xff\xd8\xff"), "an image", _TABLE),
 )
 _MARKUP: Final = (b"<!doctype html", b"<html", b"<table", b"<?xml", b"<meta", b"<head")
 _ZIP: Final = b"PK\x03\x04"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from sources.errors import UsageError
 from sources.files.dialect import (
@@ -65,6 +65,11 @@ class Layout:
     dropped: int
     types: tuple[str, ...] = ()
     steady: tuple[int, ...] = ()
+
+    def found(self) -> dict[str, Any]:
+        """The attributes of a `DetectedFormat` that are the same for texts and sheets."""
+        names = {"columns": self.columns, "renamed": self.renamed, "dropped_columns": self.dropped}
+        return names | {"header_lines": self.header_lines, "preamble": self.preamble}
 
     def row_shape(self, options: ReadOptions, *, fill: bool) -> RowShape:
         """The cells that a row must have; `fill`: whether fewer are allowed."""

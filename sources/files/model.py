@@ -31,9 +31,7 @@ RejectCode = Literal[
     "byte_order_mark",
     "fill_torn",
 ]
-DELIMITER_NAMES: Final = {
-    ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "spaces",
-}  # fmt: skip
+DELIMITER_NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 _DELIMITER_WORDS: Final = {name: mark for mark, name in DELIMITER_NAMES.items()} | {"\\t": "\t"}
 _QUOTE_WORDS: Final = {"none": "", "single": "'", "double": '"', "doubled": ""}
 _ESCAPE_WORDS: Final = {"none": "", "doubled": "", "double": "", "backslash": "\\"}
@@ -43,11 +41,11 @@ _ESCAPE_WORDS: Final = {"none": "", "doubled": "", "double": "", "backslash": "\
 class ReadOptions:
     """How to read a file. None: detect.
 
-    Words such as `tab`, `spaces`, `single`, `none` and `backslash` stand for characters that are hard to type.
+    Words such as `tab`, `single`, `none` and `backslash` stand for characters that are hard to type.
 
     Attributes:
         encoding: a codec name of Python.
-        delimiter: one character; a space stands for runs of spaces.
+        delimiter: one character.
         quote: one character, or "" for none.
         escape: a backslash, or "" if quotes within quotes are doubled.
         header_row: the 1-based line of the header; 0 for none, and the columns are numbered.
@@ -114,13 +112,6 @@ class DetectedFormat:
     sheets: tuple[str, ...] = ()
     hidden_rows: int = 0
     merged_cells: int = 0
-
-
-def written_delimiter(delimiter: str | None) -> str:
-    """The delimiter of CSVs for those whose file has this one. Runs of spaces cannot represent an empty cell."""
-    if delimiter is None:
-        return ","
-    return "\t" if delimiter == " " else delimiter
 
 
 @dataclass(frozen=True)

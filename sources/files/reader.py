@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -92,12 +93,8 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     cut, from_end = text_footnotes(text.tail, dialect, len(layout.columns) + layout.dropped)
     detected = DetectedFormat(
         kind="text",
-        columns=layout.columns,
-        header_lines=layout.header_lines,
-        preamble=layout.preamble,
+        **layout.found(),
         footnotes=tuple(text.lines - back + 1 for back in from_end),
-        renamed=layout.renamed,
-        dropped_columns=layout.dropped,
         lines=text.lines,
         encoding=text.encoding,
         is_encoding_assumed=text.is_assumed,
@@ -108,8 +105,8 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
         is_padded=dialect.is_padded,
         line_ends=text.line_ends,
     )
-    body = TextBody(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
-    return TextTable(body, layout.row_shape(options, fill=options.short_rows == "fill"), detected)
+    text, shape = replace(text, chars=text.chars - cut), layout.row_shape(options, fill=options.short_rows == "fill")
+    return TextTable(text, dialect, layout.data_line, shape, detected, quote_given=options.quote is not None)
 
 
 def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:
@@ -133,40 +130,34 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
 
 def _sample(text: Text) -> tuple[str, bool]:
     """Whole lines from the beginning, and whether more lines follow."""
-    parts: list[str] = []
-    size = 0
-    blocks = text.blocks()
-    for block in blocks:
-        parts.append(block)
-        size += len(block)
-        if size >= SAMPLE:
+    sample = ""
+    for block in text.blocks():
+        sample += block
+        if len(sample) >= SAMPLE:
             break
-    sample = "".join(parts)
     return sample, len(sample) < text.chars
 
 
-class TextBody(NamedTuple):
-    """Where the rows are in a text, and how they are delimited; `quote_given`: by the options."""
-
-    text: Text
-    dialect: Dialect
-    data_line: int
-    quote_given: bool
-
-
 class TextTable(SourceTable):
-    """A table in a text file."""
+    """A table in a text file, from a line on; a quote that was given is not searched for others."""
 
-    def __init__(self, body: TextBody, shape: RowShape, detected: DetectedFormat) -> None:
+    def __init__(
+        self,
+        text: Text,
+        dialect: Dialect,
+        data_line: int,
+        shape: RowShape,
+        detected: DetectedFormat,
+        *,
+        quote_given: bool,
+    ) -> None:
         self.format = detected
-        self._body = body
-        self._text, self._dialect, self._data_line, quote_given = body
-        self._shape = shape
-        dialect, width = body.dialect, len(detected.columns)
-        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_controls=body.text.has_controls)
+        self._text, self._dialect, self._data_line, self._shape = text, dialect, data_line, shape
+        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_controls=text.has_controls)
+        width = len(detected.columns)
         self._checks_unclosed = dialect.quote != '"' and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
-        self._checks_quotes = not quote_given and dialect.quote in ('"', "") and len(dialect.delimiter) == 1
+        self._checks_quotes = not quote_given and dialect.quote in ('"', "")
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
@@ -198,7 +189,9 @@ class TextTable(SourceTable):
 
     def with_added_columns(self, added: int) -> TextTable:
         """See `SourceTable`."""
-        return TextTable(self._body, self._shape._replace(added=added), self.format)
+        table = copy(self)
+        table._shape = self._shape._replace(added=added)
+        return table
 
     def _blocks(self) -> Iterator[str]:
         """The text after the header."""
@@ -382,7 +375,7 @@ class ArrowBlocks:
         self._is_single = len(shape.columns) + shape.surplus == 1
         if self._quote in self._slow_marks and not self._is_single:
             self._slow_marks.remove(self._quote)
-        is_plain = len(dialect.delimiter) == 1 and dialect.delimiter.isascii() and dialect.delimiter != " "
+        is_plain = dialect.delimiter.isascii()
         self._names = [*shape.columns, *(f"\0{at}" for at in range(shape.surplus))]  # a name that no file has
         is_narrow = len(self._names) <= MAX_NAMES
         self._is_readable = is_plain and is_narrow and not dialect.is_padded and dialect.quote.isascii()

@@ -130,12 +130,8 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
         kind="workbook",
-        columns=layout.columns,
-        header_lines=layout.header_lines,
-        preamble=layout.preamble,
+        **layout.found(),
         footnotes=notes,
-        renamed=layout.renamed,
-        dropped_columns=layout.dropped,
         lines=lines,
         sheet=sheet.name,
         sheets=sheets,

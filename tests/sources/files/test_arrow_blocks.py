@@ -31,7 +31,6 @@ OPTIONS = [
     ReadOptions(delimiter=";", header_row=1, quote=""),
     ReadOptions(delimiter=";", header_row=1, quote='"', escape="\\"),
     ReadOptions(delimiter=";", header_row=1, short_rows="fill"),
-    ReadOptions(delimiter=" ", header_row=1),
 ]
 
 

@@ -142,12 +142,6 @@ def test_decimal_commas_do_not_make_the_delimiter(tmp_path: Path) -> None:
     assert opened.format.delimiter == ";"
 
 
-def test_runs_of_spaces_delimit_if_told(tmp_path: Path) -> None:
-    single = table(tmp_path, "code name price\n1   Ana 12.50\n2 Eva   3.10\n", ReadOptions(delimiter="spaces"))
-    assert single.columns == ("code", "name", "price")
-    assert cells(single) == [("1", "Ana", "12.50"), ("2", "Eva", "3.10")]
-
-
 def test_backslashes_before_quotes_are_found(tmp_path: Path) -> None:
     opened = table(tmp_path, 'a,b\n"x \\"y\\", z",""\n"q",1\n')
     assert opened.format.escape == "\\"
@@ -191,6 +185,7 @@ def test_what_is_reported_is_not_looked_for(tmp_path: Path) -> None:
     assert opened.format.preamble == (1,)
     for wrong in (
         ReadOptions(delimiter=";;"),
+        ReadOptions(delimiter=" "),
         ReadOptions(quote="ab"),
         ReadOptions(escape="xx"),
         ReadOptions(quote=";", delimiter=";"),
@@ -384,8 +379,8 @@ def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None
         (b"\n\n  \n", "no table"),
         (b"PK\x03\x04rest", "a damaged workbook or zip archive"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "old Excel workbook"),
-        (b"%PDF-1.7", "a PDF"),
-        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"%PDF-1.7", "a document .PDF or RTF."),
+        (b"\x1f\x8b\x08\0", "compressed"),
         (b"  <html><table>", "HTML or XML"),
         (bytes(range(256)) * 4, "a binary file"),
     ],
