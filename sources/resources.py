@@ -39,6 +39,7 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import RunFolder, SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
+from sources.settings import http_settings, known_secrets
 
 RUNS_MAX: Final = 2
 """Runs of one source whose walks are kept, for runs that overlap."""
@@ -165,7 +166,8 @@ class ListWalker:
         options = replace(self._options, names=state.get("names"), kinds=kinds)
         identity = {"list": name, "host": self._base_url, "limit": str(options.page_limit), "version": __version__}
         try:
-            with Client.with_http_settings(LISTS[name].family, self._base_url, self._api_key) as client:
+            http, secrets = http_settings(), known_secrets()
+            with Client(LISTS[name].family, self._base_url, self._api_key, http=http, secrets=secrets) as client:
                 spools = SpoolFolder(folder.spool, identity, self._api_key, finished_after=0.0)
                 result = walk(name, client, folder.path, spools, options)
         finally:

@@ -11,37 +11,43 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Final, Literal, Self, TypeVar
+from typing import Final, Literal, Self, TypeVar, cast
 
 import httpx
 
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
-from sources.http.exchange import Caps, Exchanger, KeyAuth, RawResponse, ReadResponse, Timeouts, WriteOutcome
+from sources.http.exchange import Caps, Response, WriteOutcome, decompress, read_wire
 from sources.http.failures import (
     NOT_SENT,
     BrokenBody,
     Failure,
     FamilyError,
+    UnacceptableBody,
+    connection_failure,
     failure_of_status,
     platform_message,
     read_error,
 )
 from sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
 from sources.http.transport import Transport
-from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, http_settings, known_secrets
-from sources.urls import checked_base_url, checked_key, checked_proxy, request_target
+from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, Secret, http_settings, known_secrets
+from sources.urls import checked_base_url, checked_key, request_target
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
 
+CONNECT_S: Final = 10.0
+"""Seconds to connect, with TLS. Resolving the host's name is not limited: the system offers no way to."""
 STOP_POLL_S: Final = 0.1
+_HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
 _PARTIAL: Final = 206
+_REPORT: Final = "Report this to the platform, or to whoever runs a proxy in between."
 _UNSHOWN_ERRORS: Final = [op.path for op in OPERATIONS if op.input is not None and not op.error_code]
 """Writes whose outcome for invalid input is documented without its body: any JSON object with a message is one."""
 _REPORTS_ERROR: Final = re.compile(rb'(?i)"[a-z_]*(?:error|fault|message|success)[a-z_]*"\s*:')
@@ -58,14 +64,14 @@ class Client:
         family: decides the header of the key and the prefix of the paths.
         base_url: https, or http on loopback; without `/public/v1`.
         api_key: never printed, logged or part of an error.
-        timeouts, caps, retry: limits.
-        ca_file, proxy: see `HttpSettings`.
+        http: limits, CA file and proxy.
+        retry, caps: further limits.
         secrets: other keys that no error may contain: a platform may echo any.
         stop: once set, waits end and calls raise Stopped.
         transport: used instead of the network; an in-process platform, for example.
 
     Raises:
-        UsageError: an address, key, CA file or proxy that cannot be used.
+        UsageError: an address, key or CA file that cannot be used.
     """
 
     def __init__(
@@ -74,65 +80,37 @@ class Client:
         base_url: str,
         api_key: str,
         *,
-        timeouts: Timeouts | None = None,
-        caps: Caps | None = None,
+        http: HttpSettings | None = None,
         retry: RetryPolicy | None = None,
-        ca_file: Path | None = None,
-        proxy: str | None = None,
+        caps: Caps | None = None,
         secrets: tuple[str, ...] = (),
         stop: threading.Event | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.family: Family = family
-        base_url = checked_base_url(f"sources.{family}.base_url", base_url)
-        base_url += PUBLIC_V1_PREFIX if family == "public_v1" else ""
-        self._auth = KeyAuth(family, checked_key(f"sources.{family}.api_key", api_key), secrets)
-        self._timeouts, self._retry = timeouts or Timeouts(), retry or RetryPolicy()
-        self._stop = stop or threading.Event()
-        if proxy is not None:
-            proxy = checked_proxy("sources.http.proxy", proxy)
-        transport = transport or Transport(base_url, ca_file=ca_file, proxy=proxy)
-        self._http = Exchanger(family, base_url, self._auth, transport, self._timeouts, caps or Caps())
-
-    @classmethod
-    def from_settings(
-        cls,
-        settings: LegacySettings | PublicV1Settings,
-        stop: threading.Event | None = None,
-        http: HttpSettings | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> Self:
-        """The client of a family's settings; limits, CA file and proxy are read from the settings if not given."""
-        family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
-        return cls.with_http_settings(family, settings.base_url, settings.api_key.reveal(), stop, http, transport)
-
-    @classmethod
-    def with_http_settings(
-        cls,
-        family: Family,
-        base_url: str,
-        api_key: str,
-        stop: threading.Event | None = None,
-        http: HttpSettings | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> Self:
-        """A client with the limits, CA file and proxy of the settings, for a host and a key from elsewhere."""
-        http = http or http_settings()
-        timeouts = Timeouts(min(Timeouts().connect_s, http.timeout_s), http.read_timeout_s, http.timeout_s)
-        return cls(
-            family,
-            base_url,
-            api_key,
-            timeouts=timeouts,
-            ca_file=http.ca_file,
-            proxy=http.proxy.reveal() if http.proxy else None,
-            secrets=known_secrets(),
-            stop=stop,
-            transport=transport,
+        address = checked_base_url(f"sources.{family}.base_url", base_url)
+        self._url = httpx.URL(address + (PUBLIC_V1_PREFIX if family == "public_v1" else ""))
+        self._path, self._host = self._url.raw_path.rstrip(b"/"), self._url.netloc.decode()
+        self._key = Secret(checked_key(f"sources.{family}.api_key", api_key))
+        self._other_secrets = tuple(map(Secret, secrets))
+        self._http, self._retry, self._caps = http or HttpSettings(), retry or RetryPolicy(), caps or Caps()
+        connect_s, proxy = min(CONNECT_S, self._http.timeout_s), self._http.proxy
+        waits = httpx.Timeout(self._http.read_timeout_s, connect=connect_s, pool=self._http.timeout_s)
+        self._waits = waits.as_dict()
+        self._stop, self._closed = stop or threading.Event(), threading.Event()
+        self._transport = transport or Transport(
+            self._url, ca_file=self._http.ca_file, proxy=proxy.reveal() if proxy else None
         )
 
+    @classmethod
+    def from_settings(cls, settings: LegacySettings | PublicV1Settings, stop: threading.Event | None = None) -> Self:
+        """The client of a family's settings, with those of HTTP."""
+        family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
+        http, secrets = http_settings(), known_secrets()
+        return cls(family, settings.base_url, settings.api_key.reveal(), http=http, secrets=secrets, stop=stop)
+
     def __repr__(self) -> str:
-        return f"Client({self.family!r}, {self._http.host!r}, api_key=***)"
+        return f"Client({self.family!r}, {self._host!r}, api_key=***)"
 
     def __enter__(self) -> Self:
         return self
@@ -144,11 +122,12 @@ class Client:
 
     def close(self) -> None:
         """Closes every connection; calls under way raise Stopped."""
-        self._http.close()
+        self._closed.set()
+        self._transport.close()
 
     def get(
         self, path: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], T]
-    ) -> tuple[T, ReadResponse]:
+    ) -> tuple[T, Response]:
         """Reads, repeatedly where that may help.
 
         Args:
@@ -173,8 +152,8 @@ class Client:
             attempts += 1
             result = self._attempt(target, check, until)
             if not isinstance(result, Failure):
-                parsed, reply, elapsed_s = result
-                return parsed, ReadResponse(reply.status, reply.body, elapsed_s, attempts, is_throttled)
+                result[1].attempts, result[1].throttled = attempts, is_throttled
+                return result
             log.info("%s GET %s, attempt %d: %s", self.family, path, attempts, result.words)
             is_throttled |= result.what == 429
             wait_s = retry_delay_s(result, attempts, until - monotonic(), self._retry)
@@ -195,12 +174,10 @@ class Client:
         """
         target = request_target(path, None)
         self._check_stop()
-        began = monotonic()
-        reply = self._http.exchange(verb, target, json_body, self._timeouts.total_s)
-        elapsed_s = monotonic() - began
+        reply = self._exchange(verb, target, json_body, self._http.timeout_s)
         if isinstance(reply, Failure):
             state: Literal["not_sent", "in_doubt"] = "not_sent" if reply.what in NOT_SENT else "in_doubt"
-            return WriteOutcome(state, error=self._error(verb, path, reply), elapsed_s=elapsed_s)
+            return WriteOutcome(state, error=self._error(verb, path, reply))
         if reply.is_success:
             is_doubtful = reply.broken is not None and reply.status not in _DEFINITE
             return WriteOutcome(
@@ -211,43 +188,32 @@ class Client:
                 reply.broken is not None,
                 error=self._error(verb, path, reply.broken) if reply.broken and is_doubtful else None,
                 message=self._message(reply, json_body) if _REPORTS_ERROR.search(reply.body) else "",
-                elapsed_s=elapsed_s,
             )
-        error, failure = self._status_failure(reply, json_body)
+        (error, failure), message = self._status_failure(reply, json_body), self._message(reply, json_body)
         is_settled = reply.status in (401, 403, 429) or (
             400 <= reply.status <= 499 and reply.status != 408 and error.shaped
         )
-        message = self._message(reply, json_body)
-        is_settled |= (
-            path in _UNSHOWN_ERRORS
-            and reply.status in (400, 422)
-            and bool(message)
-            and reply.body.lstrip().startswith(b"{")
-        )
+        is_object = reply.body.lstrip().startswith(b"{")
+        is_settled |= path in _UNSHOWN_ERRORS and reply.status in (400, 422) and bool(message) and is_object
         return WriteOutcome(
             "answered" if is_settled else "in_doubt",
             reply.status,
             error=self._error(verb, path, failure),
             message=message,
             retry_after_s=failure.retry_after_s,
-            elapsed_s=elapsed_s,
         )
 
     def settles_at_once(self) -> bool:
         """Whether the platform says that no write takes effect after its response; asked on loopback only."""
-        if not self._http.is_plain:
+        if self._url.scheme != "http":  # only a host on loopback can be reached by it
             return False
-        reply = self._http.exchange("GET", request_target("/customers", {"limit": 1}), b"", self._timeouts.total_s)
+        reply = self._exchange("GET", request_target("/customers", {"limit": 1}), b"", self._http.timeout_s)
         return not isinstance(reply, Failure) and reply.settles_at_once
 
-    def _attempt(
-        self, target: str, check: Callable[[bytes], T], until: float
-    ) -> tuple[T, RawResponse, float] | Failure:
-        """One request of a read, with its seconds. A failure is a value: an exception would carry the key along."""
+    def _attempt(self, target: str, check: Callable[[bytes], T], until: float) -> tuple[T, Response] | Failure:
+        """One request of a read."""
         self._check_stop()
-        began = monotonic()
-        reply = self._http.exchange("GET", target, b"", min(self._timeouts.total_s, until - began))
-        elapsed_s = monotonic() - began
+        reply = self._exchange("GET", target, b"", min(self._http.timeout_s, until - monotonic()))
         if isinstance(reply, Failure):
             return reply
         if not reply.is_success:
@@ -255,22 +221,85 @@ class Client:
         if reply.broken is not None:
             return reply.broken
         if reply.status == _PARTIAL:
-            hint = "Report this to the platform, or to whoever runs a proxy in between."
-            return Failure("contract", "status 206: only a part of the response, which was not asked for", hint, 206)
+            return Failure("contract", "status 206: only a part of the response, which was not asked for", _REPORT, 206)
         try:
-            return check(reply.body), reply, elapsed_s
+            return check(reply.body), reply
         except BrokenBody as error:
-            found = read_error(self.family, reply.body, self._auth.secrets)
-            failure = self._http.broken_body(f"the body is broken: {error}", reply)
+            found = read_error(self.family, reply.body, self._secrets)
+            failure = self._broken_body(f"the body is broken: {error}", reply)
             return replace(failure, code=found.code, request_id=found.request_id)
 
-    def _status_failure(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
-        error = read_error(self.family, reply.body, self._auth.secrets, sent)
-        wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
-        return error, failure_of_status(self.family, reply.status, error, reply.location, self._auth.secrets, wait_s)
+    def _exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> Response | Failure:
+        """One request and its response within `seconds`; `target` is a path, with the query.
 
-    def _message(self, reply: RawResponse, sent: bytes) -> str:
-        return platform_message(reply.body, self._auth.secrets, sent)
+        A failure is returned, not raised: an exception would carry the request along, key included.
+        """
+        try:
+            return self._request(verb, target, body, seconds)
+        except httpx.TransportError as error:
+            return connection_failure(error, self._host, seconds, self._http.read_timeout_s)
+        except Exception:
+            # closing a connection from another thread makes it fail in ways that no library documents
+            if not self._closed.is_set():
+                raise
+        return Failure("protocol", "the client was closed")
+
+    def _request(self, verb: Verb, target: str, body: bytes, seconds: float) -> Response:
+        key = self._key.reveal().encode()
+        auth = (b"api-key", key) if self.family == "legacy" else (b"Authorization", b"Bearer " + key)
+        length = [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))] if body else []
+        request = httpx.Request(
+            verb,
+            self._url,
+            headers=httpx.Headers([(b"Host", self._url.netloc), *_HEADERS, auth, *length]),
+            stream=httpx.ByteStream(body),
+            extensions={
+                "deadline": monotonic() + seconds,
+                "target": self._path + target.encode(),  # to parse a URL would cost a tenth of the request
+                "timeout": self._waits,
+            },
+        )
+        began = monotonic()
+        response = self._transport.handle_request(request)
+        headers = response.headers
+        with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:  # not `iter_raw`, which copies and counts
+            content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+            reply = Response(response.status_code, content_type=content_type)
+            reply.settles_at_once = headers.get("x-orderbridge-settles") == "at-once"
+            if not reply.is_success:
+                reply.location, reply.retry_after = headers.get("location", ""), headers.get("retry-after")
+            try:
+                wire = read_wire(chunks, self._caps.wire_bytes)
+                reply.body = decompress(wire, headers.get("content-encoding"), self._caps.plain_bytes)
+            except BrokenBody as error:
+                reply.broken = self._broken_body(str(error), reply)
+            except UnacceptableBody as error:
+                reply.broken = Failure("contract", str(error), _REPORT, reply.status)
+            except httpx.TransportError as error:  # the status is known, although the body was cut off
+                failure = connection_failure(error, self._host, seconds, self._http.read_timeout_s)
+                reply.broken = replace(failure, status=reply.status)
+        reply.elapsed_s = monotonic() - began
+        return reply
+
+    def _broken_body(self, words: str, reply: Response) -> Failure:
+        """The failure of a 2xx whose body is not what it should be."""
+        hint = "Try again later; if it persists, report the path and the time to the platform."
+        if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
+            words = f"{words}; the response is a web page (HTML)"
+            hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
+        return Failure("broken_body", words, hint, reply.status)
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return tuple({secret.reveal() for secret in (self._key, *self._other_secrets)})
+
+    def _status_failure(self, reply: Response, sent: bytes = b"") -> tuple[FamilyError, Failure]:
+        error = read_error(self.family, reply.body, self._secrets, sent)
+        wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
+        return error, failure_of_status(self.family, reply.status, error, reply.location, self._secrets, wait_s)
+
+    def _message(self, reply: Response, sent: bytes) -> str:
+        return platform_message(reply.body, self._secrets, sent)
 
     def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
         """The error for a caller. To be raised outside of any `except` block, so that it has no context."""
@@ -291,7 +320,7 @@ class Client:
             hint,
             family=self.family,
             verb=verb,
-            host=self._http.host,
+            host=self._host,
             path=path,
             status=failure.status,
             code=failure.code,
@@ -300,7 +329,7 @@ class Client:
         )
 
     def _check_stop(self) -> None:
-        if self._stop.is_set() or self._http.is_closed:
+        if self._stop.is_set() or self._closed.is_set():
             raise Stopped("stopped")
 
     def _sleep(self, seconds: float) -> None:

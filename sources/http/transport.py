@@ -43,13 +43,11 @@ class Exchange:
 
     Attributes:
         deadline: when both must be over, on the monotonic clock.
-        has_body: the request has a body; its head is sent together with the first part of it.
         is_sent: a byte of the request may have left this machine.
         head_bytes: received before the headers were complete; None once they are.
     """
 
     deadline: float
-    has_body: bool = False
     is_sent: bool = False
     head_bytes: int | None = 0
 
@@ -59,6 +57,12 @@ class Exchange:
         if left <= 0:
             raise error("the deadline of the request has passed")
         return left if timeout is None else min(timeout, left)
+
+
+class _Thread(threading.local):
+    """What each thread has of its own: its exchange, which is set before each request."""
+
+    exchange: Exchange
 
 
 class DeadlineBackend(httpcore.NetworkBackend):
@@ -71,20 +75,10 @@ class DeadlineBackend(httpcore.NetworkBackend):
     def __init__(self, *, is_tls: bool) -> None:
         self.is_tls = is_tls
         self._backend = httpcore.SyncBackend()
-        self._thread = threading.local()
+        self.thread = _Thread()
         self._lock = threading.Lock()
         self._handles: set[socket.socket] = set()
         self._is_closed = False
-
-    @property
-    def exchange(self) -> Exchange:
-        """The exchange of the calling thread; to be set before each request."""
-        current: Exchange = self._thread.exchange
-        return current
-
-    @exchange.setter
-    def exchange(self, exchange: Exchange) -> None:
-        self._thread.exchange = exchange
 
     def connect_tcp(
         self,
@@ -103,7 +97,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
             raise httpcore.ConnectError("the name does not resolve") from error
         failure: Exception = httpcore.ConnectError("the name has no address")
         for address in addresses:
-            left = self.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
+            left = self.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
             try:
                 stream = self._backend.connect_tcp(address, port, left, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -153,13 +147,12 @@ class DeadlineStream(httpcore.NetworkStream):
         self._stream, self._backend, self._handle = stream, backend, handle
         self._carries_requests = is_tls == backend.is_tls
         self._is_spoiled = False
-        self._head = b""
         self.tail = b""
         self.has_read = False
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """See NetworkStream."""
-        exchange = self._backend.exchange
+        exchange = self._backend.thread.exchange
         data = self._stream.read(max_bytes, exchange.remaining_s(timeout, httpcore.ReadTimeout))
         self.has_read = True
         self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
@@ -170,14 +163,9 @@ class DeadlineStream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """See NetworkStream. The head of a request waits for the body: one packet instead of two."""
-        exchange = self._backend.exchange
+        """See NetworkStream."""
+        exchange = self._backend.thread.exchange
         self.has_read = False
-        if self._carries_requests and exchange.has_body:
-            exchange.has_body = False
-            self._head = buffer
-            return
-        buffer, self._head = self._head + buffer, b""
         for start in range(0, len(buffer), _WRITE_BYTES):
             left = exchange.remaining_s(timeout, httpcore.WriteTimeout)
             exchange.is_sent |= self._carries_requests
@@ -188,7 +176,7 @@ class DeadlineStream(httpcore.NetworkStream):
     ) -> httpcore.NetworkStream:
         """See NetworkStream. The ssl module bounds the handshake as a whole."""
         try:
-            left = self._backend.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
+            left = self._backend.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
             stream = self._stream.start_tls(ssl_context, server_hostname, left)
         except BaseException:
             self.close()
@@ -252,14 +240,13 @@ class Transport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See BaseTransport; the body of the response is to be read on the same thread."""
         target = request.extensions.get("target") or request.url.raw_path
-        exchange = self._backend.exchange = Exchange(request.extensions["deadline"])
-        exchange.has_body = request.headers.get("content-length", "0") != "0"
+        exchange = self._backend.thread.exchange = Exchange(request.extensions["deadline"])
         try:
             core_request = httpcore.Request(
                 request.method,
                 httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
                 headers=request.headers.raw,
-                content=request.stream if exchange.has_body else (),
+                content=request.stream,
                 extensions={"timeout": request.extensions.get("timeout", {})},  # no target: CONNECT has its own
             )
             exchange.remaining_s(None, httpcore.ConnectTimeout)

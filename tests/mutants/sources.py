@@ -40,7 +40,7 @@ MUTANTS: Final = (
         "sources/http/retries.py",
         "        at = at.replace(tzinfo=UTC)",
         "        at = at.astimezone(UTC)",
-        "tests/sources/http/test_retries.py -k zone",
+        "tests/sources/http/test_retries.py -k test_retry_after",
     ),
     Mutant(
         "a-name-with-nul-reaches-databases",
@@ -216,14 +216,14 @@ MUTANTS: Final = (
         "sources/http/transport.py",
         "return left if timeout is None else min(timeout, left)",
         "return left if timeout is None else timeout",
-        "tests/sources/http/test_promises.py",
+        "tests/sources/http/test_transport.py",
     ),
     Mutant(
         "the-read-budget-is-not-applied-to-the-last-attempt",
         "sources/http/client.py",
-        "min(self._timeouts.total_s, until - began)",
-        "self._timeouts.total_s",
-        "tests/sources/http/test_promises.py",
+        "min(self._http.timeout_s, until - monotonic())",
+        "self._http.timeout_s",
+        "tests/sources/http/test_client.py -k budget",
     ),
     Mutant(
         "a-byte-that-left-is-taken-for-unsent",
@@ -234,20 +234,20 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-redirect-within-the-same-host-is-followed",
-        "sources/http/exchange.py",
-        "            return self._exchange(verb, target, body, seconds)\n",
-        "            reply = self._exchange(verb, target, body, seconds)\n"
+        "sources/http/client.py",
+        "            return self._request(verb, target, body, seconds)\n",
+        "            reply = self._request(verb, target, body, seconds)\n"
         "            if 300 <= reply.status <= 399 and reply.location.startswith('/'):\n"
-        "                reply = self._exchange(verb, reply.location, body, seconds)\n"
+        "                reply = self._request(verb, reply.location, body, seconds)\n"
         "            return reply\n",
-        "tests/sources/http/test_promises.py",
+        "tests/sources/http/test_client.py -k redirect",
     ),
     Mutant(
         "http-is-allowed-for-private-networks",
         "sources/urls.py",
         "ipaddress.ip_address(host).is_loopback",
         "ipaddress.ip_address(host).is_private",
-        "tests/sources/http/test_promises.py",
+        "tests/sources/settings",
     ),
     Mutant(
         "a-body-that-was-cut-off-is-whole",

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from sources.errors import HttpRejected
-from sources.http.exchange import ReadResponse
+from sources.http.exchange import Response
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class Platform:
             self.ever.add(self._next)
             self._next += 1
 
-    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, ReadResponse]:
+    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Response]:
         self.requests.append(dict(params))
         if self.before is not None:
             self.before(self)
@@ -75,4 +75,4 @@ class Platform:
                 "hasNextPage": page + 1 < pages,
             }
         raw = json.dumps(body).encode()
-        return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+        return check(raw), Response(200, raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import threading
@@ -13,22 +14,19 @@ Script = Callable[[socket.socket], None] | bytes
 
 
 def asked(connection: socket.socket) -> bytes:
-    """The next request, at least to the end of its headers; empty if the connection ended."""
-    request = b""
-    while b"\r\n\r\n" not in request:
+    """The next request, with its body unless that is large; empty if the connection ended."""
+    request, length = b"", 0
+    while (head := request.find(b"\r\n\r\n")) < 0 or len(request) < head + 4 + length:
         if not (part := connection.recv(65536)):
             return b""
         request += part
+        if announced := re.search(rb"(?i)\r\ncontent-length: *([0-9]{1,4})\r\n", request):
+            length = int(announced[1])
     return request
 
 
 class RawServer:
-    """Plays a script for each connection that sends a request, the last one from then on.
-
-    Attributes:
-        seen: the first request of each connection: headers, and the bytes received with them.
-        tls: wraps the connections, if given.
-    """
+    """Plays a script for each connection that sends a request, the last one from then on; `seen` has the requests."""
 
     def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
         self.scripts, self.seen, self.tls = scripts, list[bytes](), tls

@@ -35,9 +35,9 @@ from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.files.formulas import people_rows
 from sources.http.client import Client
-from sources.http.exchange import Timeouts
 from sources.http.retries import RetryPolicy
 from sources.kinds import ADDED_FIELDS, KindName
+from sources.settings import HttpSettings
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
@@ -225,8 +225,8 @@ def means(**more: Any) -> PushDependencies:
 
     def client(settings: Any, stop: Any) -> Client:
         key = settings.api_key.reveal()
-        timeouts = Timeouts(connect_s=2.0, read_s=1.0, total_s=1.5)
-        return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, timeouts=timeouts)
+        http = HttpSettings(read_timeout_s=1.0, timeout_s=1.5)
+        return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, http=http)
 
     if clock := more.pop("clock", None):
         more["read_clock"] = lambda: ClockReading(clock(), "boot", clock())

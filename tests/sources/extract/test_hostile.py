@@ -23,7 +23,7 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.v1_pages import V1Cursor
 from sources.extract.walk import walk
-from sources.http.exchange import ReadResponse
+from sources.http.exchange import Response
 from sources.http.failures import BrokenBody
 from tests.sources.platform import Platform
 
@@ -38,12 +38,12 @@ class Replies:
     requests: list[Mapping[str, Any]] = field(default_factory=list)
     most: int = 2_000
 
-    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, ReadResponse]:
+    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Response]:
         self.requests.append(dict(params))
         assert len(self.requests) < self.most, "an endless walk"
         body = self.reply(params)
         try:
-            return check(body), ReadResponse(200, body, 0.0, 1, False)
+            return check(body), Response(200, body)
         except BrokenBody as error:
             raise Unreachable(f"the body is broken: {error}", family="legacy", verb="GET", path=path) from None
 

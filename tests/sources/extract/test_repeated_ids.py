@@ -12,7 +12,7 @@ import pytest
 
 from sources.extract.ids import ID_CONFLICT
 from sources.extract.page_files import RowStream
-from sources.http.exchange import ReadResponse
+from sources.http.exchange import Response
 from tests.sources.extract.test_walk import ids, walked
 from tests.sources.platform import Platform
 
@@ -91,7 +91,7 @@ class Orders:
         rows, more = self.rows[start : start + size], start + size < len(self.rows)
         envelope = {"data": rows, "hasMore": more, "nextCursor": str(start + size) if more else None}
         raw = json.dumps(envelope).encode()
-        return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+        return check(raw), Response(200, raw)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from sources.extract.pages import Pagination
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
-from sources.http.exchange import ReadResponse
+from sources.http.exchange import Response
 from tests.sources.platform import Platform
 
 
@@ -351,7 +351,7 @@ class RemovedWhileRead(Platform):
         body: dict[str, Any] = {"data": [{"id": str(key), "note": self.notes.get(key)} for key in self.ids[start:end]]}
         has_more = end < len(self.ids)
         raw = json.dumps({**body, "hasMore": has_more, "nextCursor": str(end) if has_more else None}).encode()
-        return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+        return check(raw), Response(200, raw)
 
 
 def known_ids(folder: Path) -> IdHashes:

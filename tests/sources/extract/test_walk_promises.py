@@ -20,7 +20,7 @@ from sources.extract import page_files
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
-from sources.http.exchange import ReadResponse
+from sources.http.exchange import Response
 from tests.sources.platform import Platform
 
 
@@ -151,7 +151,7 @@ def test_a_cursor_that_brings_an_id_twice_does_not_prove_its_list(tmp_path: Path
             end = start + len(rows)
             envelope = {"data": rows, "hasMore": end < 6, "nextCursor": str(end) if end < 6 else None}
             raw = json.dumps(envelope).encode()
-            return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+            return check(raw), Response(200, raw)
 
     platform: Any = Moving()
     spool = SpoolFolder(tmp_path / "spool", {"list": "orders"})

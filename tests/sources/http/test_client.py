@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import logging
@@ -32,10 +31,10 @@ from sources.errors import (
 )
 from sources.extract.v1_pages import V1Cursor
 from sources.http.client import Client
-from sources.http.exchange import Caps, Timeouts
+from sources.http.exchange import Caps
 from sources.http.failures import MESSAGE_MAX, BrokenBody, platform_message
 from sources.http.retries import RetryPolicy
-from sources.settings import PublicV1Settings, Secret
+from sources.settings import HttpSettings, PublicV1Settings, Secret
 from tests.soak.transport import requested_url
 from tests.sources.http.backoff import without_backoff
 from tests.sources.rawserver import Script, drip, reset, serving
@@ -45,6 +44,8 @@ PASSWORD = "pl4nted-passw0rd"
 BODY = json.dumps({"password": PASSWORD}).encode()
 PAGE = b'{"data": [1, 2, 3]}'
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 19\r\n\r\n" + PAGE
+ONCE = RetryPolicy(attempts=1)
+DRIP = drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")
 
 
 @pytest.fixture(autouse=True)
@@ -64,9 +65,10 @@ def client(handler: Callable[[httpx.Request], httpx.Response], family: Family = 
     return Client(family, "https://shop.example", KEY, transport=httpx.MockTransport(handler), **more)
 
 
-def answers(
-    *given: httpx.Response | Exception,
-) -> tuple[list[httpx.Request], Callable[[httpx.Request], httpx.Response]]:
+Answers = tuple[list[httpx.Request], Callable[[httpx.Request], httpx.Response]]
+
+
+def answers(*given: httpx.Response | Exception) -> Answers:
     """The requests received, and a handler with these responses in turn, the last one from then on."""
     seen: list[httpx.Request] = []
 
@@ -75,11 +77,8 @@ def answers(
         answer = given[min(len(seen), len(given)) - 1]
         if isinstance(answer, Exception):
             raise answer
-        return httpx.Response(
-            answer.status_code,
-            headers=answer.headers,
-            stream=httpx.ByteStream(b"".join(answer.stream)),  # type: ignore[arg-type]
-        )
+        stream = httpx.ByteStream(b"".join(answer.stream))  # type: ignore[arg-type]
+        return httpx.Response(answer.status_code, headers=answer.headers, stream=stream)
 
     return seen, handler
 
@@ -89,36 +88,24 @@ def with_headers(*headers: str, body: bytes = b"", status: str = "200 OK") -> by
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-# --- requests ------------------------------------------------------------------------------------------------------
-
-
-def test_a_legacy_request() -> None:
-    seen, handler = answers(httpx.Response(200, content=PAGE))
+def test_each_family_has_its_prefix_and_its_header_for_the_key() -> None:
+    cookie = httpx.Response(200, content=PAGE, headers={"Set-Cookie": "a=b"})
+    seen, handler = answers(cookie)
     with client(handler) as one:
         opened, answer = one.get("/customers", {"page": 2, "term": "a b&c"}, check=parsed)
+        one.get("/customers", check=parsed)
     assert opened == {"data": [1, 2, 3]}
     assert (answer.status, answer.body, answer.attempts, answer.throttled) == (200, PAGE, 1, False)
-    (request,) = seen
-    assert str(requested_url(request)) == "https://shop.example/customers?page=2&term=a%20b%26c"
-    assert request.headers["api-key"] == KEY
-    assert "authorization" not in request.headers
-    assert request.headers["accept-encoding"] == "gzip"
-
-
-def test_a_public_v1_request() -> None:
-    seen, handler = answers(httpx.Response(200, content=PAGE))
     client(handler, "public_v1").get("/whoami", check=parsed)
-    assert str(requested_url(seen[0])) == "https://shop.example/public/v1/whoami"
-    assert seen[0].headers["authorization"] == f"Bearer {KEY}"
-    assert "api-key" not in seen[0].headers
-
-
-def test_cookies_are_not_kept() -> None:
-    seen, handler = answers(httpx.Response(200, content=PAGE, headers={"Set-Cookie": "a=b"}))
-    one = client(handler)
-    for _ in range(2):
-        one.get("/customers", check=parsed)
-    assert "cookie" not in seen[1].headers
+    assert [str(requested_url(request)) for request in seen] == [
+        "https://shop.example/customers?page=2&term=a%20b%26c",
+        "https://shop.example/customers",
+        "https://shop.example/public/v1/whoami",
+    ]
+    assert [request.headers.get("api-key") for request in seen] == [KEY, KEY, None]
+    assert [request.headers.get("authorization") for request in seen] == [None, None, f"Bearer {KEY}"]
+    assert all(request.headers["accept-encoding"] == "gzip" for request in seen)
+    assert all("cookie" not in request.headers for request in seen)
 
 
 @pytest.mark.parametrize("path", ["", "customers", "/a?b=c", "/a#b", "/a/../b", "/a//b", "/a b", "/./a"])
@@ -127,51 +114,22 @@ def test_paths_outside_of_the_base_are_an_error(path: str) -> None:
         client(answers(httpx.Response(200))[1]).get(path, check=len)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://shop.example",
-        "ftp://shop.example",
-        "shop.example",
-        "https://u:p@shop.example",
-        "https://a?x=1",
-        "https://[",
-    ],
-)
-def test_invalid_addresses_are_an_error_that_does_not_show_them(url: str) -> None:
+@pytest.mark.parametrize(("url", "key"), [("http://shop.example", KEY), ("https://u:p@a", KEY), ("https://a", "a\nb")])
+def test_an_address_or_key_that_cannot_be_used_is_an_error_that_does_not_show_it(url: str, key: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Client("legacy", url, KEY)
+        Client("legacy", url, key)
     assert url not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1", "http://localhost", "http://[::1]:8", "https://shop.example/base/"]
-)
-def test_valid_addresses(url: str) -> None:
-    Client("legacy", url, KEY).close()
-
-
-@pytest.mark.parametrize("key", ["", "a b", "a\r\nb", "ключ"])
-def test_keys_that_no_header_can_carry_are_an_error(key: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        Client("legacy", "https://shop.example", key)
-    assert not key or key not in str(caught.value)
-
-
-# --- retries -------------------------------------------------------------------------------------------------------
+    assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "first",
-    [pytest.param(httpx.Response(status), id=str(status)) for status in (408, 429, 500, 502, 503, 504, 599)]
-    + [
-        pytest.param(httpx.ConnectError("x"), id="connect"),
-        pytest.param(httpx.ReadTimeout("x"), id="timeout"),
-        pytest.param(httpx.RemoteProtocolError("x"), id="protocol"),
-        pytest.param(httpx.Response(200, content=b'{"data": ['), id="cut JSON"),
-        pytest.param(httpx.Response(200, content=b"<html>maintenance</html>"), id="HTML"),
-        pytest.param(httpx.Response(200, content=b""), id="empty"),
+    [
+        *map(httpx.Response, (408, 429, 500, 503, 599)),
+        *(kind("x") for kind in (httpx.ConnectError, httpx.ReadTimeout, httpx.RemoteProtocolError)),
+        *(httpx.Response(200, content=body) for body in (b'{"data": [', b"<html>maintenance</html>", b"")),
     ],
+    ids=str,
 )
 def test_reads_are_repeated(first: httpx.Response | Exception) -> None:
     seen, handler = answers(first, httpx.Response(200, content=PAGE))
@@ -188,11 +146,6 @@ def test_reads_end_after_eight_attempts() -> None:
     assert (len(seen), caught.value.status, caught.value.exit_code) == (8, 503, 4)
 
 
-def test_a_body_that_stays_broken() -> None:
-    with pytest.raises(Unreachable, match="JSONDecodeError"):
-        client(answers(httpx.Response(200, content=b"<html>"))[1]).get("/customers", check=parsed)
-
-
 def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> None:
     error = httpx.Response(200, json={"error": {"code": "BUSY", "message": "no", "requestId": "r1"}})
     seen, handler = answers(error, error, httpx.Response(200, json={"data": [], "hasMore": False}))
@@ -203,25 +156,39 @@ def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> N
     assert (caught.value.status, caught.value.request_id) == (200, "r1")
 
 
-def test_a_part_of_a_list_is_not_the_list() -> None:
-    with pytest.raises(ContractBroken, match="206"):
-        client(answers(httpx.Response(206, content=PAGE))[1]).get("/customers", check=parsed)
-
-
-def test_a_long_retry_after_ends_the_read_and_is_reported() -> None:
+def test_a_wait_is_announced_and_one_that_is_too_long_ends_the_read(caplog: pytest.LogCaptureFixture) -> None:
+    busy, ok = httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(200, content=PAGE)
+    with caplog.at_level(logging.WARNING, "orderbridge.client"):
+        client(answers(httpx.Response(503), busy, ok)[1]).get("/customers", check=parsed)
+    (record,) = caplog.records
+    assert record.getMessage() == "legacy: the platform asks to wait 7 s (status 429); waiting"
     seen, handler = answers(httpx.Response(429, headers={"Retry-After": "3600"}))
     with pytest.raises(Unreachable, match="3600 s"):
         client(handler).get("/customers", check=parsed)
     assert len(seen) == 1
 
 
-def test_exceptions_of_check_pass_through() -> None:
-    def check(body: bytes) -> None:
-        raise ContractBroken("`data` is absent")
+def test_the_budget_of_a_read_limits_its_last_attempt_too() -> None:
+    lefts: list[float] = []
 
+    def handler(request: httpx.Request) -> httpx.Response:
+        lefts.append(request.extensions["deadline"] - time.monotonic())
+        return httpx.Response(503, stream=httpx.ByteStream(b""))
+
+    with client(handler, retry=RetryPolicy(attempts=3, budget_s=5.0), http=HttpSettings(timeout_s=120.0)) as one:
+        with pytest.raises(Unreachable):
+            one.get("/customers", check=bytes)
+        one.send("POST", "/customers", b"{}")
+    *reads, write = lefts
+    assert len(reads) == 3
+    assert max(reads) <= 5.0
+    assert write > 100.0
+
+
+def test_exceptions_of_check_pass_through() -> None:
     seen, handler = answers(httpx.Response(200, content=PAGE))
     with pytest.raises(ContractBroken, match="absent"):
-        client(handler).get("/customers", check=check)
+        client(handler).get("/customers", check=mock.Mock(side_effect=ContractBroken("`data` is absent")))
     assert len(seen) == 1
 
 
@@ -233,53 +200,49 @@ def legacy_error(status: int, code: object) -> httpx.Response:
     return httpx.Response(status, json={"errors": [{"message": PASSWORD, "code": code}]})
 
 
-def refused(answer: httpx.Response, family: Family = "legacy") -> HttpError:
+def refused(answer: httpx.Response, family: Family = "legacy", **more: Any) -> HttpError:
     seen, handler = answers(answer)
     with pytest.raises(HttpError) as caught:
-        client(handler, family).get("/orders", {"startingAfter": "b2Zmc2V0"}, check=parsed)
+        client(handler, family, **more).get("/orders", {"startingAfter": "b2Zmc2V0"}, check=parsed)
     assert len(seen) == 1
     assert "b2Zmc2V0" not in str(caught.value)
     assert PASSWORD not in str(caught.value)
     return caught.value
 
 
-def test_401_has_a_hint_for_each_code() -> None:
+def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
     hints = set()
     for code in ("UNAUTHENTICATED", "INVALID_API_KEY", "KEY_EXPIRED", "OTHER"):
         error = refused(v1_error(401, code), "public_v1")
         assert isinstance(error, AccessError)
         assert (error.code, error.request_id, error.status, error.exit_code) == (code, "req-1", 401, 3)
         hints.add(error.hint)
-    hints.add(refused(httpx.Response(401)).hint)
     assert "sources.legacy.api_key" in refused(legacy_error(401, "KEY_EXPIRED")).hint
-    assert len(hints) == 5
-
-
-def test_403_is_about_access() -> None:
+    assert len(hints | {refused(httpx.Response(401)).hint}) == 5
     assert isinstance(refused(httpx.Response(403, content=b"forbidden")), AccessError)
-    assert isinstance(refused(v1_error(403, "X"), "public_v1"), AccessError)
+    assert "scope" in refused(v1_error(403, "X"), "public_v1").hint
 
 
 @pytest.mark.parametrize(
     ("answer", "family", "code"),
     [
-        pytest.param(v1_error(400, "BAD_CURSOR"), "public_v1", "BAD_CURSOR", id="v1"),
-        pytest.param(legacy_error(400, 1042), "legacy", "1042", id="legacy integer"),
-        pytest.param(legacy_error(422, "TAKEN"), "legacy", "TAKEN", id="legacy text"),
-        pytest.param(legacy_error(422, True), "legacy", "", id="boolean"),
-        pytest.param(legacy_error(422, "two words"), "legacy", "", id="words"),
-        pytest.param(legacy_error(422, "x" * 65), "legacy", "", id="long"),
-        pytest.param(legacy_error(422, f"key:{KEY.upper()}"), "legacy", "", id="the key"),
-        pytest.param(legacy_error(422, KEY[-5:]), "legacy", KEY[-5:], id="digits as in the key"),
-        pytest.param(httpx.Response(404, content=b"<html>"), "legacy", "", id="HTML"),
-        pytest.param(httpx.Response(404, content=b"[" * 100_000), "legacy", "", id="deep"),
-        pytest.param(httpx.Response(404, json={"errors": []}), "legacy", "", id="no errors"),
-        pytest.param(httpx.Response(404, json={"errors": {"code": 1}}), "legacy", "", id="another form"),
-        pytest.param(legacy_error(404, 7), "public_v1", "", id="the other family's form"),
-        pytest.param(v1_error(404, "A", "\x1b[31m"), "public_v1", "A", id="odd requestId"),
+        (v1_error(400, "BAD_CURSOR"), "public_v1", "BAD_CURSOR"),
+        (legacy_error(400, 1042), "legacy", "1042"),
+        (legacy_error(422, "TAKEN"), "legacy", "TAKEN"),
+        (legacy_error(422, True), "legacy", ""),
+        (legacy_error(422, "two words"), "legacy", ""),
+        (legacy_error(422, "x" * 65), "legacy", ""),
+        (legacy_error(422, f"key:{KEY.upper()}"), "legacy", ""),
+        (legacy_error(422, KEY[-5:]), "legacy", KEY[-5:]),
+        (httpx.Response(404, content=b"<html>"), "legacy", ""),
+        (httpx.Response(404, content=b"[" * 100_000), "legacy", ""),
+        (httpx.Response(404, json={"errors": []}), "legacy", ""),
+        (httpx.Response(404, json={"errors": {"code": 1}}), "legacy", ""),
+        (legacy_error(404, 7), "public_v1", ""),
+        (v1_error(404, "A", "\x1b[31m"), "public_v1", "A"),
     ],
 )
-def test_codes_of_rejections(answer: httpx.Response, family: Family, code: str) -> None:
+def test_a_rejection_has_the_code_of_its_familys_error_body(answer: httpx.Response, family: Family, code: str) -> None:
     error = refused(answer, family)
     assert isinstance(error, HttpRejected)
     assert (error.code, error.path, error.verb, error.family) == (code, "/orders", "GET", family)
@@ -287,89 +250,79 @@ def test_codes_of_rejections(answer: httpx.Response, family: Family, code: str) 
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_an_error_and_nothing_reaches_the_other_host(status: int) -> None:
-    with serving(OK) as other:
-        target = f"Location: {other.url}/x?api-key={KEY}"
-        with (
-            serving(with_headers(target, status=f"{status} Moved")) as server,
-            Client("legacy", server.url, KEY) as one,
-        ):
-            with pytest.raises(HttpRejected, match=r"redirected to 127\.0\.0\.1 ") as caught:
-                one.get("/customers", check=parsed)
-            outcome = one.send("POST", "/customers", BODY)
-        assert KEY not in str(caught.value)
-        assert "/x" not in str(caught.value)
-        assert (outcome.state, outcome.status) == ("in_doubt", status)
-        assert other.seen == []
+@pytest.mark.parametrize("location", ["/moved", "moved", "https://shop.example/moved", "https://other.example/moved"])
+def test_redirects_are_an_error_and_are_not_followed(status: int, location: str) -> None:
+    seen, handler = answers(httpx.Response(status, headers={"Location": location}), httpx.Response(200, content=PAGE))
+    with pytest.raises(HttpRejected, match="redirected to") as caught:
+        client(handler).get("/customers", check=parsed)
+    assert "moved" not in str(caught.value)
+    assert len(seen) == 1
+    outcome = client(answers(httpx.Response(status, headers={"Location": location}))[1]).send("POST", "/a", BODY)
+    assert (outcome.state, outcome.status) == ("in_doubt", status)
 
 
 @pytest.mark.parametrize(
     ("location", "words"),
     [
+        ("https://other.test:99/x?y", "other.test"),
         ("//[x", "an unreadable address"),
         ("https://\x1b[31m.test/", "an unreadable address"),
         ("https://a_planted_host.test/", "an unreadable address"),
-        ("https://PLANTED-0123456789.test/", "an unreadable address"),
+        ("https://x.PLANTED-0123456789.test/", "an unreadable address"),
         ("/login", "the same host"),
     ],
 )
-def test_a_redirect_is_an_error_that_names_the_host_if_it_is_one_and_not_the_key(location: str, words: str) -> None:
+def test_a_redirect_names_the_host_if_it_is_one_and_not_the_key(location: str, words: str) -> None:
     _, handler = answers(httpx.Response(302, headers=[(b"Location", location.encode())]))
-    with pytest.raises(HttpRejected) as caught:
-        Client("legacy", "https://shop.test", "Planted-0123456789", transport=httpx.MockTransport(handler)).get(
-            "/orders", check=parsed
-        )
-    assert f"redirected to {words} " in str(caught.value)
+    with pytest.raises(HttpRejected, match=f"redirected to {words} "):
+        client(handler, secrets=("Planted-0123456789",)).get("/orders", check=parsed)
 
-
-# --- the wire ------------------------------------------------------------------------------------------------------
 
 CUT_BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + PAGE
 CUT_CHUNK = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n13\r\n" + PAGE + b"\r\n"
+PACKED = gzip.compress(PAGE, mtime=0)
 
 
 def gzipped(body: bytes, encoding: str = "gzip") -> bytes:
     return with_headers(f"Content-Encoding: {encoding}", body=body)
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        pytest.param(reset, id="reset before an answer"),
-        pytest.param(b"", id="closed before an answer"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", id="closed in the headers"),
-        pytest.param(CUT_BODY, id="shorter than announced"),
-        pytest.param(CUT_CHUNK, id="no last chunk"),
-        pytest.param(b"what is this\r\n\r\n", id="no HTTP"),
-        pytest.param(gzipped(gzip.compress(PAGE)[:-8]), id="gzip without its end"),
-        pytest.param(gzipped(gzip.compress(PAGE)[:12]), id="gzip cut"),
-        pytest.param(gzipped(gzip.compress(PAGE)[:-8] + b"\0" * 8), id="gzip with a wrong sum"),
-        pytest.param(gzipped(gzip.compress(PAGE) + b"junk"), id="gzip and more"),
-        pytest.param(gzipped(PAGE), id="no gzip at all"),
-        pytest.param(drip(b"HTTP/1.1 200 OK\r\nX: ", b"x"), id="headers drip"),
-        pytest.param(drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "), id="body drips"),
-        pytest.param(drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), id="interim answers drip"),
-    ],
-)
-def test_broken_responses_are_requested_again(first: Script) -> None:
-    with serving(first, OK) as server, Client("legacy", server.url, KEY, timeouts=Timeouts(9, 9, 1)) as one:
-        began = time.monotonic()
+BROKEN: dict[str, Script] = {
+    "reset before an answer": reset,
+    "closed before an answer": b"",
+    "closed in the headers": b"HTTP/1.1 200 OK\r\nContent-Le",
+    "shorter than announced": CUT_BODY,
+    "no last chunk": CUT_CHUNK,
+    "no HTTP": b"what is this\r\n\r\n",
+    "gzip without its end": gzipped(PACKED[:-8]),
+    "gzip with a wrong sum": gzipped(PACKED[:-8] + b"\0" * 8),
+    "gzip and more": gzipped(PACKED + b"junk"),
+    "no gzip at all": gzipped(PAGE),
+    "headers drip": DRIP,
+    "body drips": drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_responses_are_requested_again(name: str) -> None:
+    http = HttpSettings(timeout_s=0.4)
+    with serving(BROKEN[name], OK) as server, Client("legacy", server.url, KEY, http=http) as one:
         opened, answer = one.get("/customers", check=parsed)
-        assert opened["data"] == [1, 2, 3]
-        assert answer.attempts == 2
-        assert time.monotonic() - began < 20
+    assert opened["data"] == [1, 2, 3]
+    assert answer.attempts == 2
 
 
 @pytest.mark.parametrize(
     "whole",
     [
-        pytest.param(gzipped(gzip.compress(PAGE)), id="gzip"),
-        pytest.param(gzipped(gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:])), id="gzip in two members"),
-        pytest.param(gzipped(zlib.compress(PAGE), "deflate"), id="deflate"),
-        pytest.param(gzipped(zlib.compress(PAGE, wbits=-15), "Deflate"), id="raw deflate"),
-        pytest.param(gzipped(PAGE, "identity"), id="identity"),
-        pytest.param(CUT_CHUNK + b"0\r\n\r\n", id="chunks"),
+        gzipped(PACKED),
+        gzipped(gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:])),
+        gzipped(zlib.compress(PAGE), "deflate"),
+        gzipped(zlib.compress(PAGE, wbits=-15), "Deflate"),
+        gzipped(PAGE, "identity"),
+        CUT_CHUNK + b"0\r\n\r\n",
     ],
+    ids=["gzip", "two members", "deflate", "raw deflate", "identity", "chunks"],
 )
 def test_supported_encodings(whole: bytes) -> None:
     with serving(whole) as server, Client("legacy", server.url, KEY) as one:
@@ -379,84 +332,59 @@ def test_supported_encodings(whole: bytes) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        pytest.param(gzipped(gzip.compress(b"0" * 3_000_000)), "decoded", id="bomb"),
-        pytest.param(gzipped(gzip.compress(gzip.compress(PAGE)), "gzip, gzip"), "more than once", id="stacked"),
-        pytest.param(
-            gzipped(gzip.compress(gzip.compress(PAGE)), "gzip\r\nContent-Encoding: gzip"),
-            "more than once",
-            id="two fields",
-        ),
-        pytest.param(gzipped(gzip.compress(b"") * 200), "too many parts", id="members"),
-        pytest.param(gzipped(PAGE, "br"), "not asked for", id="unknown"),
-        pytest.param(with_headers(body=b" " * 30_000), "larger than 20000", id="large"),
+        (gzipped(gzip.compress(b"0" * 3_000_000)), "decoded"),
+        (gzipped(gzip.compress(PACKED), "gzip, gzip"), "more than once"),
+        (gzipped(gzip.compress(PACKED), "gzip\r\nContent-Encoding: gzip"), "more than once"),
+        (gzipped(gzip.compress(b"") * 200), "too many parts"),
+        (gzipped(PAGE, "br"), "not asked for"),
+        (with_headers(body=b" " * 30_000), "larger than 20000"),
+        (with_headers(body=PAGE, status="206 Partial"), "206"),
     ],
 )
 def test_unacceptable_bodies_are_not_requested_again(answer: bytes, words: str) -> None:
-    with (
-        serving(answer) as server,
-        Client("legacy", server.url, KEY, caps=Caps(20_000, 1_000_000)) as one,
-    ):
+    with serving(answer) as server, Client("legacy", server.url, KEY, caps=Caps(20_000, 1_000_000)) as one:
         with pytest.raises(ContractBroken, match=words):
             one.get("/customers", check=parsed)
         assert len(server.seen) == 1
-
-
-def test_a_dripping_response_ends_within_the_budget() -> None:
-    script = drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")
-    policy = RetryPolicy(attempts=3, budget_s=0.5)
-    with (
-        serving(script) as server,
-        Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.2), retry=policy) as one,
-    ):
-        began = time.monotonic()
-        with pytest.raises(Unreachable, match="no complete response"):
-            one.get("/customers", check=parsed)
-        assert time.monotonic() - began < 20
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(OK) as proxy, serving(OK) as server:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "")
-        with Client("legacy", server.url, KEY) as one:
-            one.get("/customers", check=parsed)
-        assert (len(proxy.seen), len(server.seen)) == (0, 1)
-        with Client("legacy", server.url, KEY, proxy=proxy.url) as one:
-            one.get("/customers", check=parsed)
-        assert (len(proxy.seen), len(server.seen)) == (1, 1)
+        for http, used in ((HttpSettings(), 0), (HttpSettings(proxy=Secret(proxy.url)), 1)):
+            with Client("legacy", server.url, KEY, http=http) as one:
+                one.get("/customers", check=parsed)
+            assert (len(proxy.seen), len(server.seen)) == (used, 1)
 
 
-# --- stopping ------------------------------------------------------------------------------------------------------
-
-
-def test_stop_ends_a_wait() -> None:
+def test_stop_ends_a_wait_and_every_later_call() -> None:
     stop = threading.Event()
-    one = client(answers(httpx.Response(503, headers={"Retry-After": "200"}))[1], stop=stop)
+    one = client(answers(httpx.Response(503))[1], stop=stop)
     threading.Timer(0.1, stop.set).start()
-    with pytest.raises(Stopped):
-        one._sleep(100)
-    with pytest.raises(Stopped):
-        one.get("/customers", check=parsed)
-    with pytest.raises(Stopped):
-        one.send("POST", "/customers", BODY)
+    for call in (
+        lambda: one._sleep(100),
+        lambda: one.get("/customers", check=parsed),
+        lambda: one.send("POST", "/customers", BODY),
+    ):
+        with pytest.raises(Stopped):
+            call()
 
 
 def test_closing_wakes_a_read_under_way() -> None:
     quiet = threading.Event()
 
-    def script(connection: socket.socket) -> None:
+    def silent(_: socket.socket) -> None:
         quiet.wait(60)
 
-    with serving(script) as server, ThreadPoolExecutor(1) as pool:
+    with serving(silent) as server, ThreadPoolExecutor(1) as pool:
         one = Client("legacy", server.url, KEY)
         future = pool.submit(one.get, "/customers", check=parsed)
         while not server.seen:
             time.sleep(0.01)
-        began = time.monotonic()
         one.close()
         with pytest.raises(Stopped):
             future.result(20)
-        assert time.monotonic() - began < 20
         quiet.set()
 
 
@@ -477,62 +405,42 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
         clients[0].get("/customers", check=parsed)
 
 
-def test_a_client_serves_several_threads() -> None:
-    seen, handler = answers(httpx.Response(200, content=PAGE))
-    with client(handler) as one, ThreadPoolExecutor(8) as pool:
-        assert all(answer.attempts == 1 for _, answer in pool.map(lambda _: one.get("/a", check=parsed), range(200)))
-    assert len(seen) == 200
-
-
-# --- writes --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("answer", "state", "code"),
     [
-        pytest.param(httpx.Response(201, content=b'{"id": 7}'), "answered", None, id="created"),
-        pytest.param(httpx.Response(204), "answered", None, id="no content"),
-        pytest.param(legacy_error(400, 12), "answered", "12", id="400"),
-        pytest.param(legacy_error(409, "TAKEN"), "answered", "TAKEN", id="409"),
-        pytest.param(legacy_error(409, PASSWORD), "answered", "", id="an echoed password"),
-        pytest.param(httpx.Response(409, json={"errors": [{"code": 7}]}), "answered", "7", id="a code alone"),
-        pytest.param(httpx.Response(409, json={"errors": [{"message": "no"}]}), "answered", "", id="a message alone"),
-        pytest.param(httpx.Response(401), "answered", "", id="401"),
-        pytest.param(httpx.Response(403, content=b"no"), "answered", "", id="403"),
-        pytest.param(httpx.Response(429, headers={"Retry-After": "9"}), "answered", "", id="429"),
-        pytest.param(httpx.Response(404, content=b"<html>"), "in_doubt", "", id="a stranger's 404"),
-        pytest.param(legacy_error(408, 1), "in_doubt", "1", id="408"),
-        pytest.param(legacy_error(500, 1), "in_doubt", "1", id="500"),
-        pytest.param(httpx.Response(302), "in_doubt", "", id="302"),
-        pytest.param(httpx.ReadTimeout("x"), "in_doubt", "", id="timeout"),
-        pytest.param(httpx.RemoteProtocolError("x"), "in_doubt", "", id="protocol"),
-        pytest.param(httpx.ConnectError("x"), "not_sent", "", id="connect"),
-        pytest.param(httpx.ConnectTimeout("x"), "not_sent", "", id="connect timeout"),
+        (httpx.Response(201, content=b'{"id": 7}'), "answered", None),
+        (httpx.Response(204), "answered", None),
+        (legacy_error(400, 12), "answered", "12"),
+        (legacy_error(409, "TAKEN"), "answered", "TAKEN"),
+        (legacy_error(409, PASSWORD), "answered", ""),
+        (httpx.Response(409, json={"errors": [{"code": 7}]}), "answered", "7"),
+        (httpx.Response(409, json={"errors": [{"message": "no"}]}), "answered", ""),
+        (httpx.Response(401), "answered", ""),
+        (httpx.Response(403, content=b"no"), "answered", ""),
+        (httpx.Response(429, headers={"Retry-After": "9"}), "answered", ""),
+        (httpx.Response(404, content=b"<html>"), "in_doubt", ""),
+        (legacy_error(408, 1), "in_doubt", "1"),
+        (legacy_error(500, 1), "in_doubt", "1"),
+        (httpx.ReadTimeout("x"), "in_doubt", ""),
+        (httpx.RemoteProtocolError("x"), "in_doubt", ""),
+        (httpx.ConnectError("x"), "not_sent", ""),
+        (httpx.ConnectTimeout("x"), "not_sent", ""),
     ],
 )
 def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code: str | None) -> None:
     seen, handler = answers(answer)
     outcome = client(handler).send("POST", "/customers", BODY)
-    assert len(seen) == 1
-    assert seen[0].content == BODY
-    assert seen[0].headers["content-type"] == "application/json"
-    assert outcome.state == state
-    assert (outcome.error.code if outcome.error else None) == code
+    (request,) = seen
+    assert (request.content, request.headers["content-type"]) == (BODY, "application/json")
+    assert (outcome.state, outcome.error.code if outcome.error else None) == (state, code)
     assert PASSWORD not in repr(outcome) + str(outcome.error)
     if isinstance(answer, httpx.Response):
         assert outcome.status == answer.status_code
         assert outcome.retry_after_s == (9.0 if answer.status_code == 429 else None)
 
 
-def test_a_write_to_a_closed_port_was_not_sent() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    with Client("legacy", url, KEY) as one:
-        assert one.send("POST", "/customers", BODY).state == "not_sent"
-
-
-def test_a_write_out_of_time_before_its_first_byte_was_not_sent() -> None:
-    with serving(OK) as server, Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.0)) as one:
+def test_a_write_that_did_not_begin_was_not_sent() -> None:
+    with serving(OK) as server, Client("legacy", server.url, KEY, http=HttpSettings(timeout_s=1e-9)) as one:
         assert one.send("POST", "/customers", BODY).state == "not_sent"
         assert server.seen == []
 
@@ -541,113 +449,98 @@ def test_a_write_out_of_time_before_its_first_byte_was_not_sent() -> None:
 def test_a_write_whose_response_was_lost_is_in_doubt(script: Script) -> None:
     with serving(script) as server, Client("legacy", server.url, KEY) as one:
         outcome = one.send("POST", "/customers", BODY)
-        assert (outcome.state, outcome.status) == ("in_doubt", None)
-        assert len(server.seen) == 1
-
-
-def test_a_201_settles_a_write_although_its_body_is_cut_off() -> None:
-    cut = b"HTTP/1.1 201 Created\r\nContent-Length: 99\r\n\r\n{"
-    with serving(cut) as server, Client("legacy", server.url, KEY) as one:
-        outcome = one.send("POST", "/customers", BODY)
-        assert (outcome.state, outcome.status, outcome.body) == ("answered", 201, b"")
+        assert (outcome.state, outcome.status, len(server.seen)) == ("in_doubt", None, 1)
 
 
 @pytest.mark.parametrize(
-    "script",
+    "rest",
     [
-        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Length: 99\r\n\r\n{", id="cut"),
-        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Length: 9\r\n\r\n", id="announced and empty"),
-        pytest.param(b"HTTP/1.1 %d OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", id="no last chunk"),
-        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", id="empty gzip"),
-        pytest.param(
-            b"HTTP/1.1 %d OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n"
-            + gzip.compress(PAGE, mtime=0)[:12],
-            id="gzip cut",
-        ),
-        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", id="unknown encoding"),
+        b"Content-Length: 99\r\n\r\n{",
+        b"Content-Length: 9\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+        b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
+        b"Content-Encoding: gzip\r\nContent-Length: 12\r\n\r\n" + PACKED[:12],
+        b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",
     ],
 )
-def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(script: bytes) -> None:
+def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(rest: bytes) -> None:
     for status, state in ((200, "in_doubt"), (202, "in_doubt"), (201, "answered")):
-        with serving(script % status) as server, Client("legacy", server.url, KEY) as one:
+        with serving(b"HTTP/1.1 %d OK\r\n" % status + rest) as server, Client("legacy", server.url, KEY) as one:
             outcome = one.send("PATCH", "/customers", BODY)
         assert (outcome.state, outcome.status, outcome.body, outcome.is_broken) == (state, status, b"", True)
         assert (outcome.error is None) == (state == "answered")
-        if outcome.error is not None:
-            assert outcome.error.status == status
-            assert outcome.error.hint
+        assert outcome.error is None or (outcome.error.status == status and outcome.error.hint)
 
 
 def test_the_outcome_of_a_write_has_body_and_content_type() -> None:
-    seen, handler = answers(
-        httpx.Response(200, content=b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}),
-        httpx.Response(200, headers={"Content-Type": "text/html"}),
-        httpx.Response(204),
-    )
-    with client(handler) as one:
-        outcomes = [one.send("POST", "/customers", BODY) for _ in range(3)]
-    assert len(seen) == 3
-    assert [(o.state, o.body, o.content_type, o.is_broken) for o in outcomes] == [
-        ("answered", b"{}", "application/json", False),
-        ("answered", b"", "text/html", False),
-        ("answered", b"", "", False),
-    ]
+    json_type = {"Content-Type": "Application/JSON; charset=utf-8"}
+    _, handler = answers(httpx.Response(200, content=b"{}", headers=json_type), httpx.Response(204))
+    outcomes = [client(handler).send("POST", "/customers", BODY) for _ in range(2)]
+    facts = [(one.state, one.body, one.content_type, one.is_broken) for one in outcomes]
+    assert facts == [("answered", b"{}", "application/json", False), ("answered", b"", "", False)]
 
 
-# --- reasons and hints ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("path", "status", "state"),
+    [("/logistics/warehouses", 422, "answered"), ("/logistics/warehouses", 404, "in_doubt"), ("/a", 422, "in_doubt")],
+)
+def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_message(path: str, status: int, state: str) -> None:
+    with client(answers(httpx.Response(status, content=b'{"message":"name is taken"}'))[1]) as one:
+        outcome = one.send("POST", path, BODY)
+    assert (outcome.state, outcome.message) == (state, "name is taken")
 
 
-def failure_of(one: Client) -> HttpError:
-    with one, pytest.raises(Unreachable) as caught:
-        one.get("/customers", check=parsed)
-    return caught.value
+@pytest.mark.parametrize(("host", "asked"), [("http://127.0.0.1", True), ("https://shop.example", False)])
+def test_only_a_host_on_loopback_is_asked_whether_writes_settle_at_once(host: str, asked: bool) -> None:
+    seen, handler = answers(httpx.Response(200, content=PAGE, headers={"X-Orderbridge-Settles": "at-once"}))
+    assert Client("legacy", host, KEY, transport=httpx.MockTransport(handler)).settles_at_once() is asked
+    assert len(seen) == asked
 
 
-def test_a_name_that_does_not_resolve_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lookups = []
-
-    def getaddrinfo(host: str, *_: object, **__: object) -> None:
-        lookups.append(host)
-        raise socket.gaierror(socket.EAI_NONAME, f"Name or service not known: {KEY}")
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    one = Client("public_v1", "https://no-such-host.example", KEY)
-    error = failure_of(one)
+@pytest.mark.parametrize(
+    ("errno", "attempts"), [(socket.EAI_NONAME, 2), (socket.EAI_AGAIN, 5)], ids=["unknown", "no answer"]
+)
+def test_a_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch, errno: int, attempts: int) -> None:
+    lookups = mock.Mock(side_effect=socket.gaierror(errno, f"Name or service not known: {KEY}"))
+    monkeypatch.setattr(socket, "getaddrinfo", lookups)
+    with Client("public_v1", "https://no-such-host.example", KEY, retry=RetryPolicy(attempts=5)) as one:
+        with pytest.raises(Unreachable, match=r"cannot connect to no-such-host\.example: the host name") as caught:
+            one.get("/orders", check=parsed)
+        assert lookups.call_count == attempts
+        assert one.send("POST", "/customers", BODY).state == "not_sent"
+    error = caught.value
     assert (error.reason, error.host, error.status) == ("dns", "no-such-host.example", None)
-    assert "cannot connect to no-such-host.example: the host name does not resolve" in str(error)
     assert KEY not in str(error)
     assert "base_url" in error.hint
-    assert len(lookups) == 2
-    with Client("public_v1", "https://no-such-host.example", KEY) as two:
-        assert two.send("POST", "/customers", BODY).state == "not_sent"
 
 
-def test_name_servers_that_do_not_answer_are_asked_as_often_as_a_host_that_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lookups = mock.Mock(side_effect=socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"))
-    monkeypatch.setattr(socket, "getaddrinfo", lookups)
-    error = failure_of(Client("public_v1", "https://a.example", KEY, retry=RetryPolicy(attempts=5, base_s=0.01)))
-    assert error.reason == "dns"
-    assert lookups.call_count == 5
-    with Client("public_v1", "https://a.example", KEY) as two:
-        assert two.send("POST", "/customers", BODY).state == "not_sent"
+def test_a_connection_that_fails_names_host_and_reason() -> None:
+    def greet(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"220 hello\r\n")
+            connection.makefile("rb").read()  # a close before the client's would take the greeting along
 
+    def failure(url: str, http: HttpSettings | None = None) -> HttpError:
+        with Client("legacy", url, KEY, retry=RetryPolicy(attempts=2), http=http) as one:
+            with pytest.raises(Unreachable) as caught:
+                one.get("/customers", check=parsed)
+            assert one.send("POST", "/customers", BODY).state == "not_sent"
+        return caught.value
 
-def test_a_refused_connection_names_host_and_reason() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    error = failure_of(Client("legacy", f"http://127.0.0.1:{port}", KEY, retry=RetryPolicy(attempts=2)))
-    assert (error.reason, error.host) == ("refused", f"127.0.0.1:{port}")
-    assert f"cannot connect to 127.0.0.1:{port}: connection refused, after 2 attempts" in str(error)
-
-
-def test_a_connection_that_times_out_names_host_and_reason() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        error = failure_of(Client("legacy", url, KEY, timeouts=Timeouts(0.1, 1, 1), retry=RetryPolicy(attempts=1)))
-    assert error.reason == "timeout"
-    assert "timed out" in str(error)
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(3) as pool:
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        silent = failure(f"https://{host}", HttpSettings(timeout_s=0.1))
+        for _ in range(6):  # three connections of the silent ones wait in the queue
+            pool.submit(greet, listener)
+        plain = failure(f"https://{host}")
+    closed = failure(f"http://{host}")
+    assert [(error.reason, error.host) for error in (silent, plain, closed)] == [
+        ("timeout", host),
+        ("tls", host),
+        ("refused", host),
+    ]
+    assert f"cannot connect to {host}: connection refused, after 2 attempts" in str(closed)
 
 
 def test_an_address_of_several_is_tried_until_one_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -662,54 +555,23 @@ def test_an_address_of_several_is_tried_until_one_answers(monkeypatch: pytest.Mo
             assert one.get("/customers", check=parsed)[1].attempts == 1
 
 
-def test_a_host_that_does_not_speak_tls_has_a_reason() -> None:
-    def greet(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):
-            connection.sendall(b"220 hello\r\n")
-            connection.makefile("rb").read()  # a close before the client's would take the greeting along
-
-    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
-        greeting = pool.submit(greet, listener)
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        error = failure_of(Client("legacy", url, KEY, retry=RetryPolicy(attempts=1)))
-        greeting.result()
-    assert error.reason == "tls"
-
-
 @pytest.mark.parametrize(
     ("answer", "hint"),
     [
-        pytest.param(
-            httpx.Response(200, html="<!doctype html><p>Log in"), "base_url: it may name a website", id="page"
-        ),
-        pytest.param(httpx.Response(200, content=b" <html>"), "base_url: it may name a website", id="page untyped"),
-        pytest.param(httpx.Response(200, content=b'{"data": ['), "report the path and the time", id="cut JSON"),
-        pytest.param(httpx.Response(400, content=b"{}"), "sources.legacy.page_limit", id="400"),
-        pytest.param(httpx.Response(404), "Check sources.legacy.base_url", id="404"),
-        pytest.param(httpx.Response(429), "Try again later", id="429"),
-        pytest.param(httpx.Response(503), "Try again later", id="503"),
-        pytest.param(httpx.Response(206, content=PAGE), "whoever runs a proxy", id="206"),
-        pytest.param(httpx.Response(302), "Check sources.legacy.base_url", id="302"),
+        (httpx.Response(200, html="<!doctype html><p>Log in"), "base_url: it may name a website"),
+        (httpx.Response(200, content=b" <html>"), "base_url: it may name a website"),
+        (httpx.Response(200, content=b'{"data": ['), "report the path and the time"),
+        (httpx.Response(400, content=b"{}"), "sources.legacy.page_limit"),
+        (httpx.Response(404), "Check sources.legacy.base_url"),
+        (httpx.Response(429), "Try again later"),
+        (httpx.Response(503), "Try again later"),
+        (httpx.Response(206, content=PAGE), "whoever runs a proxy"),
+        (httpx.Response(302), "Check sources.legacy.base_url"),
     ],
 )
 def test_every_failure_has_a_hint(answer: httpx.Response, hint: str) -> None:
-    with client(answers(answer)[1], retry=RetryPolicy(attempts=1)) as one, pytest.raises(HttpError) as caught:
-        one.get("/customers", check=parsed)
-    assert hint in caught.value.hint
+    assert hint in refused(answer, retry=ONCE).hint
 
-
-def test_a_wait_that_the_platform_asks_for_is_announced(caplog: pytest.LogCaptureFixture) -> None:
-    _, handler = answers(
-        httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(200, content=PAGE)
-    )
-    with caplog.at_level(logging.WARNING, "orderbridge.client"), client(handler) as one:
-        one.get("/customers", check=parsed)
-    (record,) = caplog.records
-    assert record.getMessage() == "legacy: the platform asks to wait 7 s (status 429); waiting"
-
-
-# --- secrets -------------------------------------------------------------------------------------------------------
 
 ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).encode()
 
@@ -717,32 +579,31 @@ ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).e
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(with_headers(body=ECHO, status="401 No"), id="401"),
-        pytest.param(with_headers(body=ECHO, status=f"400 {KEY}"), id="400"),
-        pytest.param(with_headers(body=ECHO, status="503 No"), id="503"),
-        pytest.param(with_headers(body=KEY.encode()), id="broken body"),
-        pytest.param(with_headers(f"Location: https://{KEY}.example/{KEY}", status="302 No"), id="redirect"),
-        pytest.param(with_headers(f"Location: //[{KEY}", f"Set-Cookie: {KEY}", status="302 No"), id="bad redirect"),
-        pytest.param(with_headers(f"Content-Encoding: {KEY}", body=PAGE), id="encoding"),
-        pytest.param(f"HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n".encode(), id="bad header"),
-        pytest.param(f"{KEY}\r\n\r\n".encode(), id="bad status line"),
-        pytest.param(reset, id="reset"),
+        with_headers(body=ECHO, status="401 No"),
+        with_headers(body=ECHO, status=f"400 {KEY}"),
+        with_headers(body=ECHO, status="503 No"),
+        with_headers(body=KEY.encode()),
+        with_headers(f"Location: https://{KEY}.example/{KEY}", status="302 No"),
+        with_headers(f"Location: //[{KEY}", f"Set-Cookie: {KEY}", status="302 No"),
+        with_headers(f"Content-Encoding: {KEY}", body=PAGE),
+        f"HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n".encode(),
+        f"{KEY}\r\n\r\n".encode(),
+        reset,
     ],
 )
 def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    texts = []
     with serving(script) as server, Client("legacy", server.url, KEY, retry=RetryPolicy(attempts=2)) as one:
         with pytest.raises(BridgeError) as caught:
             one.get("/customers", {"term": PASSWORD}, check=parsed)
         error = caught.value
-        assert error.__cause__ is None
-        assert error.__context__ is None
-        texts += [str(error), repr(error), repr(vars(error)), "".join(traceback.format_exception(error))]
+        assert error.__cause__ is error.__context__ is None
+        texts = [str(error), repr(error), repr(vars(error)), "".join(traceback.format_exception(error))]
         outcome = one.send("POST", "/customers", BODY)
         texts += [repr(outcome), str(outcome.error), repr(vars(outcome.error)) if outcome.error else ""]
-        texts += [repr(one), str(one), repr(vars(one))]
-    assert len(texts) == 10
+        texts += [repr(one), repr(vars(one))]
+        with pytest.raises(TypeError):
+            pickle.dumps(one)
     assert any("attempt 1: " in record.message for record in caplog.records)
     for text in (*texts, caplog.text):
         assert KEY.casefold() not in text.casefold()
@@ -750,50 +611,24 @@ def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("echo", ["legacy-key-0123456789", "LEGACY-KEY-0123456789", "x.legacy-key-0123456789"])
-def test_a_key_of_the_other_family_is_in_no_error(echo: str) -> None:
+def test_a_client_of_settings_has_their_limits_and_shows_no_key_of_the_other_family(
+    monkeypatch: pytest.MonkeyPatch, echo: str
+) -> None:
     """Both families may share a host, which may echo whatever it was sent before."""
-    answer = v1_error(404, echo, echo)
-    with (
-        client(answers(answer)[1], "public_v1", secrets=("legacy-key-0123456789",)) as one,
-        pytest.raises(HttpRejected) as caught,
-    ):
-        one.get("/orders", check=parsed)
-    assert (caught.value.code, caught.value.request_id) == ("", "")
-    assert "legacy-key" not in str(caught.value).lower()
-
-
-def test_a_client_of_settings_has_their_limits_and_all_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (
-        ("SOURCES__LEGACY__API_KEY", "legacy-key-0123456789"),
-        ("SOURCES__HTTP__TIMEOUT_S", "0.3"),
-        ("SOURCES__HTTP__READ_TIMEOUT_S", "0.2"),
-    ):
-        monkeypatch.setenv(name, value)
-    echo = with_headers(body=v1_error(404, "legacy-key-0123456789").content, status="404 No")
-    with serving(echo, drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")) as server:
+    monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "legacy-key-0123456789")
+    monkeypatch.setenv("SOURCES__HTTP__TIMEOUT_S", "0.3")
+    with serving(with_headers(body=v1_error(404, echo, echo).content, status="404 No"), DRIP) as server:
         settings = PublicV1Settings(base_url=server.url, api_key=Secret(KEY))
         with Client.from_settings(settings) as one:
             with pytest.raises(HttpRejected) as caught:
                 one.get("/orders", check=parsed)
+            began = time.monotonic()
             outcome = one.send("POST", "/orders", BODY)
-    assert "legacy-key" not in str(caught.value)
+    assert (caught.value.code, caught.value.request_id) == ("", "")
+    assert "legacy-key" not in str(caught.value).lower()
     assert outcome.state == "in_doubt"
-    assert 0.25 < outcome.elapsed_s < 20
-
-
-def test_a_client_of_settings_takes_another_transport() -> None:
-    seen, handler = answers(httpx.Response(200, content=PAGE))
-    settings = PublicV1Settings(base_url="https://shop.example", api_key=Secret(KEY))
-    with Client.from_settings(settings, transport=httpx.MockTransport(handler)) as one:
-        assert one.get("/orders", check=parsed)[1].body == PAGE
-    assert [str(requested_url(request)) for request in seen] == ["https://shop.example/public/v1/orders"]
-
-
-def test_a_client_is_neither_pickled_nor_copied() -> None:
-    with client(answers(httpx.Response(200))[1]) as one:
-        for take in (pickle.dumps, copy.deepcopy):
-            with pytest.raises(TypeError):
-                take(one)
+    assert "no complete response within 0.3 s" in str(outcome.error)
+    assert 0.25 < time.monotonic() - began < 20
 
 
 MESSAGES = {
@@ -824,10 +659,3 @@ def test_the_platforms_words_are_read_in_any_shape_without_keys_and_passwords(bo
 
 def test_the_platforms_words_are_capped() -> None:
     assert len(platform_message(b'{"message":"%b"}' % (b"x" * 5000), (), b"")) == MESSAGE_MAX
-
-
-@pytest.mark.parametrize(("path", "state"), [("/logistics/warehouses", "answered"), ("/customers", "in_doubt")])
-def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_with_a_message(path: str, state: str) -> None:
-    with client(answers(httpx.Response(422, content=b'{"message":"name is taken"}'))[1]) as one:
-        outcome = one.send("POST", path, BODY)
-    assert (outcome.state, outcome.message) == (state, "name is taken")
