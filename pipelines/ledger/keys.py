@@ -6,7 +6,7 @@ In: key fields of a customer, or path and body of a create without keys. Out: ha
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Mapping, Sequence, Set, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,18 +27,9 @@ def search_key(name: str, value: str) -> str:
 
 
 def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
-    """Hashes of a key field; two operations of a host that write the same record share one.
-
-    Ledgers up to version 2 have the hash of an older form of e-mail addresses. It cannot be converted, and the claim of
-    a confirmed create never ends: an address whose older form differs (none in ASCII) has both hashes. A blank one has
-    none.
-    """
-    forms = [search_key(name, value)]
-    if name == "email":
-        forms.append(value.strip().casefold())
-    return tuple(
-        hashlib.sha256("\0".join((host, name, form)).encode()).digest() for form in dict.fromkeys(forms) if form
-    )
+    """The hash of a key field, which two operations of a host that write the same record share; none of a blank one."""
+    key = search_key(name, value)
+    return (hashlib.sha256("\0".join((host, name, key)).encode()).digest(),) if key else ()
 
 
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:
@@ -55,16 +46,3 @@ def record_hash(path: str, body: Mapping[str, Any], unique_fields: Sequence[str]
 def salted(salt: bytes, key: bytes) -> bytes:
     """A hash as the ledger stores it: e-mails cannot be guessed from it without the salt of the ledger."""
     return hashlib.blake2b(key, key=salt, digest_size=32).digest()
-
-
-class StoredKeys(Container[bytes], Sized):
-    """The salted key hashes of a ledger; `in` takes a hash before it is salted."""
-
-    def __init__(self, salt: bytes, keys: Set[bytes]) -> None:
-        self._salt, self._keys = salt, keys
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, bytes) and salted(self._salt, key) in self._keys
-
-    def __len__(self) -> int:
-        return len(self._keys)

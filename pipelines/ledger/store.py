@@ -19,9 +19,9 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
-from pipelines.ledger.keys import StoredKeys
+from pipelines.ledger.keys import salted
 from pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
-from pipelines.ledger.schema import VERSION, create_tables, is_empty, ledger_version
+from pipelines.ledger.schema import VERSION, create_tables, ledger_version
 from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
 from sources.kinds import KindName
@@ -49,6 +49,7 @@ _CONFIRMED_SCHEMA: Final = pa.schema(
     }
 )
 _BATCH_ROWS: Final = 65_536
+_NOTHING: Final = ":memory:"
 _REASONS: Final = {
     sqlite3.SQLITE_FULL: "no space left on the disk",
     sqlite3.SQLITE_BUSY: "another program has locked it",
@@ -80,32 +81,25 @@ class Ledger:
             UsageError: not a ledger of this version, or a disk error.
         """
         with _sqlite_errors(path):
-            is_missing = readonly and not path.exists()
-            if is_missing:
-                connection = sqlite3.connect(":memory:", isolation_level=None)
-            elif readonly:
-                connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            else:
+            if not readonly:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 os.close(open_private(path))  # SQLite creates its log with the mode of the ledger
-                connection = sqlite3.connect(path, isolation_level=None)
+            name = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rw'}" if path.exists() else _NOTHING
+            connection = sqlite3.connect(name, uri=True, isolation_level=None)
             try:
                 connection.execute("PRAGMA busy_timeout = 10000")
-                is_new = is_empty(connection)
-                _check_program(connection, path, is_new=is_new)
-                if readonly and is_new and not is_missing:  # a push was killed while it created the ledger
-                    connection.close()
-                    connection, is_missing = sqlite3.connect(":memory:", isolation_level=None), True
+                version = ledger_version(connection, path)
                 if not readonly:
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = FULL")
-                if is_missing or not readonly:
                     create_tables(connection)
-                if not readonly:
                     sync(path.parent)
-                elif not is_missing and ledger_version(connection) in range(1, VERSION):
-                    cls.open(path).close()  # migrates it
-                _check_version(connection, path)
+                elif version == 0:  # none, or a push was killed while it created the ledger
+                    connection.close()
+                    connection = sqlite3.connect(_NOTHING, isolation_level=None)
+                    create_tables(connection)
+                elif version < VERSION:
+                    cls.open(path).close()  # converts it
             except BaseException:
                 connection.close()
                 raise
@@ -175,14 +169,14 @@ class Ledger:
         )
         return set(_fields_of(rows))
 
-    def created(self, host: str, kind: str) -> StoredKeys:
-        """Hashes (`body_hash`, `record_hash`) of the subcategories or warehouses whose create was confirmed."""
+    def is_created(self, host: str, kind: str, key: bytes) -> bool:
+        """Whether a create with this hash (`body_hash`, `record_hash`) was confirmed."""
         rows = self.connection.execute(
-            "SELECT DISTINCT c.key FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
-            " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed'",
-            [host, kind],
+            "SELECT 1 FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
+            " WHERE c.host = ? AND c.key = ? AND p.kind = ? AND o.state = 'confirmed'",
+            [host, salted(self.salt, key), kind],
         )
-        return StoredKeys(self.salt, {key for (key,) in rows})
+        return rows.fetchone() is not None
 
     def pushes(self, plan_id: str) -> int | None:
         """How often pushes of a plan began and ended; None if it was not pushed with this ledger."""
@@ -248,16 +242,6 @@ class Ledger:
             " FROM operations o JOIN plans USING (plan) ORDER BY plan, id"
         ).fetchall()
         return _table(rows, LOG_SCHEMA)
-
-
-def _check_program(connection: sqlite3.Connection, path: Path, *, is_new: bool) -> None:
-    if not is_new and ledger_version(connection) == 0:
-        raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
-
-
-def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    if ledger_version(connection) != VERSION:
-        raise UsageError(f"{path} is a ledger of another version", "Use the orderbridge that wrote it.")
 
 
 def _fields_of(rows: Iterable[tuple[str, str]]) -> Iterator[UpdatedField]:

@@ -1,4 +1,4 @@
--- The tables of a ledger. The first statement is also that of the migration from version 1.
+-- The tables of a ledger.
 
 CREATE TABLE ledger (
     salt BLOB NOT NULL, wall REAL, boot_id TEXT, uptime REAL, time REAL, commits INTEGER NOT NULL DEFAULT 0
@@ -7,7 +7,7 @@ CREATE TABLE ledger (
 CREATE TABLE plans (
     plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
     environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL,
-    key_version INTEGER NOT NULL DEFAULT 2, recorded_in INTEGER NOT NULL DEFAULT 0, pushes INTEGER NOT NULL DEFAULT 0
+    recorded_in INTEGER NOT NULL DEFAULT 0, pushes INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE operations (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Final
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from pipelines.imports.json_columns import bytes_of
-from pipelines.ledger.keys import StoredKeys, body_hash, record_hash
+from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
 from pipelines.plan.spool import decode_texts
@@ -273,20 +273,20 @@ class UpdateDecider(Decider):
 class CreateDecider(Decider):
     """Subcategories and warehouses: compared with the confirmed creates, because they cannot be read."""
 
-    def __init__(self, created: StoredKeys, unique_fields: tuple[str, ...]) -> None:
+    def __init__(self, is_created: Callable[[bytes], bool], unique_fields: tuple[str, ...]) -> None:
         super().__init__()
-        self._created, self._unique_fields = created, unique_fields
+        self._is_created, self._unique_fields = is_created, unique_fields
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
         names = [name for name in table.column_names if name not in ("lines", "path")]
         outcome = []
-        for row in table.select(["path", *names]).to_pylist() if self._created else ():
+        for row in table.select(["path", *names]).to_pylist():
             path, body = row["path"], {name: msgspec.json.decode(row[name]) for name in names if row[name] is not None}
-            is_known = record_hash(path, body, self._unique_fields) in self._created
-            is_same = body_hash(path, body) in self._created
+            is_known = self._is_created(record_hash(path, body, self._unique_fields))
+            is_same = self._is_created(body_hash(path, body))
             outcome.append("unchanged" if is_same else "exists_differs" if is_known else "send")
         size = table.num_rows
-        outcomes = pa.array(outcome or ["send"] * size, TEXT)
+        outcomes = pa.array(outcome, TEXT)
         evidence = pa.array(["an identical one was created before"] * size, TEXT)
         return Decision(outcomes, table, pa.array([""] * size, TEXT), evidence)

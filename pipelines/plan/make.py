@@ -215,7 +215,7 @@ class _PlanMaker:
             semantics = self.settings.semantics
             always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
             return UpdateDecider(confirmed, increment_fields(semantics), always)
-        return CreateDecider(self.ledger.created(host, self.kind.name), self.kind.unique_fields)
+        return CreateDecider(partial(self.ledger.is_created, host, self.kind.name), self.kind.unique_fields)
 
     def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own. `files`: the input, the mapping, the lookups."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -165,12 +165,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_paths(self, change: Callable[[str], str]) -> Manifest:
         """The same with changed paths of its files."""
-        files = {
-            name: file and msgspec.structs.replace(file, path=change(file.path))
-            for name, file in (("input", self.input), ("mapping", self.mapping))
-        }
-        lookups = tuple(msgspec.structs.replace(file, path=change(file.path)) for file in self.lookups)
-        return msgspec.structs.replace(self, lookups=lookups, **files)
+
+        def changed(file: PlanFile) -> PlanFile:
+            return msgspec.structs.replace(file, path=change(file.path))
+
+        mapping, lookups = self.mapping and changed(self.mapping), tuple(map(changed, self.lookups))
+        return msgspec.structs.replace(self, input=changed(self.input), mapping=mapping, lookups=lookups)
 
     @property
     def delimiter(self) -> str:
@@ -215,20 +215,23 @@ class Plan:
         """Kind of the input."""
         return self.manifest.kind
 
-    def operations(self) -> Iterator[PlannedOperation]:
-        """Each operation, in the order of the file: a request of the plan's kind and nothing else, whoever wrote it.
+    def operations(self, ids: Container[int] | None = None) -> Iterator[PlannedOperation]:
+        """The operations with these ids, or all, in the order of the file; of others only the id is read.
+
+        Whoever wrote them, they are requests of the plan's kind and nothing else.
 
         Raises:
-            UsageError: the file was changed after the plan was opened; or its method or path is not that of the kind.
+            UsageError: the file was changed after the plan was opened; or an operation is none of the kind.
         """
         if file_version(self.folder / OPERATIONS_FILE) != self._version:
             raise _changed(self.folder, OPERATIONS_FILE)
+        request = KINDS[self.kind].operation
+        path = re.compile(re.sub(r"\{\w+\}", "[^/]+", request.path))
         with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
-            decode = _OPERATION.decode if self.manifest.mapping_toml else _decode_0_1
-            request = KINDS[self.kind].operation
-            path = re.compile(re.sub(r"\{\w+\}", "[^/]+", request.path))
             for line in lines:
-                operation = decode(line)
+                if ids is not None and _ID.decode(line).id not in ids:
+                    continue
+                operation = _OPERATION.decode(line)
                 if operation.method != request.verb or not path.fullmatch(operation.path):
                     asked = f"operation {operation.id} of {self.folder} is not {request.verb} {request.path}"
                     raise UsageError(f"{asked}, as a plan of {self.kind} sends", PLAN_AGAIN)
@@ -246,16 +249,12 @@ class Plan:
                 yield LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
 
 
+class _OperationId(msgspec.Struct):
+    id: int
+
+
+_ID: Final = msgspec.json.Decoder(_OperationId)
 _OPERATION: Final = msgspec.json.Decoder(PlannedOperation)
-_PASSWORD_SOURCES_0_1: Final[dict[str | None, str]] = {"file": "input", "mail": "mailed", "made": "stored"}
-
-
-def _decode_0_1(line: bytes) -> PlannedOperation:
-    """An operation of a plan of version 0.1, whose manifest lacks `mapping_toml`: only its plan settles a doubt."""
-    operation = msgspec.json.decode(line, type=dict[str, Any])
-    source = operation.get("password")
-    operation["password"] = _PASSWORD_SOURCES_0_1.get(source, source)
-    return msgspec.convert(operation, PlannedOperation)
 
 
 @contextmanager

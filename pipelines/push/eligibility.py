@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
@@ -23,6 +23,7 @@ from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
 from pipelines.push.lookups import (
     ASK_PERSON,
     QUARANTINE,
+    UNIDENTIFIED,
     Doubt,
     SoughtKeys,
     ask_person,
@@ -34,6 +35,7 @@ from pipelines.push.lookups import (
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
 from sources.kinds import KINDS, additive_fields
+from sources.words import number
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
 OVERWRITTEN: Final = "given up: another update has set these fields since"
@@ -190,7 +192,7 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
     if not due and planned <= set(claimed := claimed_elsewhere(plan, ledger, rules)):
         eligibility.withheld = claimed | withheld
         return eligibility
-    keys = {op.id: search_keys(op.keys) for op in (plan.operations() if planned else ()) if op.id in planned}
+    keys = {op.id: search_keys(op.keys) for op in plan.operations(planned)}
     sought = SoughtKeys(ledger.ledger, ledger.host, due, (key for own_keys in keys.values() for key in own_keys))
     listing = read_customers(sought)
     for doubt in due:
@@ -209,33 +211,30 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
             eligibility.resend[doubt.row.id] = True
     eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
     planned -= set(withheld)
-    for number in planned:
-        if any(listing.records.get(key) for key in keys[number]):
-            withheld[number] = Withheld("exists_now", _EXISTS)
-        elif any(key in listing.quarantined_keys for key in keys[number]):
-            withheld[number] = Withheld("exists_now", f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}")
-    left = {number for number in planned - set(withheld) if not listing.is_absent(keys[number])}
-    if left and not rules.accept_unproven:
-        reason, hint = _unproven(listing, {name for number in left for name, _ in keys[number]} & listing.numeric)
+    for one in planned:
+        if any(listing.records.get(key) for key in keys[one]):
+            withheld[one] = Withheld("exists_now", _EXISTS)
+        elif any(key in listing.quarantined_keys for key in keys[one]):
+            withheld[one] = Withheld("exists_now", f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}")
+    left = planned - set(withheld)
+    if left and not listing.proves_absence and not rules.accept_unproven:
+        reason, hint = _unproven(listing)
         message = f"{reason}: creates that may exist already were not sent ({len(left)})"
         eligibility.unproven = CoverageError(message, hint)
         withheld |= dict.fromkeys(left, Withheld("blocked", f"{reason}: the customer may exist already"))
     return eligibility
 
 
-def _unproven(listing: CustomerListing, numeric_fields: Set[str]) -> tuple[str, str]:
-    """Why creates wait, and what to do. Waiting does not help with a quarantined row or a number."""
+def _unproven(listing: CustomerListing) -> tuple[str, str]:
+    """Why creates wait, and what to do. Waiting does not help with a row that may be any customer."""
     reasons, hints = [], []
     if not listing.is_whole:
         reasons.append(f"the list of customers is {listing.verdict}")
         hints.append("Push again when the list changes less.")
     if listing.unidentified:
-        rows = "1 quarantined row" if listing.unidentified == 1 else f"{listing.unidentified} quarantined rows"
-        reasons.append(f"{rows} of the list of customers may be any customer")
-        hints.append(f"Have it corrected on the platform; {QUARANTINE}.")
-    if numeric_fields:
-        reasons.append(f"the list of customers has numbers as {' and '.join(sorted(numeric_fields))}")
-        hints.append("Have the codes corrected on the platform: as numbers they have lost their leading zeros.")
+        rows = f"{number(listing.unidentified, 'row')} of the list of customers"
+        reasons.append(f"{rows} may be any customer: each is {UNIDENTIFIED}")
+        hints.append(f"Have them corrected on the platform: a number has lost leading zeros; {QUARANTINE}.")
     hints.append("Or push with --accept-unproven if you know that the customers do not exist.")
     return " and ".join(reasons), " ".join(hints)
 
@@ -244,11 +243,10 @@ def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibil
     """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses; none is in flight."""
     withheld = claimed_elsewhere(plan, ledger, rules) | _superseded(ledger) | withhold_changed(ledger, rules)
     eligibility = Eligibility(withheld=withheld)
-    doubts = ledger.ids("in_doubt")
-    for operation in plan.operations() if doubts else ():
-        if operation.id in doubts and rules.is_repeatable(operation):
+    for operation in plan.operations(ledger.ids("in_doubt")):
+        if rules.is_repeatable(operation):
             eligibility.resend[operation.id] = False
-        elif operation.id in doubts:
+        else:
             eligibility.withheld[operation.id] = Withheld("in_doubt", ASK_PERSON)
     return eligibility
 

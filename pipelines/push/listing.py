@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import InvalidRow, Number, canonical, parse
 from sources.decode.table_schema import snake
-from sources.extract.page_files import TableFile, read_batches
+from sources.extract.page_files import read_batches
 from sources.extract.result import Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
@@ -45,9 +45,8 @@ class CustomerListing:
         verdict: of the walk.
         records: by key, in the interface's field names.
         quarantined_keys: keys of rows in quarantine: such a customer exists, nothing else about it is known.
-        unidentified: rows in quarantine whose keys are not certain: they may be any customer.
-        numeric: fields of a key that are a number in a row of the list: `007` may have become 7, so that no value of
-            such a field is proven absent.
+        unidentified: rows whose keys are not certain, in quarantine or with a number as a code, such as 7 for `007`:
+            they may be any customer.
     """
 
     is_whole: bool
@@ -55,15 +54,10 @@ class CustomerListing:
     records: Mapping[Key, list[dict[str, Any]]] = field(default_factory=dict)
     quarantined_keys: Set[Key] = frozenset()
     unidentified: int = 0
-    numeric: Set[str] = frozenset()
-
-    def is_absent(self, keys: Iterable[Key]) -> bool:
-        """Whether a customer with these keys is proven not to exist; no record has one of them."""
-        return self.proves_absence and self.numeric.isdisjoint(name for name, _ in keys)
 
     @property
     def proves_absence(self) -> bool:
-        """Whether what is not found does not exist, unless by a key that is numeric."""
+        """Whether what is not found does not exist."""
         return self.is_whole and not self.unidentified
 
     def find(self, keys: Iterable[Key]) -> list[dict[str, Any]]:
@@ -118,23 +112,16 @@ def read_customers(
             raise result.error
         matches = matching_rows(read_batches(result.files[CUSTOMER.name]), keys)
         add_documents(matches, read_batches(result.files.get("customers__documents", [])))
-        numeric = set(_numeric(result.files[CUSTOMER.name]))
+        is_numeric = f'"({"|".join(LIST_KEYS)})":'  # `_extra` has the original of what became a text
+        extras = (table["_extra"] for table in read_batches(result.files[CUSTOMER.name]))
+        numbers = [pc.sum(pc.match_substring_regex(extra, is_numeric)).as_py() for extra in extras]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     records = records_by_key(matches.values(), keys)
     quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
     quarantined_keys = {key for row in quarantined for key in row.keys if key in keys}
-    unidentified = sum(not row.is_certain for row in quarantined)
-    numeric |= {name for row in quarantined for name in row.numeric}
-    return CustomerListing(result.is_agreed, result.verdict, records, quarantined_keys, unidentified, numeric)
-
-
-def _numeric(files: Sequence[TableFile]) -> Iterator[str]:
-    """The keys that are a number in a row: `_extra` has the original."""
-    for table in read_batches(files):
-        for name in LIST_KEYS:
-            if pc.any(pc.match_substring(table["_extra"], f'"{name}":')).as_py():
-                yield name
+    unidentified = sum(not row.is_certain for row in quarantined) + sum(filter(None, numbers))
+    return CustomerListing(result.is_agreed, result.verdict, records, quarantined_keys, unidentified)
 
 
 class RowKeys(NamedTuple):
@@ -142,13 +129,11 @@ class RowKeys(NamedTuple):
 
     Attributes:
         keys: as far as they can be read, numbers included.
-        numeric: fields that are numbers.
-        is_certain: the row certainly has no others: it is one JSON object, each key is a text, a number, null or
-            absent, and at least one is present.
+        is_certain: the row certainly has no others: it is one JSON object, each key is a text, null or absent, and at
+            least one is present.
     """
 
     keys: set[Key]
-    numeric: set[str]
     is_certain: bool
 
 
@@ -156,13 +141,12 @@ def keys_in_row(row: bytes) -> RowKeys:
     """Reads the keys in a quarantined row."""
     try:
         members = [(name, value) for name, value in parse(row).items() if name in LIST_KEYS and value is not None]
-        is_certain = all(isinstance(value, str) and "\0" not in value for _, value in members)
+        is_certain = all(type(value) is str and "\0" not in value for _, value in members)
     except InvalidRow:
         members, is_certain = list(_lenient_members(row)), False
     texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
     keys = {(name, search_key(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
-    numeric = {name for name, value in members if isinstance(value, Number)}
-    return RowKeys(keys, numeric, is_certain and bool(keys))
+    return RowKeys(keys, is_certain and bool(keys))
 
 
 def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
@@ -186,13 +170,8 @@ def matching_rows(
     for table in tables:
         places = {n for n, customer_id in enumerate(table["id"].to_pylist() if ids else ()) if customer_id in ids}
         for name in LIST_KEYS:
-            values = table[snake(name)].to_pylist()
-            in_any_case = f"{name}{ANY_CASE}"
-            places |= {
-                n
-                for n, value in enumerate(values)
-                if value and ((name, key := search_key(name, value)) in keys or (in_any_case, key.casefold()) in keys)
-            }
+            values = enumerate(table[snake(name)].to_pylist())
+            places |= {n for n, value in values if value and any(key in keys for key in _row_keys(name, value))}
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
             matches[row["id"]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
     return matches

@@ -24,6 +24,7 @@ ASK_PERSON: Final = (
     "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number to "
     "`orderbridge settle` or `push`"
 )
+UNIDENTIFIED: Final = "in quarantine, or has a number as a code"
 QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the reason and the quarantine file the row"
 _CODES: Final = [name for name in LIST_KEYS if name != "email"]
 _ABSENT: Final = "not created: absent from the complete list of customers after the settle time"
@@ -65,7 +66,7 @@ def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None) -> list[Dou
     if not rows:
         return []
     if plan is not None:
-        return [Doubt(ledger, rows[op.id], op) for op in plan.operations() if op.id in rows]
+        return [Doubt(ledger, rows[op.id], op) for op in plan.operations(rows)]
     return [Doubt(ledger, row, hashes=ledger.keys(row.id)) for row in rows.values()]
 
 
@@ -100,48 +101,38 @@ def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country:
         The change of state; or why the doubt remains, empty if the customer is absent: it was not created.
     """
     row, operation, keys = doubt.row, doubt.operation, sought.keys_of(doubt, listing)
-
-    def changed(to_conflict: bool, words: str, remote_id: str | None = None) -> StateChange:
-        if not to_conflict:
-            return StateChange(row.id, "confirmed", row.status, words=words, remote_id=remote_id)
-        return StateChange(row.id, "conflict", row.status, row.code, row.request_id, words, remote_id=remote_id)
+    conflict = StateChange(row.id, "conflict", row.status, row.code, row.request_id)
 
     if any(key in listing.quarantined_keys for key in keys):
         return f"a quarantined row of the list has its erpCode, email or loginCode ({QUARANTINE}); {ASK_PERSON}"
     matches = listing.find(keys) or listing.find(any_case(keys))
     if len(matches) > 1:
-        return changed(True, f"the platform has {len(matches)} customers with its erpCode, email or loginCode")
+        return conflict._replace(
+            words=f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
+        )
     if matches:
-        found, remote_id = matches[0], str(matches[0]["id"])
-        if operation is None:
-            return changed(
-                False, "found on the platform by its keys; the plan is gone, so no value was compared", remote_id
-            )
-        differing = differing_fields(operation.body, found, country)
-        spelt = [name for name in differing if name in _CODES and _is_same_code(operation.body[name], found[name])]
-        if fields := [name for name in differing if name not in spelt]:
-            words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
-            return changed(True, words, remote_id)
-        more = f"; {', '.join(spelt)} in other letters there" if spelt else ""
-        return changed(False, f"found on the platform{more}", remote_id)
+        found, more = matches[0], " by its keys; the plan is gone, so no value was compared"
+        if operation is not None:
+            differing = differing_fields(operation.body, found, country)
+            spelt = [name for name in differing if name in _CODES and _is_same_code(operation.body[name], found[name])]
+            if fields := [name for name in differing if name not in spelt]:
+                words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
+                return conflict._replace(words=words, remote_id=str(found["id"]))
+            more = f"; {', '.join(spelt)} in other letters there" if spelt else ""
+        words = f"found on the platform{more}"
+        return StateChange(row.id, "confirmed", row.status, words=words, remote_id=str(found["id"]))
     if operation is not None and not keys:
         return f"it has no key to look it up by: {ASK_PERSON}"
     if not listing.is_whole:
         return f"not found, but the list of customers is {listing.verdict}"
-    if names := sorted(listing.numeric if operation is None else listing.numeric & dict(keys).keys()):
-        return (
-            f"not found, but the list has a number as {' and '.join(names)} that may be this customer's; {ASK_PERSON}"
-        )
     if listing.unidentified:
-        return f"not found, but a quarantined row of the list may be this customer ({QUARANTINE})"
+        return f"not found, but a row of the list that is {UNIDENTIFIED} may be this customer; {ASK_PERSON}"
     return ""
 
 
 def not_created(doubt: Doubt) -> StateChange:
     """The end of a doubt of another plan about what is absent: that plan shall not send it again by itself."""
-    to: State = (
-        "planned" if doubt.operation is None else "abandoned"
-    )  # a lost plan sends nothing until it is made again
+    to: State = "planned" if doubt.operation is None else "abandoned"  # a lost plan sends nothing until it is made anew
     return StateChange(doubt.row.id, to, doubt.row.status, words=_ABSENT, clear=True)
 
 

@@ -48,8 +48,8 @@ def body_encoder(
         UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
     by_source: dict[str | None, dict[int, PlannedOperation]] = {"input": {}, "stored": {}}
-    for operation in plan.operations() if KINDS[plan.kind].has_login and to_send else ():
-        if operation.id in to_send and operation.password in by_source:
+    for operation in plan.operations(to_send) if KINDS[plan.kind].has_login else ():
+        if operation.password in by_source:
             by_source[operation.password][operation.id] = operation
     passwords = _read_input(plan, by_source["input"], read_passwords) if by_source["input"] else {}
     passwords |= _store(plan, by_source["stored"], attempted) if by_source["stored"] else {}

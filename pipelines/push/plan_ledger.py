@@ -25,7 +25,6 @@ from pipelines.ledger.model import (
     UnsettledUpdate,
     UpdatedField,
 )
-from pipelines.ledger.schema import VERSION
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
 
@@ -62,29 +61,21 @@ class PlanLedger:
         Raises:
             LedgerError: the ledger has a different plan with this id.
         """
-        manifest, folder = plan.manifest, str(plan.folder)
+        manifest, folder, clock = plan.manifest, str(plan.folder), ledger.clock
         with ledger.transaction() as connection:
-            number, key_version, *recorded = connection.execute(
-                "SELECT plan, key_version, operations_sha256, host FROM plans WHERE plan_id = ?", [manifest.plan_id]
-            ).fetchone() or (None, VERSION)
-            if number is None:
-                sha256, environment = manifest.operations_sha256, manifest.environment
-                opened_at = ledger.clock.wall_time(at)
+            sql = "SELECT operations_sha256, host FROM plans WHERE plan_id = ?"
+            recorded = connection.execute(sql, [manifest.plan_id]).fetchone()
+            sha256, environment = manifest.operations_sha256, manifest.environment
+            if recorded is None:
                 cursor = connection.execute(
                     "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at,"
-                    " key_version, recorded_in) SELECT ?, ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
-                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, opened_at, VERSION],
+                    " recorded_in) SELECT ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
+                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, clock.wall_time(at)],
                 )
                 _insert(ledger, int(cursor.lastrowid or 0), manifest.host, operations, at)
-            elif recorded != [manifest.operations_sha256, manifest.host]:
+            elif recorded != (sha256, manifest.host):
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
-            else:
-                if key_version < VERSION:
-                    _insert_claims(
-                        ledger, ((manifest.host, key, number, op.id) for op in operations for key in op.keys)
-                    )
-                sql = "UPDATE plans SET folder = ?, key_version = ? WHERE plan = ?"
-                connection.execute(sql, [folder, VERSION, number])
+            connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id])
         return cls(ledger, manifest.plan_id)
 
     def rows(self, *states: State) -> Iterator[LedgerRow]:
@@ -243,26 +234,20 @@ class PlanLedger:
 
 
 def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
-    connection, wall_at = ledger.connection, ledger.clock.wall_time(at)
+    wall_at = ledger.clock.wall_time(at)
     claims: list[tuple[str, bytes, int, int]] = []
 
     def operations() -> Iterator[tuple[object, ...]]:
         for row in rows:
-            claims.extend((host, key, plan, row.id) for key in row.keys)
+            claims.extend((host, salted(ledger.salt, key), plan, row.id) for key in row.keys)
             yield plan, row.id, row.method, row.path, ",".join(row.fields), wall_at, at
 
-    connection.executemany(
+    ledger.connection.executemany(
         "INSERT INTO operations (plan, id, method, path, fields, state, updated_at, state_at)"
         " VALUES (?, ?, ?, ?, ?, 'planned', ?, ?)",
         operations(),
     )
-    _insert_claims(ledger, claims)
-
-
-def _insert_claims(ledger: Ledger, claims: Iterable[tuple[str, bytes, int, int]]) -> None:
-    """Claims as host, unsalted key, plan and operation."""
-    salted_claims = ((host, salted(ledger.salt, key), *operation) for host, key, *operation in claims)
-    ledger.connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", salted_claims)
+    ledger.connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", claims)
 
 
 def _delete_values(connection: sqlite3.Connection, fields: Sequence[tuple[object, ...]]) -> None:

@@ -13,7 +13,6 @@ from pipelines.plan.model import Plan
 from pipelines.push.eligibility import PushRules, format_time
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
-from sources.kinds import KINDS
 
 ABANDONED: Final = "abandoned: not known whether it arrived"
 
@@ -35,38 +34,29 @@ def answer_changes(plan: Plan | None, ledger: PlanLedger, rules: PushRules, answ
     Raises:
         UsageError: an operation is not in doubt, has two answers, or may still arrive.
     """
-    changes = _changes(ledger, rules, answers)
-    if plan is None or not answers.landed or not KINDS[plan.kind].is_update:
-        return changes
-    values = {op.id: rules.confirmed_values(op) for op in plan.operations() if op.id in answers.landed}
-    return [c._replace(values=values[c.id]) if c.to == "confirmed" else c for c in changes]
-
-
-def _changes(ledger: PlanLedger, rules: PushRules, answers: Answers) -> list[StateChange]:
     rows = {row.id: row for row in ledger.rows("in_doubt", "conflict")}
     given_up = {row.id: row for row in ledger.rows("abandoned") if row.method == "POST" and row.doubt_at is not None}
-    landed, not_landed, abandon = answers.landed, answers.not_landed, answers.abandon
+    landed, not_landed, abandon = map(sorted, (answers.landed, answers.not_landed, answers.abandon))
     named = [*landed, *not_landed, *abandon]
     if len(named) != len(set(named)):
         raise UsageError("an operation is named twice", "Give each operation only one answer.")
-    unknown = sorted(set(named) - set(rows) - (abandon & ledger.ids("planned")) - (set(given_up) - abandon))
-    if unknown:
+    may_be_answered = {*rows, *(given_up.keys() - answers.abandon), *(ledger.ids("planned") & answers.abandon)}
+    if unknown := sorted(set(named) - may_be_answered):
         raise UsageError(
             f"not in doubt: operation {', '.join(map(str, unknown))}", "results/in_doubt.csv has those that are."
         )
-    for number in sorted(not_landed):
+    for number in not_landed:
         settles_at = rules.settles_at(rows.get(number) or given_up[number])
         if settles_at > ledger.now():
             again = format_time(rules.wall_time(settles_at))
             raise UsageError(f"operation {number} may still arrive", f"Look again after {again}, then repeat this.")
+    values = {op.id: rules.confirmed_values(op) for op in plan.operations(answers.landed)} if plan is not None else {}
+    arrived, absent = (f"a person reported that it {what}" for what in ("arrived", "did not arrive"))
     return [
-        *(StateChange(number, "confirmed", words="a person reported that it arrived") for number in sorted(landed)),
-        *(
-            StateChange(number, "planned", words="a person reported that it did not arrive", clear=True)
-            for number in sorted(not_landed)
-        ),
+        *(StateChange(number, "confirmed", words=arrived, values=values.get(number, {})) for number in landed),
+        *(StateChange(number, "planned", words=absent, clear=True) for number in not_landed),
         *(
             StateChange(number, "abandoned", words=ABANDONED if number in rows else "abandoned before it was sent")
-            for number in sorted(abandon)
+            for number in abandon
         ),
     ]

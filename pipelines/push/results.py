@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,19 +28,6 @@ from sources.disk import create_private, disk_errors, open_private, sync, write_
 from sources.errors import BridgeError, UsageError
 from sources.files.formulas import neutralize, people_writer
 
-RESULT_COLUMNS: Final = (
-    "line",
-    "outcome",
-    "operation",
-    "method",
-    "path",
-    "status",
-    "code",
-    "words",
-    "platform_message",
-)
-_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
-"""Of `in_doubt.csv`: with what was sent."""
 PUSHES_FILE: Final = ".pushes"
 MESSAGES_FILE: Final = ".platform-messages.jsonl"
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
@@ -64,24 +53,13 @@ STATUSES: Final = {
 """What became of a line, in words."""
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
-_FILE_BY_STATE: Final = {
-    "confirmed": "confirmed",
+_FILES: Final = {
+    **dict.fromkeys(("confirmed", "unchanged", "exists_same", "merged"), "confirmed"),
+    **dict.fromkeys(("planned", "exists_differs", "ambiguous", "skipped"), "unsent"),
+    **dict.fromkeys(("in_doubt", "in_flight", "conflict", "abandoned"), "in_doubt"),
     "rejected": "rejected",
-    "in_doubt": "in_doubt",
-    "in_flight": "in_doubt",
-    "conflict": "in_doubt",
-    "abandoned": "in_doubt",
-    "planned": "unsent",
 }
-_FILE_BY_OUTCOME: Final = {
-    "unchanged": "confirmed",
-    "exists_same": "confirmed",
-    "merged": "confirmed",
-    "rejected": "rejected",
-    "exists_differs": "unsent",
-    "ambiguous": "unsent",
-    "skipped": "unsent",
-}
+"""Files by the state of an operation, or the outcome of a line that none sends."""
 
 
 class _Result(NamedTuple):
@@ -95,15 +73,19 @@ class _Result(NamedTuple):
     status: int | str = ""
     code: str = ""
     words: str = ""
-    message: str = ""
-    severity: tuple[int, ...] = ()
+    platform_message: str = ""
     values: str = ""
+    severity: tuple[int, ...] = ()
 
     def row(self, line: int) -> list[object]:
-        """The cells of its row. None is a formula: those with text from outside are neutralized."""
-        path, *texts = map(neutralize, (self.path, self.code, self.words, self.message))
-        cells: list[object] = [line, self.outcome, self.operation, self.method, path, self.status, *texts]
-        return [*cells, neutralize(self.values)] if self.file == "in_doubt" else cells
+        """The cells of its row; none is a formula."""
+        cells = self[1:10] if self.file == "in_doubt" else self[1:9]
+        return [line, *(neutralize(cell) if isinstance(cell, str) else cell for cell in cells)]
+
+
+RESULT_COLUMNS: Final = ("line", *_Result._fields[1:9])
+_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
+"""Of `in_doubt.csv`: with what was sent."""
 
 
 def check_writable(folder: Path) -> None:
@@ -201,7 +183,7 @@ class ResultsWriter:
 
     def _write(self, folder: Path) -> Counter[tuple[str, str]]:
         counts: Counter[tuple[str, str]] = Counter()
-        has_result = bytearray()
+        written: set[int] = set()
         with ExitStack() as stack:
             writers = {}
             for name in RESULT_FILES:
@@ -209,11 +191,9 @@ class ResultsWriter:
                 write = writers[name] = people_writer(file, self.plan.manifest.delimiter)
                 write(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
             for line, result in self._results():
-                if line >= len(has_result):
-                    has_result.extend(bytes(max(line + 1 - len(has_result), len(has_result), 1024)))
-                if has_result[line]:
+                if line in written:
                     raise BridgeError(f"line {line} of the input has two results")
-                has_result[line] = 1
+                written.add(line)
                 counts[result.file, result.outcome] += 1
                 writers[result.file](result.row(line))
         for name in RESULT_FILES:
@@ -222,40 +202,27 @@ class ResultsWriter:
 
     def _results(self) -> Iterator[tuple[int, _Result]]:
         """Each line with its result. A merged line has the result of the line that it equals."""
-        originals = {line.same_as for line in self.plan.unsent_lines() if line.outcome == "merged"}
-        by_original: dict[int, _Result] = {}
-
-        def unsent() -> Iterator[tuple[int, _Result]]:
-            for line in self.plan.unsent_lines():
-                if line.outcome != "merged":
-                    yield line.line, _unsent_result(line)
-
-        for number, result in heapq.merge(self._sent(), unsent(), key=lambda pair: pair[0]):
+        merged = {line.line: line.same_as for line in self.plan.unsent_lines() if line.outcome == "merged"}
+        originals: dict[int | None, _Result | None] = dict.fromkeys(merged.values())
+        others = (line for line in self.plan.unsent_lines() if line.outcome != "merged")
+        unsent = ((line.line, _unsent_result(line)) for line in others)
+        for number, result in heapq.merge(self._sent(), unsent, key=lambda pair: pair[0]):
             if number in originals:
-                by_original[number] = result
+                originals[number] = result
             yield number, result
-        for line in self.plan.unsent_lines():
-            if line.outcome == "merged":
-                if line.same_as not in by_original:
-                    raise BridgeError(f"line {line.line} of the input equals a line that has no result")
-                result = by_original[line.same_as]
-                yield line.line, result if result.outcome == "abandoned" else result._replace(outcome="merged")
+        for line, same_as in merged.items():
+            if (original := originals[same_as]) is None:
+                raise BridgeError(f"line {line} of the input equals a line that has no result")
+            yield line, original if original.outcome == "abandoned" else original._replace(outcome="merged")
 
     def _sent(self) -> Iterator[tuple[int, _Result]]:
-        """Each line that operations send, with the result of the most severe one."""
-        remaining = Counter(line for operation in self.plan.operations() for line in operation.lines)
-        most_severe: dict[int, _Result] = {}
+        """Each line that operations send, with the result of the most severe one. Those of a line follow each other."""
         messages = _messages(self.plan.folder)
-        for operation, row in zip(self.plan.operations(), self.ledger.rows(), strict=True):
-            own = self._result(operation, row, "" if row.state == "confirmed" else messages.get(row.id, ""))
-            for line in operation.lines:
-                remaining[line] -= 1
-                earlier = most_severe.pop(line, own)
-                result = own if own.severity > earlier.severity else earlier
-                if remaining[line]:
-                    most_severe[line] = result
-                else:
-                    yield line, result
+        pairs = zip(self.plan.operations(), self.ledger.rows(), strict=True)
+        for lines, group in groupby(pairs, key=lambda pair: pair[0].lines):
+            results = (self._result(operation, row, messages.get(row.id, "")) for operation, row in group)
+            result = max(results, key=attrgetter("severity"))
+            yield from ((line, result) for line in lines)
 
     def _result(self, operation: PlannedOperation, row: LedgerRow, message: str) -> _Result:
         outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
@@ -265,30 +232,20 @@ class ResultsWriter:
             outcome = withheld.outcome
         advice = withheld.reason if withheld else next_step(operation, row, self.rules) if is_open else ""
         is_unsent = row.state == "abandoned" and row.doubt_at is None
-        file = "unsent" if is_unsent else _FILE_BY_STATE[row.state]
-        return _Result(
-            file,
-            outcome,
-            operation.id,
-            operation.method,
-            operation.path,
-            "" if row.status is None else row.status,
-            row.code,
-            "; ".join(
-                filter(
-                    None, (row.words, f"failed {row.attempts} times" if is_open and row.attempts > 1 else "", advice)
-                )
-            ),
-            message,
-            (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
-            msgspec.json.encode(operation.body).decode() if file == "in_doubt" else "",
-        )
+        file = "unsent" if is_unsent else _FILES[row.state]
+        failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
+        words = "; ".join(filter(None, (row.words, failures, advice)))
+        request = (operation.id, operation.method, operation.path, "" if row.status is None else row.status)
+        message = "" if row.state == "confirmed" else message
+        severity = (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation))
+        values = msgspec.json.encode(operation.body).decode() if file == "in_doubt" else ""
+        return _Result(file, outcome, *request, row.code, words, message, values, severity)
 
 
 def _unsent_result(line: LineResult) -> _Result:
     is_named = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
     words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
-    return _Result(_FILE_BY_OUTCOME[line.outcome], line.outcome, code=line.code, words=words)
+    return _Result(_FILES[line.outcome], line.outcome, code=line.code, words=words)
 
 
 def _writing(folder: Path) -> AbstractContextManager[None]:

@@ -263,7 +263,7 @@ class _PushRun:
         source = self.plan.manifest.input
         if not (self.changed and self.kind.has_login and to_send and file_sha256(Path(source.path)) != source.sha256):
             return set()
-        return {op.id for op in self.plan.operations() if op.id in to_send and op.password == "input"}  # noqa: S105
+        return {op.id for op in self.plan.operations(to_send) if op.password == "input"}  # noqa: S105
 
     def _send(self) -> SendResult:
         """One round of sending."""
@@ -288,14 +288,14 @@ class _PushRun:
 
         def tasks(fresh: list[int]) -> Iterator[SendTask]:
             """What was never sent, in this order of its first and the others, then what is repeated."""
-            first = fresh[0] if fresh else 0
-            parts = [{number for number in fresh if number >= first}, {number for number in fresh if number < first}]
-            for part in filter(None, [*parts, set(repeats)]):
-                for op in self.plan.operations():
-                    if op.id in part:
-                        is_clear, failed = resend.get(op.id, False), repeats.pop(op.id, False)
-                        is_doubted = not resend.get(op.id, True)
-                        yield SendTask(op, self.rules.is_repeatable(op), is_doubted, is_clear, failed)
+            later, earlier = (
+                {number for number in fresh if (number < fresh[0]) is is_before} for is_before in (False, True)
+            )
+            for part in (later, earlier, set(repeats)):
+                for op in self.plan.operations(part) if part else ():
+                    is_clear, failed = resend.get(op.id, False), repeats.pop(op.id, False)
+                    is_doubted = not resend.get(op.id, True)
+                    yield SendTask(op, self.rules.is_repeatable(op), is_doubted, is_clear, failed)
 
         result, probes = SendResult(), 0
         fresh = sorted(to_send - set(repeats))

@@ -95,7 +95,7 @@ def verify(folder: Path) -> VerifyResult:
         return result
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
     country = reconcile_settings().country
-    sent = [(operation, rows[operation.id].remote_id) for operation in plan.operations() if operation.id in confirmed]
+    sent = [(operation, rows[operation.id].remote_id) for operation in plan.operations(confirmed)]
     with open_warehouse(warehouse_path()) as connection:
         run_id, result.verdict = _last_read(connection, plan, sent_at)
         keys = {key for operation, _ in sent for key in search_keys(operation.keys)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.plan.folder import HIDDEN, hidden_folder, publish_folder
-from pipelines.plan.model import PasswordSource, Plan, file_sha256
+from pipelines.plan.model import Plan, file_sha256
 from sources.disk import create_private
 from sources.errors import UsageError
 from tests.pipelines.push.plans import customer, write_plan
@@ -109,20 +109,6 @@ def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(
         assert not left.exists()
         with hidden_folder(tmp_path):
             assert (one / "plan.json").exists()
-
-
-@pytest.mark.parametrize(("old", "new"), [("file", "input"), ("mail", "mailed"), ("made", "stored")])
-def test_a_plan_of_version_0_1_is_read_since_no_other_plan_settles_its_doubts(
-    tmp_path: Path, old: str, new: PasswordSource
-) -> None:
-    folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1, password=new)])
-    file = folder / "operations.jsonl"
-    file.write_bytes(file.read_bytes().replace(f'"password":"{new}"'.encode(), f'"password":"{old}"'.encode()))
-    manifest = json.loads((folder / "plan.json").read_bytes())
-    manifest["told"] = manifest.pop("mapping_toml")
-    manifest["operations_sha256"] = file_sha256(file)
-    (folder / "plan.json").write_text(json.dumps(manifest))
-    assert list(Plan(folder).operations()) == [customer(1, password=new)]
 
 
 def read_whole(folder: Path) -> None:
