@@ -177,7 +177,7 @@ def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_a
 
 @pytest.mark.parametrize("same", [{"erpCode": "C00001"}, {"email": " ANA1@example.test"}])
 @pytest.mark.parametrize("state", STATES)
-def test_a_key_that_another_plan_may_send_is_taken(record: Record, state: State, same: dict[str, str]) -> None:
+def test_a_key_that_another_plan_may_send_is_taken(record: Record, state: State, same: dict[str, Any]) -> None:
     other, mine = record(customer(1)), record(customer(5, **same))
     lead(other, 1, *WAY[state])
     assert claims(mine, 0.0, 0.0) == ({5: ("a", state)} if state not in ("planned", "rejected") else {})
