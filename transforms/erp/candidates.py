@@ -76,22 +76,20 @@ def common_keys(
     """
     pairs, usable = [np.empty(0, np.int64)], {}
     for key, hashes in ours.items():
-        sides = [side.iloc[np.argsort(side.to_numpy(), kind="stable")] for side in (hashes, theirs[key])]
-        values = [side.to_numpy() for side in sides]
-        rows = [side.index.to_numpy(np.int64) for side in sides]
-        frequent = np.concatenate([side[FREQUENT:][side[FREQUENT:] == side[:-FREQUENT]] for side in values])
-        is_frequent = [np.isin(side, frequent) for side in values]
-        is_like_next = values[0][1:] == values[0][:-1]
-        shared = rows[0][(np.append(is_like_next, False) | np.append(False, is_like_next)[: len(rows[0])])]
-        of_key = UsableKeys(np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), np.sort(shared))
-        of_key.lines[rows[0]] = ~is_frequent[0]
-        of_key.customers[rows[1][is_frequent[1]]] = False
+        lines, customers = (side.index.to_numpy(np.int64) for side in (hashes, theirs[key]))
+        codes, values = pd.factorize(np.concatenate([theirs[key], hashes]))
+        known, codes = codes[: len(customers)], codes[len(customers) :]
+        counts = [np.bincount(side, minlength=len(values)) for side in (codes, known)]
+        is_frequent = np.maximum(*counts) > FREQUENT
+        of_key = UsableKeys(np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), lines[counts[0][codes] > 1])
+        of_key.lines[lines] = ~is_frequent[codes]
+        of_key.customers[customers[is_frequent[known]]] = False
         usable[key] = of_key
-        begin, end = (np.searchsorted(values[1], values[0], side) for side in ("left", "right"))
-        count = np.where(is_frequent[0], 0, end - begin)
-        at = np.repeat(begin - (np.cumsum(count) - count), count) + np.arange(count.sum())
-        pairs.append(np.repeat(rows[0], count) * sizes[1] + rows[1][at])
-    numbers = np.sort(np.concatenate(pairs))
+        count = np.where(is_frequent, 0, counts[1])[codes]
+        begin = (np.cumsum(counts[1]) - counts[1])[codes] - (np.cumsum(count) - count)
+        at = np.repeat(begin, count) + np.arange(count.sum())
+        pairs.append(np.repeat(lines, count) * sizes[1] + customers[np.argsort(known, kind="stable")[at]])
+    numbers = np.sort(np.concatenate(pairs), kind="stable")  # those of each key are sorted, so these mostly are
     numbers = numbers[np.diff(numbers, prepend=-1) > 0]
     return Pairs(*np.divmod(numbers, max(sizes[1], 1))), usable
 

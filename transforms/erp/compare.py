@@ -120,7 +120,7 @@ def compare(
 ) -> Compared:
     """The fields in which the lines and customers of pairs agree and differ.
 
-    A document is compared with the customer's first one of the same number, else with the default one.
+    A document is compared with the customer's default one, or with the first other one that has the same number.
 
     Args:
         lines: those of `COMPARISONS` that the ERP's file has.
@@ -140,14 +140,16 @@ def compare(
             theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(of_documents)
         else:
             theirs = array(customers[field]).take(of_customers)
-        agrees = pc.and_(is_given(ours), is_given(theirs)).to_numpy(zero_copy_only=False).copy()
+        is_unlike = unlike(ours, theirs)
+        agrees = pc.and_not(is_given(ours), is_unlike).to_numpy(zero_copy_only=False).copy()
         # Most values are equal as written: only the others are compared by meaning.
-        different = pc.indices_nonzero(unlike(ours, theirs))
+        different = pc.indices_nonzero(is_unlike)
         index = pd.Index(different.to_numpy().astype(np.int64), name="row")
         erp, platform = column(ours.take(different), index), column(theirs.take(different), index)
-        is_different = tidied(erp).notna() & ~COMPARISONS[field](erp, platform, country)
+        is_equal = COMPARISONS[field](erp, platform, country)
+        is_different = tidied(erp).notna() & ~is_equal
         values = pd.DataFrame({"erp_value": erp[is_different], "platform_value": platform[is_different]})
-        agrees[values.index] = False
+        agrees[index[is_equal]] = True
         return values.reset_index().assign(field=constant(field, values.index).array), agrees
 
     with ThreadPoolExecutor(THREADS) as pool:
@@ -170,12 +172,11 @@ def _documents_of_pairs(lines: pd.DataFrame, documents: pd.DataFrame, pairs: Pai
     of_pairs: Ints = chosen[pairs.customer]
     if "document_number" not in lines or documents.empty:
         return of_pairs
-    keys = pd.concat([documents["key"], document_number(lines["document_number"])], ignore_index=True)
-    numbers, values = pd.factorize(keys)
-    known = pd.Series(np.arange(len(owner)), owner * len(values) + numbers[: len(owner)])
-    known = known[(numbers[: len(owner)] >= 0) & ~known.index.duplicated()]
-    wanted = numbers[len(owner) :][pairs.line]
-    at = known.index.get_indexer(pd.Index(np.where(wanted >= 0, pairs.customer * len(values) + wanted, -1)))
-    is_named = at >= 0
-    of_pairs[is_named] = known.to_numpy()[at[is_named]]
+    wanted = array(document_number(lines["document_number"])).take(positions(pairs.line))
+    others = pc.indices_nonzero(unlike(wanted, array(documents["key"]).take(positions(of_pairs))))
+    rows = others.to_numpy()
+    left = pd.DataFrame({"customer": pairs.customer[rows], "key": column(wanted.take(others))})
+    known = documents.loc[np.isin(owner, left["customer"]), ["customer", "key"]].drop_duplicates()
+    found = left.merge(known.reset_index(names="document"), how="left", validate="m:1")["document"]
+    of_pairs[rows[found.notna()]] = found.dropna()
     return of_pairs

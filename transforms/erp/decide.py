@@ -73,9 +73,9 @@ def decide(
     is_open = (equal | is_lookalike | (near & (evidence.weight > 0))) & ~is_decided[0]
     is_open &= ~is_decided[1] | evidence.equal["erp_code"]
 
-    firsts = [*(evidence.equal[key] for key in MATCH_KEYS), *(evidence.near[key] for key in MATCH_KEYS)]
-    matched_by = pd.Series(np.select(firsts, [*MATCH_KEYS, *MATCH_KEYS], "reviewed"), dtype=pd.ArrowDtype(TEXT))
-    matched_by[is_accepted] = "reviewed"
+    firsts = [is_accepted, *(marks[key] for marks in (evidence.equal, evidence.near) for key in MATCH_KEYS)]
+    names_of = pa.array(["reviewed", *MATCH_KEYS, *MATCH_KEYS], TEXT)
+    matched_by = column(names_of.take(pa.array(np.select(firsts, list(range(len(firsts)))))))
     rows = np.flatnonzero(is_open)
     left = pairs.where(rows)
     open_pairs = pd.DataFrame({"line": left.line, "customer": left.customer, "matched_by": matched_by.iloc[rows].array})
@@ -113,11 +113,13 @@ def _shares_a_row(pairs: Pairs, where: Bools) -> Bools:
 
 def _matches(pairs: Pairs, weight: Ints, is_possible: Bools, is_open: Bools) -> Bools:
     """Whether each pair is one customer; `is_possible`: whether its keys may prove it, `is_open`: it is not decided."""
-    is_match = np.zeros(len(weight), np.bool_)
-    rows = np.flatnonzero(is_open)
+    is_possible = is_possible & (weight >= CERTAIN_FROM)
+    is_single = np.logical_and(*((np.bincount(side) == 1)[side] for side in pairs))  # most pairs: no other row is near
+    is_match = is_possible & is_open & is_single
+    rows = np.flatnonzero(is_open & ~is_single)
     while len(rows):
         left = pairs.where(rows)
-        is_best = is_possible[rows] & (weight[rows] >= CERTAIN_FROM)
+        is_best = is_possible[rows]
         for side in left:
             is_best &= _leads(side, weight[rows])
         if not is_best.any():
@@ -167,6 +169,6 @@ def texts_of(marks: Mapping[str, Bools], rows: Ints) -> pd.Series[str]:
     codes = np.zeros(len(rows), np.int64)
     for n, mark in enumerate(marks.values()):
         codes |= mark[rows].astype(np.int64) << n
-    numbers, values = pd.factorize(codes)
-    texts = [", ".join(name for n, name in enumerate(marks) if value >> n & 1) for value in values.tolist()]
-    return column(pa.array(texts, TEXT).take(pa.array(numbers)))
+    values = range(int(codes.max(initial=0)) + 1)
+    texts = [", ".join(name for n, name in enumerate(marks) if value >> n & 1) for value in values]
+    return column(pa.array(texts, TEXT).take(pa.array(codes)))

@@ -74,10 +74,7 @@ def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     """Codes without punctuation and zeros in front of numbers, in one case: what spreadsheets and typists change."""
     if not codes.str.isalnum().all():
         codes = codes.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
-    codes = codes.str.lower().str.lstrip("0")
-    if codes.str.contains("[^0-9]0", regex=True).any():  # most columns have none
-        codes = codes.str.replace("([^0-9])0+([0-9])", r"\1\2", regex=True)
-    return codes
+    return codes.str.lower().str.lstrip("0").str.replace("([^0-9])0+", r"\1", regex=True)
 
 
 def document_number(texts: pd.Series[str]) -> pd.Series[str]:

@@ -186,7 +186,7 @@ def pairs_table(
     made = made.assign(
         erp_code=_or_null(lines, "erp_code").iloc[shown.line].array,
         customer_id=customers["customer_id"].iloc[shown.customer].array,
-        status=np.where(decisions.is_match[rows], "matched", "possible"),
+        status=column(pa.array(["possible", "matched"]).take(pa.array(decisions.is_match[rows].astype(np.int8)))),
         matched_by=decisions.matched_by.iloc[rows].array,
         weight=evidence.weight[rows],
         agreeing=texts_of(compared.agrees, rows).array,
