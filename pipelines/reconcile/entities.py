@@ -50,6 +50,7 @@ class StepInputs:
         parts: reads and writes long tables.
         reads: the last published read of each list.
         unknown: why customers, dates or totals of the orders are not known, by field.
+        lines: the raw table of the lines of the orders.
     """
 
     build: duckdb.DuckDBPyConnection
@@ -62,6 +63,7 @@ class StepInputs:
     parts: Parts = field(init=False)
     reads: Mapping[str, ops.LastRead] = field(init=False)
     unknown: Mapping[str, str] = field(default_factory=dict)
+    lines: str | None = None
 
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
@@ -128,7 +130,10 @@ def _price_lists(inputs: StepInputs) -> Entity:
 
 
 def _orders(inputs: StepInputs) -> Entity:
-    raw, settings = RawOrders.of(inputs.parts, _lines_table(inputs)[0]), inputs.settings
+    settings, last = inputs.settings, ops.last_order_fields(inputs.build)
+    kept = {name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)}
+    inputs.lines = _lines_table(inputs, kept.get(_LINES))
+    raw = RawOrders.of(inputs.parts, inputs.lines)
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
     configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
     for name, column in configured.columns().items():
@@ -143,8 +148,6 @@ def _orders(inputs: StepInputs) -> Entity:
         customer_notation=settings.orders.customer_notation,
         cancelled_values=None if values is None else tuple(map(str.strip, values.split(","))),
     )
-    last = ops.last_order_fields(inputs.build)
-    kept = {name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)}
     notation = last.notation if "customer_id" in kept else None
     was_in_cents = kept.get(_UNIT) == "cents" and "total" in kept
     pinned = OrderFields(*map(kept.get, ORDER_FIELDS), customer_notation=notation, is_in_cents=was_in_cents)
@@ -159,6 +162,8 @@ def _orders(inputs: StepInputs) -> Entity:
     shares = [one for one in (share, result.matched_share) if one is not None]
     pins = {**used, **{name: column for name, column in kept.items() if name not in configured.columns()}}
     pins[_UNIT] = "cents" if choice.fields.is_in_cents else "whole"
+    if lines := settings.orders.lines or kept.get(_LINES) or inputs.lines:
+        pins[_LINES] = lines
     if pins.get("customer_id") == used.get("customer_id"):
         notation = result.customer_notation
     pinned_now = ops.LastOrderFields(pins, max(shares, default=None), notation, inputs.accepted.at)
@@ -174,10 +179,9 @@ def _is_changed(inputs: StepInputs, name: str, last: ops.LastOrderFields) -> boo
     return inputs.accepted.is_changed("orders.field_changed", name, last.at)
 
 
-def _lines_table(inputs: StepInputs) -> tuple[str | None, str]:
-    """The child table of the raw orders that holds their lines; and what is doubtful about it."""
+def _lines_table(inputs: StepInputs, pinned: str | None) -> str | None:
+    """The child table of the raw orders that holds their lines; what is doubtful about it is a finding."""
     setting = inputs.settings.orders.lines
-    pinned = ops.last_order_fields(inputs.build).columns.get(_LINES)
     children = [name for name in table_names(inputs.build, "raw") if name.startswith("orders__")]
     if setting is not None and setting not in children:
         raise UsageError(
@@ -191,20 +195,15 @@ def _lines_table(inputs: StepInputs) -> tuple[str | None, str]:
     others = [f"{name} has {number(rows, 'row')}" for name, rows in listed.items() if rows and name != table]
     if setting is None and table is not None and (others or pinned not in (None, table)):
         before = [f"{pinned} was used before"] if pinned not in (None, table) else []
-        return table, f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
-    return table, ""
+        doubt = f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
+        inputs.findings.add(table_finding("orders", "field_changed", doubt))
+    return table
 
 
 def _order_lines(inputs: StepInputs) -> Entity:
-    table, doubt = _lines_table(inputs)
-    if table is None:
+    if inputs.lines is None:
         return Entity(frame(ORDER_LINES), raw_rows=0)
-    pinned = ops.last_order_fields(inputs.build).columns.get(_LINES)
-    pin = (_LINES, inputs.settings.orders.lines or pinned or table)
-    ops.record_order_field(inputs.build, inputs.run_id, pin, inputs.accepted.at)
-    if doubt:
-        inputs.findings.add(table_finding("orders", "field_changed", doubt))
-    return Entity(raw_rows=reconcile_lines(inputs.parts, table))
+    return Entity(raw_rows=reconcile_lines(inputs.parts, inputs.lines))
 
 
 def _customer_orders(inputs: StepInputs) -> Entity:

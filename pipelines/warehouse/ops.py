@@ -270,9 +270,3 @@ def record_order_fields(build: duckdb.DuckDBPyConnection, run_id: str, used: Las
         build.execute("DELETE FROM ops.order_fields")
         rows = [[run_id, *one, used.matched_share, used.notation, used.at] for one in used.columns.items()]
         build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?, ?, ?)", rows)
-
-
-def record_order_field(build: duckdb.DuckDBPyConnection, run_id: str, pin: tuple[str, str], at: datetime) -> None:
-    """Pins one more field of orders, and its column or table."""
-    build.execute("DELETE FROM ops.order_fields WHERE field = ?", [pin[0]])
-    build.execute("INSERT INTO ops.order_fields VALUES (?, ?, ?, NULL, NULL, ?)", [run_id, *pin, at])
