@@ -151,8 +151,8 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Itera
     """
     texts = texts.take(pa.array(rows))
     if (reading := _read_plain_iso(texts)) is not None:
-        examine, read = partial(_year_first_evidence, reading), partial(_same_reading, reading)
-        yield DateFamily("ISO 8601", rows, examine, _decide_year_first, read, proves_itself=True)
+        evidence, same = partial(_year_first_evidence, reading), partial(_same_reading, reading)
+        yield DateFamily("ISO 8601", rows, evidence, _decide_year_first, same, proves_itself=True)
         return
     by_name = (_examine_none, partial(_decide_one, "month_name"), _read_month_name, True)
     patterns: tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...] = (

@@ -115,7 +115,7 @@ def _matches(pairs: Pairs, weight: Ints, is_possible: Bools, is_open: Bools) -> 
     """Whether each pair is one customer; `is_possible`: whether its keys may prove it, `is_open`: it is not decided."""
     is_possible = is_possible & (weight >= CERTAIN_FROM)
     is_single = np.logical_and(*((np.bincount(side) == 1)[side] for side in pairs))  # most pairs: no other row is near
-    is_match = is_possible & is_open & is_single
+    is_match: Bools = is_possible & is_open & is_single
     rows = np.flatnonzero(is_open & ~is_single)
     while len(rows):
         left = pairs.where(rows)
