@@ -19,13 +19,10 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import duckdb
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from pipelines.warehouse.merge import MergeCounts
+from pipelines.warehouse.merge import MergeCounts, columns_of
 from pipelines.warehouse.ops import LastRead, last_reads
-from pipelines.warehouse.sql import table_names
+from pipelines.warehouse.sql import sql_name, sql_text, table_names
 from sources.contract import ORDER
 from sources.extract.result import ListResult
 from sources.extract.v1_pages import CursorPosition, TailMismatch
@@ -37,13 +34,20 @@ CHANCE: Final = 10**6
 _COUNTED_MAX: Final = 1000
 STEPS_MIN: Final = 9
 """So many steps between times, all in one direction, show in which sequence the orders are listed."""
-_ISO_DATE: Final = r"^\d{4}-\d\d-\d\d"
 _COLUMNS: Final = "cursor, page_limit, page_rows, page_digest, base_url, environment, organization, order_key"
 _KNOWN_AMONG_LAST: Final = """
     SELECT count(*) FROM raw.orders o SEMI JOIN (
         SELECT id FROM read_parquet($path, file_row_number = true, hive_partitioning = false)
         WHERE file_row_number >= $first
     ) l ON l.id = o.id"""
+_STEPS: Final = """
+    SELECT count_if(d > c), count_if(d < c), count_if(b > c AND a > c AND b > d),
+        bool_and(d IS NOT NULL AND (NOT {is_text} OR regexp_matches(d::VARCHAR, '^\\d{{4}}-\\d\\d-\\d\\d')))
+    FROM (
+        SELECT lag({name}, 3) OVER rows AS a, lag({name}, 2) OVER rows AS b, lag({name}) OVER rows AS c, {name} AS d
+        FROM read_parquet($path, file_row_number = true, hive_partitioning = false)
+        WINDOW rows AS (ORDER BY file_row_number))"""
+"""Steps up and down, steps down that no row alone explains, and whether all values are times that can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,41 +199,29 @@ def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts
         values = {"path": str(path), "first": known}
         if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:
             return False
-    names = set(pq.read_schema(path).names)
-    sequences = {_sequence(path, name) for name in ORDER_NAMES["ordered_at"] if name in names}
+    kinds = columns_of(build, f"FROM read_parquet({sql_text(path)}, hive_partitioning = false)")
+    sequences = {_sequence(build, path, name, kinds[name]) for name in ORDER_NAMES["ordered_at"] if name in kinds}
     if sequences & {"ascending", "descending"}:
         return "ascending" in sequences
     new, known = min(new, _COUNTED_MAX), min(known, _COUNTED_MAX)
     return True if comb(new + known, new) >= CHANCE and "mixed" not in sequences else None
 
 
-def _sequence(path: Path, name: str) -> Literal["ascending", "descending", "mixed"] | None:
+def _sequence(
+    build: duckdb.DuckDBPyConnection, path: Path, name: str, kind: str
+) -> Literal["ascending", "descending", "mixed"] | None:
     """How the values of a column of times follow each other; None where that shows nothing.
 
     A step back that is gone without one of its two rows is a backdated order, and makes no sequence mixed.
     """
-    rises = falls = steps_back = 0
-    last: list[pa.Array] = []  # of Arrow, not of Python: `pa.array` imports pandas
-    for batch in pq.ParquetFile(path).iter_batches(columns=[name]):
-        column = batch.column(0)
-        if column.null_count or not (pa.types.is_integer(column.type) or _is_iso(column)):
-            return None
-        values = pa.concat_arrays([*last, column])
-        new = values[max(0, len(values) - len(column) - 1) :]
-        last = [values[-3:]]
-        rises += pc.sum(pc.greater(new[1:], new[:-1])).as_py() or 0
-        falls += pc.sum(pc.less(new[1:], new[:-1])).as_py() or 0
-        if (windows := len(values) - 3) > 0:
-            first, second, third, fourth = (values[at : at + windows] for at in range(4))
-            is_back = pc.and_(pc.greater(second, third), pc.and_(pc.greater(first, third), pc.greater(second, fourth)))
-            steps_back += pc.sum(is_back).as_py() or 0
+    if kind not in ("VARCHAR", "BIGINT", "INTEGER"):
+        return None
+    row = build.execute(_STEPS.format(name=sql_name(name), is_text=kind == "VARCHAR"), {"path": str(path)}).fetchone()
+    rises, falls, steps_back, are_times = row or (0, 0, 0, False)
+    if not are_times:
+        return None
     if rises and falls:
         return "mixed" if steps_back else None
     if max(rises, falls) < STEPS_MIN:
         return None
     return "ascending" if rises else "descending"
-
-
-def _is_iso(column: pa.Array) -> bool:
-    """Whether all are dates that sort as text."""
-    return pa.types.is_string(column.type) and pc.all(pc.match_substring_regex(column, _ISO_DATE)).as_py() is not False

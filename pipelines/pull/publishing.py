@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -29,10 +29,10 @@ from pipelines.warehouse import merge, ops
 from pipelines.warehouse.column_values import record_column_values
 from pipelines.warehouse.field_kinds import record_kinds
 from pipelines.warehouse.load import attached, load
-from pipelines.warehouse.merge import TableMerges
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import check_source, read_source, record_source
+from sources.contract import ORDER
 from sources.disk import replace_file
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
@@ -130,7 +130,7 @@ class Publication:
         options: its options.
         targets: settings of the families that were read from.
         result: of the run; changes and lists held back are added to it.
-        tails: of the lists that a later pull may continue.
+        tail: of the orders, where they are read.
         stop: once it is set, a merge is interrupted, and no further one begins.
     """
 
@@ -140,12 +140,12 @@ class Publication:
         options: PullOptions,
         targets: Targets,
         result: PullResult,
-        tails: Mapping[str, OrderTail],
+        tail: OrderTail | None,
         stop: Event,
     ) -> None:
         self._run, self._options, self._targets, self._result = run, options, targets, result
-        self._tails, self._stop = tails, stop
-        self._merges: TableMerges | None = None
+        self._tail, self._stop = tail, stop
+        self._build: duckdb.DuckDBPyConnection | None = None
         self._loads = 0
 
     def __enter__(self) -> Self:
@@ -153,8 +153,8 @@ class Publication:
 
     def __exit__(self, *_: object) -> None:
         """Closes the build: DuckDB would use one that stays open for the next run of this process."""
-        if self._merges is not None:
-            self._merges.build.close()
+        if self._build is not None:
+            self._build.close()
 
     def merge(self, lists: Sequence[ListResult], organization: str | None) -> None:
         """Loads walked lists and merges them into the build, unless they shrank; called by one thread at a time.
@@ -167,10 +167,10 @@ class Publication:
         steps.info("merging %s", ", ".join(walked.resource for walked in lists))
         folder = self._run.build.run_folder / f"load-{self._loads}"
         load(lists, folder)
-        merges = self._opened()
-        with merges.cursor() as cursor, attached(cursor, lists, folder):
-            merged = [walked for walked in lists if self._accept(cursor, walked, organization)]
-            merges.merge_all(merged, self._result.run_id)
+        with merge.interruptible(self._opened(), self._stop) as cursor, attached(cursor, lists, folder):
+            for walked in lists:
+                if self._accept(cursor, walked, organization):
+                    merge.merge_list(cursor, walked, self._result.run_id)
 
     def _accept(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
         """Records what merging a list will change, or why it is held back: it shrank. Returns whether it is merged."""
@@ -179,22 +179,21 @@ class Publication:
         if reason and not self._options.accept_shrink:
             self._result.held_back[walked.resource] = reason
             return False
-        if tail := self._tails.get(walked.resource):
-            tail.record(cursor, self._result.run_id, walked, counts, organization)
+        if self._tail is not None and walked.resource == ORDER.name:
+            self._tail.record(cursor, self._result.run_id, walked, counts, organization)
         self._result.changes[walked.resource] = counts
         return True
 
-    def _opened(self) -> TableMerges:
-        if self._merges is None:
-            connection = self._run.build.open()
-            self._merges = TableMerges(connection, self._stop)
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        if self._build is None:
+            self._build = self._run.build.open()
             for name, value in MERGE_SETTINGS.items():
-                connection.execute(f"SET {name} = '{value}'")
-            connection.begin()  # otherwise each statement would be synced to disk
-            merge.create_missing(connection)
-            ops.create_missing(connection)
-            connection.commit()
-        return self._merges
+                self._build.execute(f"SET {name} = '{value}'")
+            self._build.begin()  # otherwise each statement would be synced to disk
+            merge.create_missing(self._build)
+            ops.create_missing(self._build)
+            self._build.commit()
+        return self._build
 
     def publish(self, organization: str | None, step: BuildStep | None) -> None:
         """Records and publishes what was merged.
@@ -208,7 +207,7 @@ class Publication:
                 list of another organization or environment was read.
             CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
-        result, connection = self._result, self._opened().build
+        result, connection = self._result, self._opened()
         for name in MERGE_SETTINGS:
             connection.execute(f"RESET {name}")
         at = max(walked.ended_at for walked in result.lists if walked.error is None)

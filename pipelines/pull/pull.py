@@ -7,7 +7,7 @@ A list whose walk fails keeps its old table, and the exit code shows it. Where e
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import OrderTail
@@ -48,13 +48,13 @@ def pull(
     result = PullResult(run.run_id, run.build.path)
     with run.preparation():
         targets = read_targets(names)
-        tails = _tails(options, names, targets)
+        tail = _tail(options, names, targets)
     with run.building() as build:
-        known = _read_published(run, options, names, targets, tails)
+        known = _read_published(run, options, names, targets, tail)
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tails, options.refresh)
-            with Publication(run, options, targets, result, tails, stop) as publication:
+            walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tail, options.refresh)
+            with Publication(run, options, targets, result, tail, stop) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
@@ -71,7 +71,7 @@ def pull(
 
 
 def _read_published(
-    run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets, tails: Mapping[str, OrderTail]
+    run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets, tail: OrderTail | None
 ) -> dict[str, KnownList]:
     """What is known of each list; and where lists can be continued.
 
@@ -85,7 +85,7 @@ def _read_published(
         return {name: KnownList(kinds=declared_kinds(name)) for name in names if name in UNDOCUMENTED}
     with run.build.published() as warehouse:
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
-        for tail in tails.values():
+        if tail is not None:
             tail.find_start(warehouse, run.started_at)
         folder, refresh = run.build.run_folder, options.refresh
         return {name: known_list(warehouse, name, folder, is_refreshed=name in refresh) for name in names}
@@ -96,12 +96,12 @@ def _unreachable(result: PullResult) -> list[str]:
     return [walked.resource for walked in result.lists if isinstance(walked.error, Unreachable)]
 
 
-def _tails(options: PullOptions, names: Sequence[str], targets: Targets) -> dict[str, OrderTail]:
-    """The lists that can be read from where the last read ended. Raises UsageError: that is wanted, and cannot be."""
+def _tail(options: PullOptions, names: Sequence[str], targets: Targets) -> OrderTail | None:
+    """How the orders are read, if they are. Raises UsageError: a tail is wanted, and cannot be."""
     if options.tail and ORDER.name not in names:
         raise UsageError("--tail reads orders, which are not among the lists", "Add orders, or leave --tail out.")
     if options.tail and options.require_complete:
         raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
     if ORDER.name not in names or targets.public_v1 is None:
-        return {}
-    return {ORDER.name: OrderTail(targets.public_v1, is_wanted=options.tail and ORDER.name not in options.refresh)}
+        return None
+    return OrderTail(targets.public_v1, is_wanted=options.tail and ORDER.name not in options.refresh)

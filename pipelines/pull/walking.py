@@ -28,7 +28,7 @@ from pipelines.warehouse.ops import last_observed
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources import __version__
-from sources.contract import LISTS, RECORDS
+from sources.contract import LISTS, ORDER, RECORDS
 from sources.decode.schema_inference import FieldNames, KeptKinds
 from sources.errors import BridgeError, Stopped
 from sources.extract.ids import IdHashes, hash_ids
@@ -89,7 +89,7 @@ class ListWalks:
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
         known: what the published warehouse has of each list.
-        tails: how lists are read that may be read from where the last read ended.
+        tail: how the orders are read, where they may be read from where the last read ended.
         refreshed: lists of which no page of a stopped walk is used.
     """
 
@@ -101,12 +101,12 @@ class ListWalks:
         progress: Progress,
         stop: threading.Event,
         known: Mapping[str, KnownList] | None = None,
-        tails: Mapping[str, OrderTail] | None = None,
+        tail: OrderTail | None = None,
         refreshed: Collection[str] = (),
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop = progress, stop
-        self._known, self._tails, self._refreshed = known or {}, tails or {}, refreshed
+        self._known, self._tail, self._refreshed = known or {}, tail, refreshed
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
@@ -155,7 +155,9 @@ class ListWalks:
     def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:
         read = partial(self._read, name, client)
         with warehouse_errors(self._build.path.parent):
-            return self._tails[name].read(read, organization.answer) if name in self._tails else read(None)
+            if self._tail is not None and name == ORDER.name:
+                return self._tail.read(read, organization.answer)
+            return read(None)
 
     def _read(self, name: str, client: Client, start: CursorPosition | None) -> ListResult:
         """Walks a list from its first page or from `start` on. What a killed run has read is not requested again."""

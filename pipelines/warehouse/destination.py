@@ -38,7 +38,6 @@ from pipelines.warehouse.destination_postgres import (
     table_columns,
     unquoted,
 )
-from pipelines.warehouse.load import computed_once
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
 from pipelines.warehouse.sql import sql_name, sql_text, table_names
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
@@ -244,8 +243,6 @@ class _Dataset:
             destination=self.settings.destination,
             dataset_name=f"{self.name}{_STAGING}",
         )
-        destination = self.pipeline.destination
-        destination.capabilities = computed_once(destination.capabilities)  # type: ignore[method-assign]
 
     @property
     def is_ducklake(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -27,9 +27,6 @@ from sources.settings import load_dlt
 
 if TYPE_CHECKING:
     from dlt.common.configuration.providers.provider import ConfigProvider
-    from dlt.common.destination import DestinationCapabilitiesContext
-
-    Capabilities = Callable[..., DestinationCapabilitiesContext]
 
 DATASET: Final = "loaded"
 CATALOG: Final = "load"
@@ -63,7 +60,6 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
 
     # Not by the name "filesystem": its settings are those of the user's own destination.
     files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
-    files.capabilities = computed_once(files.capabilities)  # type: ignore[method-assign]
     try:
         with without_settings():
             pipeline = dlt.pipeline(
@@ -131,22 +127,6 @@ def _imported_pandas() -> ModuleType | None:
     """pandas, once it is imported. dlt 1.31 fails where another thread is importing it, as a walk may."""
     module = sys.modules.get("pandas")
     return module if hasattr(module, "DataFrame") else None
-
-
-def computed_once(compute: Capabilities) -> Capabilities:
-    """A destination's capabilities, computed once: dlt asks for them some forty times in a load.
-
-    It resolves all settings of the destination each time, which takes a tenth of the CPU of a small pull.
-    """
-    computed: dict[tuple[bool, type], DestinationCapabilitiesContext] = {}
-
-    def capabilities(config: object = None, naming: object = None) -> DestinationCapabilitiesContext:
-        key = config is None, type(naming)
-        if key not in computed:
-            computed[key] = compute(config, naming)
-        return copy(computed[key])  # dlt changes what it gets
-
-    return capabilities
 
 
 @contextmanager

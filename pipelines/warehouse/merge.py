@@ -2,15 +2,12 @@
 
 In: a build, and the loaded rows of this run as views. Out: `raw.*` in the build, in set-based SQL. Deletions are
 marked, never made, and only from a complete walk.
-
-Tables of several lists are merged at the same time, and can be interrupted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Final
@@ -35,6 +32,7 @@ _BOOKKEEPING: Final = pa.schema(
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
+INTERRUPT_EVERY_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +117,13 @@ def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:
     return ""
 
 
-def tables_of(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]:
-    """The tables that a list is merged into; its own one, whose times the child tables take over, is the last."""
+def merge_list(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:
+    """Merges a list into its tables; its own one, whose times the child tables take over, is the last."""
     resource = walked.resource
-    loaded = (table for table in walked.files if table != resource)
-    return list(dict.fromkeys([*loaded, *_children(build, resource), resource]))
+    for table in dict.fromkeys([*walked.files, *_children(build, resource)]):
+        if table != resource:
+            merge_table(build, walked, table, run_id)
+    merge_table(build, walked, resource, run_id)
 
 
 def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str) -> None:
@@ -264,89 +264,27 @@ def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:
     return int(number)
 
 
-INTERRUPT_EVERY_S: Final = 0.02
-_AT_ONCE_ROWS_MAX: Final = 500_000
-"""Records in lists that are merged at the same time."""
-
-
-class TableMerges:
-    """The merges into one build.
-
-    Attributes:
-        build: open for writing.
-        stop: once it is set, merges under way are interrupted, and no further one begins.
-    """
-
-    def __init__(self, build: duckdb.DuckDBPyConnection, stop: Event) -> None:
-        self.build = build
-        self.stop = stop
-
-    @contextmanager
-    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection to the build. Raises Stopped once `stop` is set, also while it runs a statement."""
-        with self.build.cursor() as cursor, _interrupted_by(self.stop, cursor):
-            try:
-                if self.stop.is_set():
-                    raise Stopped("the merge was stopped")
-                yield cursor
-            except duckdb.InterruptException:
-                if self.stop.is_set():
-                    raise Stopped("the merge was stopped") from None
-                raise
-
-    def merge_all(self, lists: Sequence[ListResult], run_id: str) -> None:
-        """Merges lists, all their tables at the same time: DuckDB writes one with little more than one core.
-
-        Longer lists, for which it uses all cores, are merged table by table: together they need more memory. So are
-        tables that ran out of it together, because their rows are wide: a merge can be repeated.
-        """
-        with self.cursor() as cursor:
-            tables = [(walked, table) for walked in lists for table in tables_of(cursor, walked)]
-            if sum(walked.distinct for walked in lists) <= _AT_ONCE_ROWS_MAX:
-                tables = self._merge_at_once(tables, run_id)
-            for walked, table in tables:
-                merge_table(cursor, walked, table, run_id)
-
-    def _merge_at_once(self, tables: Sequence[tuple[ListResult, str]], run_id: str) -> list[tuple[ListResult, str]]:
-        """Merges tables, a thread each; returns those that ran out of memory.
-
-        A child table takes over the same times from its list's own table, whether that is merged before or after it.
-        """
-        failed = []
-        with ExitStack() as stack:
-            cursors = [stack.enter_context(self.cursor()) for _ in tables]
-            pool = stack.enter_context(ThreadPoolExecutor(max(len(tables), 1), "merge"))
-            merges: list[Future[None]] = []
-            try:
-                for cursor, (walked, table) in zip(cursors, tables, strict=True):
-                    merges.append(pool.submit(merge_table, cursor, walked, table, run_id))
-                for unit, merged in zip(tables, merges, strict=True):
-                    try:
-                        merged.result()
-                    except duckdb.OutOfMemoryException:
-                        failed.append(unit)
-            except BaseException:
-                while wait(merges, timeout=INTERRUPT_EVERY_S).not_done:
-                    for cursor in cursors:
-                        cursor.interrupt()
-                raise
-        return failed
-
-
 @contextmanager
-def _interrupted_by(stop: Event, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Interrupts each statement of a cursor from another thread once `stop` is set, until the block ends."""
+def interruptible(build: duckdb.DuckDBPyConnection, stop: Event) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor of a build. Raises Stopped once `stop` is set, also while the cursor runs a statement."""
     has_ended = Event()
 
-    def watch() -> None:
+    def watch(cursor: duckdb.DuckDBPyConnection) -> None:
         while not has_ended.wait(INTERRUPT_EVERY_S):
             if stop.is_set():
                 cursor.interrupt()
 
-    watcher = Thread(target=watch, name="watch", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        has_ended.set()
-        watcher.join()  # a cursor that is closed cannot be interrupted
+    with build.cursor() as cursor:
+        watcher = Thread(target=watch, args=(cursor,), name="watch", daemon=True)
+        watcher.start()
+        try:
+            if stop.is_set():
+                raise Stopped("the merge was stopped")
+            yield cursor
+        except duckdb.InterruptException:
+            if stop.is_set():
+                raise Stopped("the merge was stopped") from None
+            raise
+        finally:
+            has_ended.set()
+            watcher.join()  # a cursor that is closed cannot be interrupted

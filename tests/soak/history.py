@@ -10,7 +10,6 @@ import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 import duckdb
@@ -18,7 +17,6 @@ import duckdb
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import merge
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.merge import TableMerges
 from sandbox.app import Platform
 from sandbox.config import LEGACY_KEY, SandboxConfig
 from sources.extract.result import ListResult, WalkOptions
@@ -87,7 +85,7 @@ class _Seed:
         if merge.shrink_reason(result, merge.compare(self.build, result)) and self.draw.random() < 0.5:
             return False
         result.ended_at = at(number)
-        TableMerges(self.build, Event()).merge_all([result], f"run {number}")
+        merge.merge_list(self.build, result, f"run {number}")
         rows = self.build.execute(f"SELECT id, coalesce(first_name, '') FROM {LOADED}.customers").fetchall()
         self.model.pull(number, dict(rows), proven=result.verdict == "complete")
         return True

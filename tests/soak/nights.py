@@ -39,7 +39,6 @@ from pipelines.warehouse.accepted import Acceptance, accepted_file, read_accepta
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.merge import TableMerges
 from pipelines.warehouse.schema_changes import field_names
 from sandbox.config import V1_KEY
 from sources.extract.result import WalkOptions
@@ -369,9 +368,9 @@ class Nights:
             warehouse.execute(f'CREATE OR REPLACE TABLE {LOADED}."{table}" AS FROM read_parquet($1)', [paths])
         pulled = PullResult(f"run {self.number:02}", build.path, [result])
         pulled.changes["orders"] = merge.compare(warehouse, result)
-        TableMerges(warehouse, Event()).merge_all([result], pulled.run_id)
+        merge.merge_list(warehouse, result, pulled.run_id)
         run: Any = SimpleNamespace(build=build)
-        publication = Publication(run, PullOptions(), Targets(), pulled, {}, Event())
+        publication = Publication(run, PullOptions(), Targets(), pulled, None, Event())
         publication._record_lists(warehouse, self.at)
         with ExitStack() as stack:
             if self.number > 1:  # the other tables are as empty as before

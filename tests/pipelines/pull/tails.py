@@ -18,7 +18,6 @@ from pipelines.pull.walking import ListWalks, _Organization
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.merge import TableMerges
 from sandbox.app import Platform
 from sandbox.config import V1_KEY, SandboxConfig
 from sources.extract.result import ListResult, no_progress
@@ -92,7 +91,7 @@ class TailBench:
 
     def _walked(self, orders: OrderTail) -> ListResult:
         build = Build(self.folder / f"{self.pulls}" / "warehouse.duckdb")
-        walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), tails={"orders": orders})
+        walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), tail=orders)
         organization: Future[str | None] = Future()
         organization.set_result(self.organization)
         transport = SandboxTransport(self.platform)
@@ -107,7 +106,7 @@ class TailBench:
         counts = merge.compare(self.warehouse, result)
         self.counts.append(counts)
         orders.record(self.warehouse, run_id, result, counts, self.organization)
-        TableMerges(self.warehouse, Event()).merge_all([result], run_id)
+        merge.merge_list(self.warehouse, result, run_id)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.warehouse.execute(sql).fetchall()

@@ -21,7 +21,6 @@ from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import load
-from pipelines.warehouse.merge import TableMerges
 from sources.errors import Stopped, UsageError
 from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
@@ -47,22 +46,26 @@ def hold_orders(monkeypatch: pytest.MonkeyPatch, until: threading.Event) -> None
 
 
 def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    merged: list[list[str]] = []
+    loads: list[list[str]] = []
     customers_are_merged = threading.Event()
-    merge_all = TableMerges.merge_all
+    merge_list = merge.merge_list
 
-    def noted(self: TableMerges, lists: Sequence[ListResult], run_id: str) -> None:
-        merge_all(self, lists, run_id)
-        merged.append([one.resource for one in lists])
-        if "customers" in merged[-1]:
+    def loaded(lists: Sequence[ListResult], folder: Path) -> None:
+        loads.append([walked.resource for walked in lists])
+        load(lists, folder)
+
+    def merged(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:
+        merge_list(build, walked, run_id)
+        if walked.resource == "customers":
             customers_are_merged.set()
 
-    monkeypatch.setattr(TableMerges, "merge_all", noted)
+    monkeypatch.setattr(publishing, "load", loaded)
+    monkeypatch.setattr(merge, "merge_list", merged)
     hold_orders(monkeypatch, customers_are_merged)
     first = fresh.pull()
     assert first.exit_code == 0
-    assert len(merged) == 2
-    assert merged[-1][-1] == "orders"
+    assert len(loads) == 2, "short lists are loaded together"
+    assert loads[-1][-1] == "orders"
     assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
     changed, removed, *_ = fresh.platform.state.ids("customers")
     fresh.platform.state.change("customers", changed, {"firstName": "Otra"})
@@ -75,21 +78,17 @@ def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, monkey
 
 
 def test_a_list_that_is_held_back_early_keeps_its_table(published: Bridge) -> None:
-    before = published.rows("SELECT * EXCLUDE (_run_id, _last_seen_at) FROM raw.customers ORDER BY id")
-    for key in published.platform.state.ids("customers")[36:]:
-        published.platform.state.remove("customers", key)
-    for key in published.platform.state.ids("promotions")[4:]:
-        published.platform.state.remove("promotions", key)
+    for name, rows in (("customers", 36), ("promotions", 4)):
+        for key in published.platform.state.ids(name)[rows:]:
+            published.platform.state.remove(name, key)
     result = published.pull("customers", "promotions", "orders")
-    assert result.exit_code == 7
-    assert list(result.held_back) == ["promotions"]
+    assert (result.exit_code, list(result.held_back)) == (7, ["promotions"])
     assert published.rows("SELECT resource, verdict, published FROM ops.coverage ORDER BY rowid DESC LIMIT 3") == [
         ("orders", "complete", True),
         ("promotions", "unproven", False),
         ("customers", "complete", True),
     ]
-    assert published.code("customers", "promotions", require_complete=True) == 7
-    assert len(before) == published.one("SELECT count(*) FROM raw.customers")
+    assert published.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
 
 
 def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +132,21 @@ def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
     assert published.path.read_bytes() == before
 
 
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, point: threading.Event) -> None:
+    """Interrupts the wait for walks and merges once a certain point is reached."""
+    signals = list[int]()
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if point.is_set() and not signals:
+            signals.append(1)
+            raise KeyboardInterrupt
+        return wait(*arguments, **options)
+
+    monkeypatch.setattr(walking, "wait", interrupted)
+
+
 def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = published.path.read_bytes()
-    is_merging, ended, signals = threading.Event(), list[type[BaseException]](), list[int]()
+    before, is_merging, ended = published.path.read_bytes(), threading.Event(), list[type[BaseException]]()
 
     def endless(build: duckdb.DuckDBPyConnection, *_: object) -> None:
         is_merging.set()
@@ -145,17 +156,11 @@ def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkey
             ended.append(type(error))
             raise
 
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        if is_merging.is_set() and not signals:
-            signals.append(1)
-            raise KeyboardInterrupt
-        return wait(*arguments, **options)
-
     monkeypatch.setattr(merge, "merge_table", endless)
-    monkeypatch.setattr(walking, "wait", interrupted)
+    interrupt_once(monkeypatch, is_merging)
     with pytest.raises(KeyboardInterrupt):
         published.pull()
-    assert set(ended) == {duckdb.InterruptException}
+    assert ended == [duckdb.InterruptException]
     assert published.path.read_bytes() == before
     assert not Build(published.path).run_folder.exists()
 
@@ -171,18 +176,12 @@ def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publ
         load(lists, folder)
         ended.append("load")
 
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        if is_loading.is_set() and "signal" not in ended:
-            ended.append("signal")
-            raise KeyboardInterrupt
-        return wait(*arguments, **options)
-
     with monkeypatch.context() as patch:
         patch.setattr(publishing, "load", slow)
-        patch.setattr(walking, "wait", interrupted)
+        interrupt_once(patch, is_loading)
         with pytest.raises(KeyboardInterrupt):
             published.pull()
-    assert ended == ["signal", "load"]
+    assert ended == ["load"]
     assert not Build(published.path).run_folder.exists()
     assert published.pull().exit_code == 0
 

@@ -1,41 +1,44 @@
-"""The exit code of a pull, and whose spools it resumes: without a platform."""
+"""What a pull ends with and keeps, without a platform: its exit code, its spools, the file of quarantined rows."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 
 from pipelines.pull import walking
 from pipelines.pull.model import PullResult
+from pipelines.pull.publishing import quarantine_file, staged_quarantine
 from pipelines.pull.targets import Targets
 from pipelines.pull.walking import ListWalks
 from pipelines.warehouse.build import Build
-from sources.decode.rows import QuarantinedRow
-from sources.errors import ContractBroken, ExitCode
+from sources.decode.rows import InvalidRow, quarantine
+from sources.errors import ContractBroken, ExitCode, Unreachable
 from sources.extract.result import ListResult, no_progress
 from sources.extract.spool import SpoolFolder
 from sources.settings import LegacySettings, Secret
 
-
-def quarantined() -> ListResult:
-    return ListResult("customers", quarantined=[QuarantinedRow(1, 1, "row: not JSON", "hash", b"x", None)])
+ROW = quarantine((2, 7), b'{"id":"\xff"}', InvalidRow("row: not UTF-8"), None)
 
 
 def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
-    result = PullResult("run", Path(), [quarantined(), ListResult("promotions")], published=True)
+    lists = [ListResult("customers", quarantined=[ROW]), ListResult("promotions")]
+    result = PullResult("run", Path(), lists, published=True)
     assert result.exit_code == ExitCode.REJECTED
+    result.step_code = ExitCode.FINDINGS
+    assert result.exit_code == ExitCode.FINDINGS
     result.held_back["promotions"] = "promotions: the list is empty, and 9 records are known"
-    assert result.exit_code == ExitCode.COVERAGE
-    result.held_back["customers"] = "customers: 9 of 10 known records are not in the list any more"
     assert result.exit_code == ExitCode.COVERAGE
     result.lists.append(ListResult("orders", error=ContractBroken("broken")))
     assert result.exit_code == ExitCode.PLATFORM
+    assert PullResult("run", Path(), [], step_code=ExitCode.REJECTED).exit_code == ExitCode.REJECTED
 
 
 SETTINGS = LegacySettings(
@@ -54,7 +57,7 @@ SETTINGS = LegacySettings(
     ],
     ids=["the same", "host", "key", "environment", "page size"],
 )
-def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[str, object], is_resumed: bool) -> None:
+def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[str, Any], is_resumed: bool) -> None:
     found: list[bool] = []
 
     def walk(name: str, client: object, folder: Path, spools: SpoolFolder, *_: object) -> ListResult:
@@ -63,18 +66,77 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[
         pages.write_bytes(b"pages of the first walk")
         return ListResult(name)
 
-    build = Build(tmp_path / "w.duckdb")
-    for settings in (SETTINGS, replace(SETTINGS, **changed)):  # type: ignore[arg-type] # of their fields
+    def walked(settings: LegacySettings, refreshed: list[str]) -> bool:
+        build = Build(tmp_path / "w.duckdb")
+        walks = ListWalks(Targets(settings), build, 1, no_progress, threading.Event(), refreshed=refreshed)
         with mock.patch.object(walking, "walk", walk):
-            ListWalks(Targets(settings), build, 1, no_progress, threading.Event()).run(["customers"], mock.Mock())
-    assert found == [False, is_resumed]
-    with mock.patch.object(walking, "walk", walk):
-        walks = ListWalks(Targets(settings), build, 1, no_progress, threading.Event(), refreshed=["customers"])
-        walks.run(["customers"], mock.Mock())
-    assert found.pop() is False, "a list that is refreshed"
+            walks.run(["customers"], mock.Mock())
+        return found.pop()
+
+    assert walked(SETTINGS, []) is False
+    assert walked(replace(SETTINGS, **changed), []) is is_resumed
+    assert walked(replace(SETTINGS, **changed), ["customers"]) is False, "a list that is refreshed"
 
 
 def test_a_pull_does_not_import_pandas() -> None:
     """It takes half a second and 40 MB, and is needed by reconcile and plan only."""
     code = "import sys, pipelines.pull.pull, pipelines.cli.pull; print('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """A warehouse with a quarantined order."""
+    path = tmp_path / "w.duckdb"
+    with staged_quarantine(path, "run 1", [ListResult("orders", "unproven", quarantined=[ROW])]):
+        pass
+    return path
+
+
+def lists_in(warehouse: Path) -> list[str]:
+    file = quarantine_file(warehouse)
+    return [json.loads(line)["resource"] for line in file.read_bytes().splitlines()] if file.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("read", "left"),
+    [
+        pytest.param(ListResult("orders", "complete"), [], id="whole"),
+        pytest.param(ListResult("orders", "tail"), ["orders"], id="tail"),
+        pytest.param(ListResult("orders", "incomplete", error=Unreachable("away")), ["orders"], id="failed"),
+        pytest.param(ListResult("customers", "complete"), ["orders"], id="another-list"),
+        pytest.param(ListResult("customers", quarantined=[ROW]), ["orders", "customers"], id="more-rows"),
+        pytest.param(ListResult("orders", quarantined=[ROW, ROW]), ["orders", "orders"], id="other-rows"),
+    ],
+)
+def test_rows_stay_until_their_list_is_read_whole_and_that_is_published(
+    warehouse: Path, read: ListResult, left: list[str]
+) -> None:
+    before = quarantine_file(warehouse).read_bytes()
+    with pytest.raises(ZeroDivisionError), staged_quarantine(warehouse, "run 2", [read]):
+        raise ZeroDivisionError
+    assert quarantine_file(warehouse).read_bytes() == before
+    with staged_quarantine(warehouse, "run 2", [read]):
+        assert lists_in(warehouse) == ["orders"]
+        staged = [b'"run 2"' in path.read_bytes() for path in warehouse.parent.iterdir()]
+        assert any(staged) == bool(read.quarantined), "written before the build is published"
+    assert lists_in(warehouse) == left
+    assert {path.name for path in warehouse.parent.iterdir()} <= {quarantine_file(warehouse).name}
+
+
+@pytest.mark.parametrize("kind", ["writable by all", "link"])
+def test_a_quarantine_file_that_somebody_prepared_is_replaced(tmp_path: Path, kind: str) -> None:
+    path, victim = tmp_path / "w.duckdb", tmp_path / "victim"
+    file = quarantine_file(path)
+    victim.write_text("theirs")
+    if kind == "link":
+        file.symlink_to(victim)
+    else:
+        file.touch()
+        file.chmod(0o666)
+    prepared = file.stat().st_ino
+    with staged_quarantine(path, "run", [ListResult("orders", "unproven", quarantined=[ROW])]):
+        pass
+    status = file.lstat()
+    assert (oct(status.st_mode), status.st_ino == prepared) == ("0o100600", False)
+    assert victim.read_text() == "theirs"

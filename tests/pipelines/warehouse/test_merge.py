@@ -1,51 +1,202 @@
-"""How many records a list may lose before it is held back."""
+"""Loaded rows become raw tables: types, times, what is held back, and how a merge is stopped."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
 import pytest
 
-from pipelines.warehouse.merge import MergeCounts, shrink_reason
+from pipelines.warehouse import merge, ops
+from pipelines.warehouse.column_values import record_column_values
+from pipelines.warehouse.load import CATALOG, LOADED
+from pipelines.warehouse.merge import MergeCounts, interruptible, merge_list, shrink_reason
 from sources.decode.rows import InvalidRow, quarantine
+from sources.errors import BridgeError, Stopped
 from sources.extract.result import ListResult, Verdict
 
 ROW = quarantine((1, 1), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
+LOST = "{} of {} known records are not in the list any more"
 
 
 @pytest.mark.parametrize(
-    ("verdict", "known", "missing", "is_held_back"),
+    ("walked", "missing", "known", "reason"),
     [
-        ("complete", 0, 0, False),
-        ("complete", 40, 5, False),
-        ("complete", 40, 6, True),
-        ("complete", 1000, 20, False),
-        ("complete", 1000, 21, True),
-        ("complete", 2, 1, False),
-        ("complete", 3, 2, True),
-        ("unproven", 40, 20, False),
-        ("unproven", 40, 21, True),
-        ("tail", 40, 40, False),
+        (ListResult("customers", "complete", distinct=9), 0, 0, ""),
+        (ListResult("customers", "complete", distinct=9), 5, 40, ""),
+        (ListResult("customers", "complete", distinct=9), 6, 40, LOST.format(6, 40)),
+        (ListResult("customers", "complete", distinct=9), 20, 1000, ""),
+        (ListResult("customers", "complete", distinct=9), 21, 1000, LOST.format(21, 1000)),
+        (ListResult("customers", "complete", distinct=9), 1, 2, ""),
+        (ListResult("customers", "complete", distinct=9), 2, 3, f"{LOST.format(2, 3)} (more than half)"),
+        (ListResult("customers", "unproven", distinct=9), 20, 40, ""),
+        (ListResult("customers", "unproven", distinct=9), 21, 40, f"{LOST.format(21, 40)} (more than half)"),
+        (ListResult("customers", "tail", distinct=9), 40, 40, ""),
+        (ListResult("customers", "complete"), 2, 2, "the list is empty, and 2 records are known"),
+        (ListResult("customers", quarantined=[ROW, ROW]), 2, 2, "all 1 rows were quarantined, and 2 records are known"),
+        (
+            ListResult("customers", distinct=1, quarantined=[ROW]), 2, 2,
+            f"{LOST.format(2, 2)} (more than half), with 1 rows quarantined",
+        ),
     ],
-)
+)  # fmt: skip
 def test_a_list_that_lost_more_than_is_plausible_is_held_back(
-    verdict: Verdict, known: int, missing: int, is_held_back: bool
+    walked: ListResult, missing: int, known: int, reason: str
 ) -> None:
-    counts = MergeCounts(9, 0, missing, known, 0)
-    assert bool(shrink_reason(ListResult("customers", verdict, distinct=9), counts)) is is_held_back
+    assert shrink_reason(walked, MergeCounts(9, 0, missing, known, 0)) == reason
+
+
+@pytest.fixture
+def build() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A build whose tables are empty."""
+    with duckdb.connect() as build:
+        merge.create_missing(build)
+        build.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
+        yield build
+
+
+def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str, verdict: Verdict = "complete") -> ListResult:
+    """A walk of orders with these rows and lines, in SQL."""
+    for table, columns, values in (("orders", "id, total", rows), ("orders__lines", "order_id, sku", lines)):
+        sql = f"SELECT *, NULL::VARCHAR AS _extra FROM (VALUES {values}) t({columns})"
+        build.execute(f"CREATE OR REPLACE TABLE {LOADED}.{table} AS {sql}")
+    files = {"orders": [(Path("orders"), 2)], "orders__lines": [(Path("lines"), 2)]}
+    return ListResult("orders", verdict=verdict, files=files, distinct=2)
 
 
 @pytest.mark.parametrize(
-    ("walked", "reason"),
+    ("kept", "loaded", "kind", "values"),
     [
-        (ListResult("customers", "complete"), "the list is empty, and 2 records are known"),
-        (
-            ListResult("customers", quarantined=[ROW, ROW]),
-            "all 1 rows were quarantined, and 2 records are known",
-        ),
-        (
-            ListResult("customers", distinct=1, quarantined=[ROW]),
-            "2 of 2 known records are not in the list any more (more than half), with 1 rows quarantined",
-        ),
+        ("'about 12'", "10::DOUBLE", "VARCHAR", ("about 12", "10")),
+        ("10::DOUBLE", "'about 12'", "VARCHAR", ("10", "about 12")),
+        ("'about 12'", "-1.25e-7::DOUBLE", "VARCHAR", ("about 12", "-0.000000125")),
+        ("0.1234567890625::DOUBLE", "true", "VARCHAR", ("0.1234567890625", "true")),
+        ("-0.0::DOUBLE", "'x'", "VARCHAR", ("0", "x")),
+        ("'nan'", "1.5::DOUBLE", "VARCHAR", ("nan", "1.5")),
+        ("'-inf'", "1.5::DOUBLE", "VARCHAR", ("-inf", "1.5")),
+        ("'2'", "1.5::DOUBLE", "DOUBLE", (2.0, 1.5)),
+        ("2::BIGINT", "1.5::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal(2), Decimal("1.5"))),
+        ("1.5::DECIMAL(38,9)", "2::BIGINT", "DECIMAL(38,9)", (Decimal("1.5"), Decimal(2))),
+        ("0.30000000000000004::DOUBLE", "2::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal("0.3"), Decimal(2))),
+        ("'about 12'", "1.50::DECIMAL(38,9)", "VARCHAR", ("about 12", "1.5")),
+        ("2::DOUBLE", "3::BIGINT", "BIGINT", (2, 3)),
+        ("7::INTEGER", "9000000000::BIGINT", "BIGINT", (7, 9_000_000_000)),
+        ("9000000000::BIGINT", "7::INTEGER", "BIGINT", (9_000_000_000, 7)),
+        ("'12'", "NULL::BIGINT", "VARCHAR", ("12", None)),
     ],
 )
-def test_a_list_is_held_back_with_what_became_of_its_rows(walked: ListResult, reason: str) -> None:
-    assert shrink_reason(walked, MergeCounts(1, 0, 2, 2, 0)) == reason
+def test_a_number_in_a_column_of_texts_is_in_plain_form(
+    build: duckdb.DuckDBPyConnection, kept: str, loaded: str, kind: str, values: tuple[object, ...]
+) -> None:
+    for row in (f"('1', {kept})", f"('2', {loaded})"):
+        merge_list(build, orders(build, row, "('1', 'a')", "tail"), "run")
+    assert merge.columns_of(build, "raw.orders")["total"] == kind
+    rows = build.execute("SELECT total FROM raw.orders ORDER BY id").fetchall()
+    assert tuple(value for (value,) in rows) == values
+
+
+@pytest.mark.parametrize(
+    ("kept", "loaded", "kind", "held", "beside"),
+    [
+        ("'about 12'", "1.50::DECIMAL(38,9)", "DECIMAL(38,9)", None, '{"total":"about 12"}'),
+        ("'12.50'", "1.50::DECIMAL(38,9)", "DECIMAL(38,9)", Decimal("12.5"), None),
+        ("'007'", "1::BIGINT", "BIGINT", None, '{"total":"007"}'),
+        ("'12'", "1::BIGINT", "BIGINT", 12, None),
+        ("1.5::DECIMAL(38,9)", "true", "BOOLEAN", None, '{"total":"1.5"}'),
+        ("'about 12'", "'x'", "VARCHAR", "about 12", None),
+    ],
+)
+def test_after_a_whole_read_a_column_has_the_type_of_its_rows_and_old_values_stay_beside_it(
+    build: duckdb.DuckDBPyConnection, kept: str, loaded: str, kind: str, held: object, beside: str | None
+) -> None:
+    for row in (f"('1', {kept})", f"('2', {loaded})"):
+        merge_list(build, orders(build, row, "('1', 'a')"), "run")
+    assert merge.columns_of(build, "raw.orders")["total"] == kind
+    assert build.execute("SELECT total, _extra FROM raw.orders WHERE id = '1'").fetchall() == [(held, beside)]
+
+
+def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(build: duckdb.DuckDBPyConnection) -> None:
+    ops.create_missing(build)
+    walked = orders(build, "('1', 5), ('2', 6)", "('1', 'a'), ('2', 'b')")
+    merge_list(build, walked, "run")
+    record_column_values(build, "run", walked.ended_at, walked)
+    totals = build.execute("SELECT entity, measure, value FROM ops.control_totals ORDER BY ALL").fetchall()
+    assert totals == [(f"raw.{one}", what, 2) for one in ("orders", "orders__lines") for what in ("loaded", "raw")]
+    build.execute("DELETE FROM raw.orders__lines WHERE order_id = '2'")
+    with pytest.raises(BridgeError, match="orders__lines: 2 rows were loaded, 1 of them are in its raw table"):
+        record_column_values(build, "run", walked.ended_at, walked)
+
+
+def test_rows_of_child_tables_have_the_times_of_their_records(build: duckdb.DuckDBPyConnection) -> None:
+    first = orders(build, "('a', 1), ('b', 2)", "('a', 'x'), ('b', 'y')")
+    merge_list(build, first, "run 1")
+    second = orders(build, "('b', 'about 2'), ('c', 'about 3')", "('b', 7), ('c', 8)")  # of other types
+    merge_list(build, second, "run 2")
+    sql = "SELECT {}, _run_id, _first_seen_at, _last_seen_at, _missing_since FROM raw.{} ORDER BY ALL"
+    one, two = first.ended_at, second.ended_at
+    assert build.execute(sql.format("id, total", "orders")).fetchall() == [
+        ("a", "1", "run 1", one, one, two),
+        ("b", "about 2", "run 2", one, two, None),
+        ("c", "about 3", "run 2", two, two, None),
+    ]
+    assert build.execute(sql.format("order_id, sku, _extra", "orders__lines")).fetchall() == [
+        ("a", None, '{"sku":"x"}', "run 1", one, one, two),
+        ("b", 7, None, "run 2", one, two, None),
+        ("c", 8, None, "run 2", two, two, None),
+    ]
+
+
+def test_a_stop_ends_a_merge_under_way_and_none_begins_after_it(build: duckdb.DuckDBPyConnection) -> None:
+    stop, is_running = threading.Event(), threading.Event()
+
+    def endless() -> None:
+        with interruptible(build, stop) as cursor:
+            is_running.set()
+            cursor.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
+
+    with ThreadPoolExecutor(1) as pool:
+        merging = pool.submit(endless)
+        assert is_running.wait(5)
+        stop.set()
+        with pytest.raises(Stopped):
+            merging.result(timeout=60)
+    with pytest.raises(Stopped), interruptible(build, stop):
+        pytest.fail("it began")
+
+
+def test_an_interruption_without_a_stop_is_not_taken_for_one(build: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(duckdb.InterruptException), interruptible(build, threading.Event()):
+        raise duckdb.InterruptException("Interrupted!")
+
+
+def test_a_cursor_that_is_closed_meanwhile_is_not_interrupted() -> None:
+    stop, is_interrupting = threading.Event(), threading.Event()
+
+    class Cursor:
+        """A cursor, and its connection; an interruption takes a while."""
+
+        is_closed = False
+
+        def cursor(self) -> Cursor:
+            return self
+
+        def __enter__(self) -> Cursor:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.is_closed = True
+
+        def interrupt(self) -> None:
+            is_interrupting.set()
+            time.sleep(0.05)
+            if self.is_closed:
+                raise duckdb.ConnectionException("Connection already closed!")
+
+    with interruptible(Cursor(), stop):  # type: ignore[arg-type]
+        stop.set()
+        assert is_interrupting.wait(5)
