@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -26,9 +26,8 @@ from pipelines.push import eligibility
 from pipelines.push.lookups import doubts_of
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.reconcile import odd_values
-from pipelines.warehouse import build
+from pipelines.warehouse import build, merge
 from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.merge import TableMerges
 from sandbox.messages import encoded
 from sources import disk
 from sources.decode import rows, schema_inference
@@ -37,7 +36,6 @@ from sources.decode.rows import Decoded
 from sources.extract import page_files
 from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
-from sources.extract.result import ListResult
 from tests.crashes.enumeration import pull_crashes, push_crashes
 from tests.soak.campaigns import block
 from tests.soak.fortnight import ImportFortnight, fortnight_seed
@@ -80,13 +78,9 @@ def _doubled(write: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, later_keys: write(self, [])
 
 
-def _merged_as_complete(merge_all: Callable[..., Any]) -> Callable[..., Any]:
+def _merged_as_complete(merge_list: Callable[..., Any]) -> Callable[..., Any]:
     """What was read in part ends the records that it lacks."""
-
-    def marking(self: TableMerges, walked: Sequence[ListResult], run_id: str) -> None:
-        merge_all(self, [replace(one, verdict="complete") for one in walked], run_id)
-
-    return marking
+    return lambda build, walked, run_id: merge_list(build, replace(walked, verdict="complete"), run_id)
 
 
 def _one_step(source: Any) -> Any:
@@ -122,7 +116,7 @@ AGREED: dict[str, Broken] = {
     "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
 }
 PARTIAL: dict[str, Broken] = {
-    "a partial read ends records": lambda: patch(TableMerges, "merge_all", _merged_as_complete(TableMerges.merge_all)),
+    "a partial read ends records": lambda: patch(merge, "merge_list", _merged_as_complete(merge.merge_list)),
 }
 SANDBOXES: dict[str, Broken] = {
     "errors are cut off": lambda: mock.patch("sandbox.messages.encoded", lambda value: encoded(value)[:-1]),
