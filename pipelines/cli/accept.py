@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -63,7 +64,9 @@ def command(
         _print(entries, as_json)
         return
     if rule not in RULE_NAMES:
-        raise UsageError(f"there is no rule {rule!r}", "Findings have the form entity.rule: orders.form_changed.")
+        near = [name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")] or get_close_matches(rule, RULE_NAMES)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "They have the form entity.rule."
+        raise UsageError(f"there is no rule {rule!r}", f"{hint} All are in docs/rules.md.")
     wanted = subjects or ("",)
     if withdraw:
         gone = [one for one in entries if one.rule == rule and one.subject in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import sys
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from pipelines.cli.terminal import Style, escape_lines, event_json
-from sources.settings import find_root, prepare_dlt
+from sources.errors import UsageError
+from sources.settings import find_root, misspelt_names, prepare_dlt
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
 
+LOG: Final = logging.getLogger("orderbridge")
 KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 """Note of a stopped command that fetches pages."""
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
@@ -74,6 +77,9 @@ def start(style: Style) -> Reporter:
     reporter = Reporter(style)
     reporter.attach()
     prepare_environment()
+    with suppress(UsageError):  # a file that cannot be read is the error of the section that reads it
+        for name, setting in misspelt_names().items():
+            LOG.warning("`%s` is not a setting and is not read. Did you mean `%s`?", name, setting)
     STOP.listen()
     return reporter
 

@@ -35,7 +35,6 @@ from sources.settings import (
     http_settings,
     ledger_path,
     legacy_settings,
-    misspelt_names,
     notify_settings,
     public_v1_settings,
     reconcile_settings,
@@ -92,8 +91,6 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
             yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
-    for name, setting in misspelt_names().items():
-        yield CheckResult("", f"`{name}` is not a setting and is not read. Did you mean `{setting}`?", is_warning=True)
     yield (warehouse := _settings("warehouse", warehouse_settings))
     if warehouse.exit_code == ExitCode.DONE:
         yield _attempt("warehouse", _warehouse)

@@ -117,7 +117,7 @@ def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> Recon
     run = WarehouseRun("reconcile")
     with run.preparation():
         if not run.build.path.exists():
-            raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge pull` first.")
+            raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge run` first.")
         reconciling = Reconciling(files, fail_on=fail_on)
     with run.building() as build, warehouse_errors(build.path.parent):
         with build.published():

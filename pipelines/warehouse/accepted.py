@@ -164,6 +164,8 @@ def write_acceptances(path: Path, entries: Sequence[Acceptance]) -> None:
 
     kept = read_acceptances(path)
     document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
+    if not kept:  # an empty list could not take tables
+        document.pop("accepted", None)
     tables: Any = document.setdefault("accepted", tomlkit.aot())
     for n in reversed(range(len(kept))):
         if kept[n] not in entries:

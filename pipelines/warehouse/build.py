@@ -60,7 +60,10 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
     """
     file = own_path(Path(path)) if path is not None else warehouse_path()
     if not file.is_file():
-        raise UsageError(f"there is no warehouse at {file}", "Run `orderbridge pull` first, or set WAREHOUSE__PATH.")
+        raise UsageError(
+            f"there is no warehouse at {file}",
+            "Run `orderbridge run` first, or name the project: orderbridge --project DIR.",
+        )
     connection = connect(file, read_only=True)
     connection.execute("SET TimeZone = 'UTC'")
     return connection

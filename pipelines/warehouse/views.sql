@@ -9,8 +9,10 @@ CREATE OR REPLACE VIEW bi.customers AS
 SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
     c.created_at, c.price_list_id, c.price_list_name, c.price_list_status, c.document_count,
     c.default_fiscal_name, o.order_count, o.cancelled_count, o.currency,
-    CAST(o.revenue AS DECIMAL(38, 2)) AS revenue, o.first_ordered_at,
-    o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days, o.unknown_because
+    CAST(CASE WHEN o.order_count = 0 THEN 0 ELSE o.revenue END AS DECIMAL(38, 2)) AS revenue, o.first_ordered_at,
+    o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days,
+    coalesce(o.unknown_because, CASE WHEN o.order_count > 0 AND o.revenue IS NULL AND o.revenue_by_currency IS NOT NULL
+        THEN 'revenue: several currencies' END) AS unknown_because, o.revenue_by_currency
 FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
 WHERE NOT c.is_missing;
 
@@ -58,12 +60,15 @@ FROM (
 CREATE OR REPLACE VIEW bi.revenue_by_price_list AS
 SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, h.price_list_id,
     max(l.name) AS price_list_name, o.currency, count(*) AS orders, sum(o.revenue) AS revenue,
-    CAST(sum(CASE WHEN o.ordered_at < h.valid_from THEN 1 ELSE 0 END) AS BIGINT) AS assumed_orders
-FROM bi.orders o JOIN reconciled.customer_history h ON h.customer_id = o.customer_id
+    CAST(sum(CASE WHEN o.ordered_at < h.valid_from THEN 1 ELSE 0 END) AS BIGINT) AS assumed_orders,
+    CASE WHEN count(h.customer_id) = 0 THEN 'no known customer' WHEN h.price_list_id IS NULL THEN 'default'
+        ELSE coalesce(max(l.name), 'not listed: ' || h.price_list_id) END AS price_list,
+    count(*) - count(o.revenue) AS unpriced_orders
+FROM bi.orders o LEFT JOIN reconciled.customer_history h ON h.customer_id = o.customer_id
     AND (h.valid_from <= o.ordered_at OR h.version = 1) AND (h.valid_to IS NULL OR o.ordered_at < h.valid_to)
 LEFT JOIN reconciled.price_lists l ON l.price_list_id = h.price_list_id
 WHERE NOT o.is_cancelled AND o.ordered_date IS NOT NULL
-GROUP BY CAST(date_trunc('month', o.ordered_date) AS DATE), h.price_list_id, o.currency;
+GROUP BY CAST(date_trunc('month', o.ordered_date) AS DATE), h.price_list_id, o.currency, h.customer_id IS NULL;
 
 CREATE OR REPLACE VIEW bi.revenue_by_day AS
 SELECT ordered_date, currency, CAST(sum(CASE WHEN is_cancelled THEN 0 ELSE 1 END) AS BIGINT) AS orders,

@@ -189,7 +189,7 @@ class ReconcileSettings(Section, prefix="reconcile."):
     )
     timezone: str | None = setting(
         checks.time_zone,
-        "time zone (IANA name) of times without an offset; if not set, they stay unproven",
+        "time zone (IANA name) of days and months; UTC if not set, and times without an offset stay unproven",
         "Europe/Madrid",
         default=None,
     )

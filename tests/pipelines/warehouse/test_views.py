@@ -111,13 +111,33 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.Duc
     orders = [order(str(day), day) for day in days]
     insert(build, "reconciled.orders", *orders, order("gone", days[0], is_missing=True))
     insert(build, "reconciled.orders", order("cancelled", days[2], is_cancelled=True))
-    sql = """SELECT month, price_list_name, currency, orders, revenue, assumed_orders FROM bi.revenue_by_price_list
-        ORDER BY month, price_list_name"""
+    for customer, price_list in (("2", None), ("3", "Z")):
+        version = {"customer_id": customer, "price_list_id": price_list, "version": 1, "valid_from": first}
+        insert(build, "reconciled.customer_history", version)
+    others = [order(one, days[1], customer, total=None) for one, customer in (("x", "2"), ("y", "3"), ("z", "nobody"))]
+    insert(build, "reconciled.orders", *others, order("guest", days[1], customer_id=None, customer_status="none"))
+    sql = """SELECT month, price_list, price_list_name, currency, orders, revenue, assumed_orders, unpriced_orders
+        FROM bi.revenue_by_price_list ORDER BY month, price_list"""
     assert build.execute(sql).fetchall() == [
-        (date(2026, 4, 1), "Old", "PEN", 1, 10, 1),
-        (date(2026, 5, 1), "New", "PEN", 2, 20, 0),
-        (date(2026, 5, 1), "Old", "PEN", 1, 10, 0),
+        (date(2026, 4, 1), "Old", "Old", "PEN", 1, 10, 1, 0),
+        (date(2026, 5, 1), "New", "New", "PEN", 2, 20, 0, 0),
+        (date(2026, 5, 1), "Old", "Old", "PEN", 1, 10, 0, 0),
+        (date(2026, 5, 1), "default", None, "PEN", 1, None, 0, 1),
+        (date(2026, 5, 1), "no known customer", None, "PEN", 2, 10, 0, 1),
+        (date(2026, 5, 1), "not listed: Z", None, "PEN", 1, None, 0, 1),
     ]
+
+
+def test_revenue_of_a_customer_is_0_without_orders_and_null_with_a_reason_in_several_currencies(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    for customer, count, revenue, by_currency in (("1", 0, None, None), ("2", 2, None, "{}"), ("3", 1, 5, "{}")):
+        insert(build, "reconciled.customers", {"customer_id": customer, "is_missing": False})
+        sums = {"order_count": count, "revenue": revenue, "revenue_by_currency": by_currency}
+        insert(build, "reconciled.customer_orders", {"customer_id": customer} | sums)
+    assert build.execute("SELECT revenue, unknown_because FROM bi.customers ORDER BY customer_id").fetchall() == [
+        (0, None), (None, "revenue: several currencies"), (5, None),
+    ]  # fmt: skip
 
 
 def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyConnection) -> None:
