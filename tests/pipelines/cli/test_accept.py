@@ -93,6 +93,6 @@ def test_a_file_with_a_mistake_ends_a_run_before_it_reads_anything(project: Path
 
 
 def test_every_command_names_a_setting_whose_section_is_misspelt(project: Path) -> None:
-    done = command("accept", env={"DLT_PROJECT_DIR": str(project), "WAREHOSE__PATH": "x.duckdb"}, cwd=project)
-    assert done.code == 0
-    assert "`WAREHOSE__PATH` is not a setting and is not read. Did you mean `WAREHOUSE__PATH`?" in done.err
+    for name, setting in (("WAREHOSE__PATH", "WAREHOUSE__PATH"), ("LEDGER_PATH", "LEDGER__PATH")):
+        done = command("accept", env={"DLT_PROJECT_DIR": str(project), name: "x"}, cwd=project)
+        assert (done.code, done.err) == (0, f"`{name}` is not a setting and is not read. Did you mean `{setting}`?\n")

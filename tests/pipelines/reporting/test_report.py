@@ -317,7 +317,7 @@ def test_what_is_no_report_is_not_overwritten(warehouse: Path, tmp_path: Path, k
 def test_without_anything_reconciled_there_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, none = tmp_path / "report.html", tmp_path / "none.duckdb"
     monkeypatch.setenv("WAREHOUSE__PATH", str(none))
-    with pytest.raises(UsageError, match="orderbridge pull"):
+    with pytest.raises(UsageError, match="orderbridge run"):
         report(out)
     change(none, "CREATE TABLE t (a INTEGER)")
     with pytest.raises(UsageError, match="orderbridge reconcile"):
