@@ -12,7 +12,7 @@ MUTANTS: Final = (
         "sources/extract/spool.py",
         "0 <= now - self.started_at < WALK_MAX_S",
         "now - self.started_at < WALK_MAX_S",
-        "tests/sources/extract/test_spool_age.py",
+        "tests/sources/extract/test_spool.py",
     ),
     Mutant(
         "a-list-with-numbers-as-names-is-in-the-order-of-their-texts",
@@ -181,7 +181,7 @@ MUTANTS: Final = (
         "sources/settings/root.py",
         'if getattr(plugged.context, "root", None) != root:',
         'if getattr(plugged.context, "root", None) is None:',
-        "tests/sources/settings/test_root.py -k next_root",
+        "tests/sources/settings/test_root.py -k project",
     ),
     Mutant(
         "a-write-is-retried-like-a-read",
@@ -284,7 +284,7 @@ MUTANTS: Final = (
         "                request, future = pending.popleft()\n",
         "                request, future = next((pair for pair in pending if pair[1].done()), pending[0])\n"
         "                pending.remove((request, future))\n",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "a-page-that-is-not-on-disk-is-handed-out",
@@ -293,14 +293,14 @@ MUTANTS: Final = (
         "                yield FetchedPage(request, body, offset, is_listed)\n",
         "                yield FetchedPage(request, body, offset, is_listed)\n"
         "                spool.write(request.label, raw)\n",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "several-pages-are-requested-at-once-after-a-429",
         "sources/extract/fetch.py",
         "is_single = self._throttled.is_set() or ",
         "is_single = ",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "a-page-0-that-fails-proves-a-list",
@@ -323,7 +323,7 @@ MUTANTS: Final = (
         "        self._pages, self._last_count = self._pages + 1, page.count\n"
         "        if page.count * 2 < self.size:\n"
         "            self._ended_by = 'short page'\n",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py -k less_than_half",
     ),
     Mutant(
         "a-total-that-moves-leaves-a-sweep-clean",
@@ -414,7 +414,7 @@ MUTANTS: Final = (
         "sources/extract/page_files.py",
         "return self.ids.equals(other.ids)",
         "return not other.ids.count_absent(self.ids)",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "a-published-walk-is-resumed",
@@ -449,14 +449,14 @@ MUTANTS: Final = (
         "sources/extract/walk.py",
         "if not self._is_paged and not last.repeated.counts:",
         "if not self._is_paged:",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "a-cursor-s-second-reading-without-a-row-of-the-first-is-proven",
         "sources/extract/walk.py",
         "return not any(last.ids.count_absent(earlier.ids) for earlier in files[:-1])",
         "return True",
-        "tests/sources/extract/test_repeated_ids.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "a-row-that-is-read-twice-leaves-a-sweep-clean",
@@ -470,7 +470,7 @@ MUTANTS: Final = (
         "sources/extract/page_files.py",
         "self._inferred = inferred",
         "self._inferred = inferred and InferredSchema(record)",
-        "tests/sources/extract/test_repeated_ids.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "of-two-records-with-one-id-one-is-lost",
@@ -512,14 +512,14 @@ MUTANTS: Final = (
         "sources/extract/spool.py",
         "RESUME_WITHIN_S: Final = 3600.0",
         "RESUME_WITHIN_S: Final = 3600.0e6",
-        "tests/sources/extract/test_spool_age.py",
+        "tests/sources/extract/test_spool.py",
     ),
     Mutant(
         "a-walk-of-days-is-resumed",
         "sources/extract/spool.py",
         "0 <= now - self.started_at < WALK_MAX_S and ",
         "",
-        "tests/sources/extract/test_spool_age.py",
+        "tests/sources/extract/test_spool.py",
     ),
     Mutant(
         "a-torn-frame-of-a-spool-is-replayed",
@@ -555,7 +555,7 @@ MUTANTS: Final = (
         "sources/extract/page_files.py",
         "        if self._rows != self._received:\n",
         "        if self._rows < 0:\n",
-        "tests/sources/extract/test_walk_promises.py",
+        "tests/sources/extract/test_walk.py",
     ),
     Mutant(
         "an-identifier-becomes-a-float",
@@ -696,6 +696,6 @@ MUTANTS: Final = (
         "sources/extract/spool.py",
         "    os.close(descriptor)\n    return None",
         "    return descriptor",
-        "tests/sources/extract/test_run_folder.py",
+        "tests/sources/extract/test_spool.py",
     ),
 )

@@ -5,21 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from sources.extract.spool import RESUME_WITHIN_S, SpoolFolder
+from sources.extract.spool import RunFolder, SpoolFolder
+
+
+def kept(folder: SpoolFolder, *labels: str) -> list[bytes | None]:
+    """The bodies that the spool of the first sweep still has for these requests."""
+    with closing(folder.sweep(1)) as spool:
+        return [spool.replay(label) for label in labels]
 
 
 @pytest.mark.parametrize("written_at_once", [None, 1, 21])
 def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda file, data, offset: pwrite(file, data[:written_at_once], offset))
-    folder = SpoolFolder(tmp_path / "s", {"list": "a"})
-    spool = folder.sweep(1)
+    spool = SpoolFolder(tmp_path / "s", {"list": "a"}).sweep(1)
     places = []
     for label, body in (("page=1", b"one"), ("page=2", b"\x00" * 5000)):
         places.append(spool.offset)
@@ -28,8 +35,8 @@ def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monke
     spool.close()
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "s").iterdir()} == {0o600}
     assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
-    with closing(SpoolFolder(tmp_path / "s", {"list": "a"}).sweep(1)) as again:
-        assert [again.replay(f"page={n}") for n in (1, 2, 3)] == [b"one", b"\x00" * 5000, None]
+    labels = [f"page={n}" for n in (1, 2, 3)]
+    assert kept(SpoolFolder(tmp_path / "s", {"list": "a"}), *labels) == [b"one", b"\x00" * 5000, None]
 
 
 @pytest.mark.parametrize("cut", [1, 10, 17, 22, 30])
@@ -41,50 +48,25 @@ def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -
     spool.close()
     path = tmp_path / "s" / "sweep-1.pages"
     path.write_bytes(path.read_bytes()[:-cut] if cut < 30 else path.read_bytes()[:-4] + b"XXXX")
-    with closing(SpoolFolder(tmp_path / "s", {}).sweep(1)) as again:
-        assert again.replay("page=1") == b"first body"
-        assert again.replay("page=2") is None
+    assert kept(SpoolFolder(tmp_path / "s", {}), "page=1", "page=2") == [b"first body", None]
     assert path.stat().st_size == end
 
 
-def test_another_request_ends_the_replay(tmp_path: Path) -> None:
-    spool = SpoolFolder(tmp_path / "s", {}).sweep(1)
-    spool.write("page=1", b"x")
-    spool.close()
-    with closing(SpoolFolder(tmp_path / "s", {}).sweep(1)) as again:
-        assert again.replay("page=2") is None
-        assert again.replay("page=1") is None
+@pytest.mark.parametrize("change", ["", "label", "host", "environment", "key", "finished", "garbage"])
+def test_only_the_same_walk_is_resumed(tmp_path: Path, change: str) -> None:
+    def folder(host: str = "a", environment: str = "sandbox", key: str = "brand_test_abc") -> SpoolFolder:
+        return SpoolFolder(tmp_path / "s", {"host": host, "environment": environment}, key)
 
-
-@pytest.mark.parametrize("change", ["identity", "age", "finished", "garbage"])
-def test_what_is_not_this_walk_is_forgotten(tmp_path: Path, change: str) -> None:
-    folder = SpoolFolder(tmp_path / "s", {"host": "a"})
-    with closing(folder.sweep(1)) as spool:
+    first = folder()
+    with closing(first.sweep(1)) as spool:
         spool.write("page=1", b"x")
-    note = tmp_path / "s" / "walk.json"
-    if change == "age":
-        stopped_at = time.time() - RESUME_WITHIN_S - 1
-        os.utime(tmp_path / "s" / "sweep-1.pages", (stopped_at, stopped_at))
-    elif change == "finished":
-        folder.finish()
+    if change == "finished":
+        first.finish()
     elif change == "garbage":
-        note.write_text("{")
-    again = SpoolFolder(tmp_path / "s", {"host": "b" if change == "identity" else "a"})
-    with closing(again.sweep(1)) as spool:
-        assert spool.replay("page=1") is None
-
-
-@pytest.mark.parametrize("change", [{"environment": "production"}, {"key": "live"}])
-def test_a_spool_of_another_key_or_environment_is_not_resumed(tmp_path: Path, change: dict[str, str]) -> None:
-    def folder(environment: str = "sandbox", key: str = "brand_test_abc") -> SpoolFolder:
-        return SpoolFolder(tmp_path / "s", {"host": "a", "environment": environment}, key)
-
-    with closing(folder().sweep(1)) as spool:
-        spool.write("page=1", b"x")
-    with closing(folder().sweep(1)) as spool:
-        assert spool.replay("page=1") == b"x"
-    with closing(folder(**change).sweep(1)) as spool:
-        assert spool.replay("page=1") is None
+        (tmp_path / "s" / "walk.json").write_text("{")
+    again = folder(**({change: "other"} if change in ("host", "environment", "key") else {}))
+    labels = ["page=2", "page=1"] if change == "label" else ["page=1"]
+    assert kept(again, *labels) == ([b"x"] if not change else [None] * len(labels))
 
 
 def test_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
@@ -97,3 +79,73 @@ def test_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
     for algorithm in ("md5", "sha1", "sha256", "sha512", "blake2b"):
         assert hashlib.new(algorithm, b"brand_live_secret").hexdigest() not in "".join(notes)
     assert "secret" not in "".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("started_s", "stopped_s", "expected"),
+    [
+        *((age, age, age in (0, 3500)) for age in (0, 3500, 3700, 86_400, -60)),
+        *((age, None, age in (0, 3500)) for age in (0, 3500, 3700, 86_400, -60)),
+        *((80_000, 60, True), (80_000, 3700, False), (87_000, 60, False), (60, -60, False), (-60, 60, False)),
+    ],
+)
+def test_a_walk_is_resumed_within_an_hour_of_its_last_page_and_a_day_of_its_first(
+    tmp_path: Path, started_s: float, stopped_s: float | None, expected: bool
+) -> None:
+    folder = tmp_path / "spool"
+    spools = SpoolFolder(folder, {"list": "customers"}, "key")
+    if stopped_s is not None:  # else it stopped before its first page
+        spools.sweep(1).close()
+        os.utime(folder / "sweep-1.pages", (time.time() - stopped_s,) * 2)
+    described = json.loads((folder / "walk.json").read_text())
+    started_at = described["started_at"] - started_s
+    (folder / "walk.json").write_text(json.dumps({**described, "started_at": started_at}))
+    assert (SpoolFolder(folder, {"list": "customers"}, "key").started_at == started_at) is expected
+    assert (json.loads((folder / "walk.json").read_text())["started_at"] == started_at) is expected
+    assert stopped_s is None or (folder / "sweep-1.pages").exists() is expected
+
+
+def killed(parent: Path, name: str) -> Path:
+    """The folder of a run that was killed: its lock ended with it."""
+    folder = RunFolder(parent, name)
+    folder.spool.mkdir()
+    (folder.spool / "sweep-1.pages").write_text("page")
+    (folder.path / "rows.parquet").write_text("rows")
+    folder.leave()
+    return folder.path
+
+
+def test_a_folder_is_private_and_removed_with_its_run(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "new", "orders")
+    (folder.path / "rows.parquet").write_text("rows")
+    assert [path.name.rpartition("-")[0] for path in (tmp_path / "new").iterdir()] == ["orders"]
+    assert folder.path.stat().st_mode & 0o077 == 0
+    del folder
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_the_next_run_of_a_list_takes_over_the_pages_of_a_killed_one_and_removes_its_rows(tmp_path: Path) -> None:
+    left, other, old = killed(tmp_path, "orders"), killed(tmp_path, "customers"), killed(tmp_path, "promotions")
+    for path in (old, *old.rglob("*")):
+        os.utime(path, (0, 0))
+    folder = RunFolder(tmp_path, "orders")
+    assert (folder.spool / "sweep-1.pages").read_text() == "page"
+    assert not (folder.path / "rows.parquet").exists()
+    assert [path.exists() for path in (left, old, other)] == [False, False, True], "customers may go on with theirs"
+    later = RunFolder(tmp_path, "orders")
+    assert folder.spool.exists(), "that run goes on"
+    assert not later.spool.exists()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_lists_that_are_read_at_the_same_time_come_and_go_beside_each_other(tmp_path: Path) -> None:
+    def come_and_go(name: str) -> int:
+        return sum(bool(RunFolder(tmp_path, name)) for _ in range(50))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(come_and_go, "abcd")) == [50] * 4
+    finally:
+        sys.setswitchinterval(interval)

@@ -472,12 +472,19 @@ def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(rest: bytes) -> N
         assert outcome.error is None or (outcome.error.status == status and outcome.error.hint)
 
 
-def test_the_outcome_of_a_write_has_body_and_content_type() -> None:
+def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error() -> None:
     json_type = {"Content-Type": "Application/JSON; charset=utf-8"}
-    _, handler = answers(httpx.Response(200, content=b"{}", headers=json_type), httpx.Response(204))
-    outcomes = [client(handler).send("POST", "/customers", BODY) for _ in range(2)]
-    facts = [(one.state, one.body, one.content_type, one.is_broken) for one in outcomes]
-    assert facts == [("answered", b"{}", "application/json", False), ("answered", b"", "", False)]
+    found, failed = b'{"id":7,"notes":"x"}', b'{"success":false,"message":"no"}'
+    _, handler = answers(
+        httpx.Response(200, content=found, headers=json_type), httpx.Response(200, content=failed), httpx.Response(204)
+    )
+    with client(handler) as client_:
+        outcomes = [client_.send("POST", "/customers", BODY) for _ in range(3)]
+    assert [(one.state, one.body, one.content_type, one.is_broken, one.message) for one in outcomes] == [
+        ("answered", found, "application/json", False, ""),
+        ("answered", failed, "", False, "no"),
+        ("answered", b"", "", False, ""),
+    ]
 
 
 @pytest.mark.parametrize(

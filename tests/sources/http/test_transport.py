@@ -341,5 +341,8 @@ def test_a_webhook_uses_the_proxy_and_the_certificates_of_the_settings(tls: ssl.
 def test_a_write_that_a_proxy_never_passed_on_was_not_sent(script: Any) -> None:
     with serving(script) as proxy:
         with legacy("https://shop.example", proxy=Secret(proxy.url), timeout_s=1.0, read_timeout_s=0.5) as one:
-            assert one.send("POST", "/customers", BODY).state == "not_sent"
+            outcome = one.send("POST", "/customers", BODY)
+        assert outcome.state == "not_sent"
+        assert outcome.error is not None
+        assert (outcome.error.reason == "proxy") is (isinstance(script, bytes) and b"407" in script)
         assert b"key" not in b"".join(proxy.seen)
