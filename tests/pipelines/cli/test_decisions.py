@@ -1,0 +1,252 @@
+"""What a person decides: `accept`, `review` and `schema` keep it in files of the project, and refuse what is unknown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli.review import _ask
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.warehouse.reviews import doubtful_pairs, read_reviews, review_frame, write_reviews
+from sources.errors import UsageError
+from tests.pipelines.bridge import Bridge, Done, command
+
+RULE = "customers.erp_code_duplicate"
+PAIRS = """
+    CREATE SCHEMA reconciled;
+    CREATE TABLE reconciled.customers AS SELECT
+        unnest(['1', '2', '3', '123456789012345678']) AS customer_id, 'Núria' AS full_name, NULL AS default_fiscal_name;
+    CREATE TABLE reconciled.erp_customers AS SELECT unnest([2, 3, 4, 5]) AS line, '=NURIA()' AS name;
+    CREATE TABLE reconciled.erp_pairs AS FROM (VALUES
+        (2, '1', 'matched', 'erp_code', 20, 'code 7'), (3, '2', 'matched', 'email', 7, 'code 007'),
+        (4, '123456789012345678', 'possible', 'email', 4, 'keys ab'), (5, '3', 'matched', 'reviewed', 1, 'code 9')
+    ) AS t (line, customer_id, status, matched_by, weight, line_key),
+    (SELECT 'email' AS agreeing, 'x' AS differences)"""
+LISTED = ["keys ab = 123456789012345678", "code 007 = 2"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".dlt").mkdir(mode=0o700)
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def pairs(project: Path) -> list[dict[str, Any]]:
+    """Those of a warehouse in the project."""
+    with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
+        warehouse.execute(PAIRS)
+        return doubtful_pairs(warehouse, below=100)
+
+
+def run(project: Path, *arguments: str) -> Done:
+    return command(*arguments, env={"DLT_PROJECT_DIR": str(project)}, cwd=project)
+
+
+def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
+    assert run(project, "accept").out == "nothing is accepted\n"
+    done = run(project, "accept", RULE, "7", "8", "--who", "ana", "--why", "one firm", "--until", "2030-01-31")
+    assert (done.code, done.err) == (0, "")
+    file = project / ".dlt/accepted.toml"
+    file.write_text("# agreed with sales\n" + file.read_text("utf-8"), "utf-8")
+    assert run(project, "accept", "orders.form_changed", "--who", "eva", "--why", "new ERP").code == 0
+    listed = json.loads(run(project, "accept", "--json").out)["accepted"]
+    assert [(one["rule"], one["subject"], one["who"], one["why"], one["until"]) for one in listed] == [
+        (RULE, "7", "ana", "one firm", "2030-01-31"),
+        (RULE, "8", "ana", "one firm", "2030-01-31"),
+        ("orders.form_changed", "", "eva", "new ERP", None),
+    ]
+    assert run(project, "accept", RULE, "7", "--withdraw").out.startswith(f"withdrawn: {RULE} '7': one firm (ana, ")
+    assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
+    assert [one["subject"] for one in json.loads(run(project, "accept", "--json").out)["accepted"]] == ["8", ""]
+    assert [path.name for path in file.parent.iterdir()] == ["accepted.toml"]
+
+
+def test_accepting_again_takes_the_place_of_the_entry(project: Path) -> None:
+    for why in ("first", "second"):
+        assert run(project, "accept", RULE, "--who", "ana", "--why", why, "--up-to", "20").code == 0
+    assert run(project, "accept", RULE, "--who", "ana", "--why", "third", "--severity", "info").code == 0
+    up_to, severity = run(project, "accept").out.splitlines()
+    assert up_to.startswith(f"{RULE}: second (ana, ")
+    assert up_to.endswith(", up to 20)")
+    assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([RULE, "--why", "x", "--up-to", "3", "--severity", "info"], "`up_to` cannot be combined"),
+        (["orders.form_changed", "--why", "x", "--up-to", "3"], "`up_to` cannot be combined"),
+        (["customers.no_rule", "--why", "x"], "there is no rule 'customers.no_rule'"),
+        ([RULE], "--why is missing"),
+        ([RULE, "--why", " "], "must not be empty"),
+        ([RULE, "--withdraw"], "nothing of that is accepted"),
+        (["--why", "x"], "no RULE is named"),
+    ],
+)
+def test_what_cannot_be_accepted_is_an_error_and_changes_nothing(
+    project: Path, arguments: list[str], words: str
+) -> None:
+    done = run(project, "accept", *arguments)
+    assert (done.code, words in done.err) == (2, True), done.err
+    assert not (project / ".dlt/accepted.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("rule = 'no.rule'\nwho = 'a'\nwhy = 'b'\nwhen = 2026-01-01", "entry 1 of [[accepted]]"),
+        (f"rule = '{RULE}'\nwho = 'a'\nwhen = 2026-01-01T00:00:00Z", "missing required field `why`"),
+        (f"rule = '{RULE}'\nwho = 'a'\nwhy = 'b'\nwhen = 2026-01-01T00:00:00Z\nuntill = 2026-02-01", "`untill`"),
+    ],
+)
+def test_a_file_with_a_mistake_ends_a_run_before_it_reads_anything(project: Path, entry: str, words: str) -> None:
+    (project / ".dlt/accepted.toml").write_text(f"[[accepted]]\n{entry}\n", "utf-8")
+    done = run(project, "run")
+    assert (done.code, words in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(("delimiter", "encoding"), [(";", "utf-8-sig"), (",", "cp1252"), ("\t", "utf-16")])
+@pytest.mark.usefixtures("pairs")
+def test_a_file_of_pairs_comes_back_from_a_spreadsheet_with_decisions(
+    project: Path, delimiter: str, encoding: str
+) -> None:
+    written = run(project, "review").out
+    assert written.startswith("\ufeffpair;decision;why;")
+    names, *rows = csv.reader(written[1:].splitlines(), delimiter=";")
+    assert [row[0] for row in rows] == LISTED, "the most doubtful first, without those that are certain or decided"
+    assert "'=NURIA()" in rows[0], "a spreadsheet runs no cell"
+    rows[0][1:3], rows[1][1] = ["Sí", "llamé"], "reject"
+    with (project / "pairs.csv").open("w", encoding=encoding, newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows([names, *rows])
+    done = run(project, "review", "pairs.csv", "--who", "ana", "--why", "by phone")
+    assert done.out == "2 pairs decided; the next run with the ERP's file uses them\n", done.err
+    kept = read_reviews()
+    assert [(one.pair, one.decision, one.who, one.why) for one in kept.values()] == [
+        (LISTED[0], "accept", "ana", "llamé"),
+        (LISTED[1], "reject", "ana", "by phone"),
+    ]
+    assert review_frame(kept.values()).to_dict("records") == [
+        {"line_key": "keys ab", "customer_id": "123456789012345678", "is_accepted": True},
+        {"line_key": "code 007", "customer_id": "2", "is_accepted": False},
+    ]
+
+
+def test_a_decision_takes_the_place_of_an_earlier_one_and_the_file_is_private(project: Path) -> None:
+    write_reviews({"code 7 = 1": ("accept", 'one, two, "three", four,\nfive')}, "ana")
+    assert [one.why for one in read_reviews().values()] == ['one, two, "three", four,\nfive']
+    write_reviews({"code 7 = 1": ("reject", "another branch"), "code 8 = 2": ("accept", "")}, "eva")
+    assert [(one.pair, one.decision, one.who) for one in read_reviews().values()] == [
+        ("code 7 = 1", "reject", "eva"),
+        ("code 8 = 2", "accept", "eva"),
+    ]
+    assert (project / ".dlt/reviewed.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> None:
+    decided: list[Any] = []
+    ask = click.Command("ask", callback=lambda: decided.append(_ask(pairs)))
+    result = CliRunner().invoke(ask, input="no\n\nquit\n")
+    assert (result.exit_code, decided) == (0, [{LISTED[0]: "reject"}])
+    assert "1 of 3: line 4 (possible, weight 4)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("pair;decision;why\ncode 7 = 1;maybe;\n", "'maybe' is neither accept nor reject"),
+        ("pair;decision\ncode 7 = 1;accept\n", "no column why"),
+        ("pair;decision;why\n7;accept;\n", "'7' is no pair"),
+    ],
+)
+@pytest.mark.usefixtures("pairs")
+def test_a_file_that_is_not_understood_changes_nothing(project: Path, content: str, words: str) -> None:
+    (project / "pairs.csv").write_text(content, "utf-8")
+    done = run(project, "review", "pairs.csv")
+    assert (done.code, words in done.err, read_reviews()) == (2, True, {}), done.err
+    (project / ".dlt/reviewed.csv").write_text(content.replace("why", "who;when;why"), "utf-8")
+    with pytest.raises(UsageError):
+        read_reviews()
+
+
+@pytest.fixture
+def shop(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
+    """With a project of its own."""
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    return reconciled
+
+
+def declare(shop: Bridge, lines: str) -> None:
+    (shop.folder / ".dlt").mkdir(mode=0o700, exist_ok=True)
+    (shop.folder / ".dlt/orders.toml").write_text(lines, "utf-8")
+
+
+def test_the_file_shows_what_was_decided_and_keeps_what_a_person_wrote(shop: Bridge) -> None:
+    write = ("schema", "orders", "--write")
+    file = shop.folder / ".dlt/orders.toml"
+    assert shop.command(*write, DLT_PROJECT_DIR=str(shop.folder)).code == 0
+    lines = file.read_text("utf-8").splitlines()
+    assert {'# "total" = "decimal"', '# "lines.taxes" = "table"'} <= {line.partition("  ")[0] for line in lines}
+    assert shop.code("orders") == 0, "a line that is a comment declares nothing"
+    file.write_text(file.read_text("utf-8").replace('# "number" = "bigint"', '"number" = "text" # as printed'), "utf-8")
+    state = shop.platform.state
+    state.change("orders", state.ids("orders")[0], {"brand new": [1.5]})
+    assert shop.code("orders") == 0
+    assert shop.command(*write, DLT_PROJECT_DIR=str(shop.folder)).code == 0
+    again = file.read_text("utf-8").splitlines()
+    assert [line.split("#")[1].strip() for line in again[len(lines) :]] == ['"brand new" = "list"']
+    assert '"number" = "text" # as printed' in "\n".join(again)
+
+
+def test_declared_kinds_and_names_are_those_of_the_tables(shop: Bridge) -> None:
+    declare(
+        shop,
+        '"number" = { kind = "text", name = "order_number" }\n"lines" = { kind = "table", name = "orders__items" }\n'
+        '"shipping" = "json"\n"total" = "bigint"\n',
+    )
+    state = shop.platform.state
+    state.change("orders", state.ids("orders")[0], {"total": 12})
+    for _ in range(2):
+        shop.pull("orders")
+    types = "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = 'orders'"
+    orders = dict(shop.rows(types))
+    assert (orders["order_number"], orders["total"]) == ("VARCHAR", "BIGINT")
+    assert shop.one("SELECT count(number) FROM raw.orders") == 0, "a column stays, for those who have views on it"
+    assert shop.one("SELECT count(total) FROM raw.orders") < 30
+    assert shop.one("SELECT count(*) FROM raw.orders WHERE total IS NULL AND json_keys(_extra) <> ['total']") == 0
+    assert shop.one("SELECT count(*) FROM raw.orders__items") == 96
+    assert shop.rows("SELECT path FROM ops.field_kinds WHERE previous_kind IS NOT NULL") == []
+    findings = {finding[:2] for finding in reconcile().findings}
+    assert ("orders", "field_changed") in findings, "the lines are in another table now: a person looks"
+
+
+def test_a_line_that_cannot_be_used_ends_a_pull_before_its_first_request(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(fresh.folder))
+    for line, words in (
+        ('"total" = "money"', "'total': Invalid enum value 'money'"),
+        ('"total" = { kind = "text", name = "Total" }', "'total'"),
+        ('"total" = { kind = "text", name = "_extra" }', "'total'"),
+        ('customer.id = "text"', "'customer'"),
+        ('"id" = "bigint"', "'id': its name or the field is reserved"),
+        ('"lines" = { kind = "table", name = "items" }', "begin with orders__"),
+        ('"[1]" = "text"', "'[1]'"),
+    ):
+        declare(fresh, line + "\n")
+        with pytest.raises(UsageError) as error:
+            fresh.pull("orders")
+        assert words in error.value.message
+    assert fresh.platform.state.requests == 0
+    declare(fresh, '"number" = "text"\n')
+    assert fresh.code("orders") == 0
+    number = "SELECT data_type FROM duckdb_columns() WHERE table_name = 'orders' AND column_name = 'number'"
+    assert fresh.one(number) == "VARCHAR", "what is declared counts in the first pull"
