@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from tests.pipelines.bridge import Bridge, Done, command
+from pipelines.cli.main import orderbridge
+from tests.pipelines.bridge import Bridge
+
+TOKEN = "token-4711"
 
 
 class Webhook:
@@ -38,13 +42,13 @@ class Webhook:
                 pass
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/services/T0/token-4711?sig=a%2Fb"
+        self.url = f"http://127.0.0.1:{self.server.server_port}/services/T0/{TOKEN}?sig=a%2Fb"
 
 
 @pytest.fixture
 def webhook() -> Iterator[Webhook]:
     served = Webhook()
-    thread = threading.Thread(target=served.server.serve_forever)
+    thread = threading.Thread(target=served.server.serve_forever, args=(0.01,))
     thread.start()
     yield served
     served.server.shutdown()
@@ -52,73 +56,48 @@ def webhook() -> Iterator[Webhook]:
     served.server.server_close()
 
 
-def run(bridge: Bridge, *arguments: str, **more: str) -> Done:
-    return command("run", *arguments, env=bridge.environment(**more), cwd=bridge.folder.parent)
-
-
-def test_the_summary_of_a_run_reaches_the_webhook(fresh: Bridge, webhook: Webhook) -> None:
-    assert run(fresh).code == 0
-    assert webhook.posted == []
-    fresh.platform.state.change("orders", fresh.platform.state.ids("orders")[0], {"giftWrap": True})
-    report = fresh.folder / "report.html"
-    done = run(fresh, "--notify", webhook.url, "--report", str(report))
+def test_the_summary_of_a_run_reaches_the_webhook(published: Bridge, webhook: Webhook) -> None:
+    state, report = published.platform.state, published.folder / "report.html"
+    state.change("orders", state.ids("orders")[0], {"giftWrap": True})
+    done = published.command("run", "--notify", webhook.url, "--report", str(report))
     assert done.code == 0, done.err
-    assert posted_run(report) == fresh.one("SELECT max(run_id) FROM ops.runs")
+    (reported,) = re.findall(r"Run (\S+) \(orderbridge run,", report.read_text("utf-8"))
+    assert reported == published.one("SELECT max(run_id) FROM ops.runs")
     (posted,) = webhook.posted
-    assert (posted["path"], posted["type"]) == ("/services/T0/token-4711?sig=a%2Fb", "application/json")
-    assert (posted["exit_code"], posted["published"]) == (0, True)
+    assert (posted["path"], posted["type"]) == (f"/services/T0/{TOKEN}?sig=a%2Fb", "application/json")
+    assert (posted["exit_code"], posted["published"], posted["run_id"]) == (0, True, reported)
     by_list = {row["resource"]: row for row in posted["lists"]}
     assert by_list["orders"] == {
         "resource": "orders", "verdict": "complete", "rows": 30, "new": 0, "changed": 1, "missing": 0, "quarantined": 0
     }  # fmt: skip
     assert posted["schema_changes"] == ["orders: new field orders.gift_wrap"]
-    assert posted["run_id"] in done.out
     assert "orders: 30 complete, 1 changed" in posted["text"]
     assert posted["text"].endswith("orders: new field orders.gift_wrap")
     everything = json.dumps(posted) + done.said
-    customers = fresh.platform.state.records("customers")
-    private = [str(row[name]) for row in customers for name in ("email", "phone", "lastName") if row.get(name)]
-    assert not [value for value in (*private, fresh.platform.legacy_key, fresh.platform.v1_key) if value in everything]
-    assert "token-4711" not in done.said
+    private = [str(row[name]) for row in state.records("customers") for name in ("email", "phone") if row.get(name)]
+    keys = (published.platform.legacy_key, published.platform.v1_key)
+    assert not [value for value in (*private, *keys) if value in everything]
+    assert TOKEN not in done.said
 
 
-def posted_run(report: Path) -> str:
-    """The run that a report is about."""
-    (run_id,) = re.findall(r"Run (\S+) \(orderbridge run,", report.read_text("utf-8"))
-    return str(run_id)
-
-
-def test_a_report_that_cannot_be_written_ends_a_run_before_its_first_request(fresh: Bridge) -> None:
-    note = fresh.folder / "note.txt"
-    note.write_text("mine", "utf-8")
-    done = run(fresh, "--report", str(note))
-    assert (done.code, note.read_text("utf-8"), fresh.platform.state.requests) == (2, "mine", 0)
-    assert "exists and is not a report" in done.err
-
-
-def test_a_webhook_that_fails_is_reported_and_changes_no_exit_code(fresh: Bridge, webhook: Webhook) -> None:
+def test_a_webhook_that_fails_is_reported_and_changes_no_exit_code(published: Bridge, webhook: Webhook) -> None:
     webhook.status = 500
-    done = run(fresh, NOTIFY__URL=webhook.url)
+    done = published.command("run", NOTIFY__URL=webhook.url)
     assert done.code == 0
     assert "the notification was not delivered: 127.0.0.1" in done.err
     assert "answered with status 500" in done.err
     webhook.status, webhook.headers = 302, {"Location": "http://127.0.0.1:1/elsewhere"}
-    assert "answered with status 302" in run(fresh, NOTIFY__URL=webhook.url).err
+    assert "answered with status 302" in published.command("run", NOTIFY__URL=webhook.url).err
     assert len(webhook.posted) == 2
-    done = run(fresh, "--notify", "http://127.0.0.1:1/token-4711")
+    done = published.command("run", "--notify", f"http://127.0.0.1:1/{TOKEN}")
     assert done.code == 0
     assert "the notification was not delivered: cannot connect to 127.0.0.1:1: connection refused" in done.err
-    assert "token-4711" not in done.said
+    assert TOKEN not in done.said
 
 
 def test_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, webhook: Webhook) -> None:
-    done = run(
-        fresh,
-        "--notify",
-        webhook.url,
-        SOURCES__LEGACY__API_KEY="wrong-key-4711",
-        SOURCES__PUBLIC_V1__API_KEY="x_test_y",
-    )
+    wrong = {"SOURCES__LEGACY__API_KEY": "wrong-key-4711", "SOURCES__PUBLIC_V1__API_KEY": "x_test_y"}
+    done = fresh.command("run", "--notify", webhook.url, **wrong)
     assert done.code == 3
     (posted,) = webhook.posted
     assert (posted["exit_code"], posted["published"]) == (3, False)
@@ -131,9 +110,8 @@ def test_a_run_whose_copy_to_the_destination_failed_is_notified_as_published(
     fresh: Bridge, webhook: Webhook, tmp_path: Path
 ) -> None:
     missing = str(tmp_path / "no such folder" / "other.duckdb")
-    done = run(
-        fresh, NOTIFY__URL=webhook.url, WAREHOUSE__DESTINATION="duckdb", DESTINATION__DUCKDB__CREDENTIALS=missing
-    )
+    copy = {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": missing}
+    done = fresh.command("run", NOTIFY__URL=webhook.url, **copy)
     assert done.code == 4
     assert fresh.one("SELECT count(*) FROM raw.customers") == 40
     (posted,) = webhook.posted
@@ -143,17 +121,18 @@ def test_a_run_whose_copy_to_the_destination_failed_is_notified_as_published(
     assert "The DuckDB file is published." in posted["hint"]
 
 
-def test_the_help_recommends_the_setting_for_a_url_with_a_token(tmp_path: Path) -> None:
-    text = " ".join(command("run", "--help", env={}, cwd=tmp_path).out.split())
-    assert "in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml." in text
-
-
-@pytest.mark.parametrize(
-    "url", ["http://hooks.example.com/x", "hooks", "https://user:token-4711@host/x", "ftp://a/b", ""]
-)
-def test_a_webhook_that_cannot_be_used_ends_the_run_before_its_first_request(fresh: Bridge, url: str) -> None:
-    done = run(fresh, "--notify", url)
-    assert done.code == 2
-    assert "notify.url" in done.err
-    assert "token-4711" not in done.said
+def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(fresh: Bridge) -> None:
+    note = fresh.folder / "note.txt"
+    note.write_text("mine", "utf-8")
+    done = fresh.command("run", "--report", str(note))
+    assert (done.code, note.read_text("utf-8")) == (2, "mine")
+    assert "exists and is not a report" in done.err
+    for url in ("http://hooks.example.com/x", "hooks", f"https://user:{TOKEN}@host/x", "ftp://a/b", ""):
+        done = fresh.command("run", "--notify", url)
+        assert (done.code, "notify.url" in done.err, TOKEN in done.said) == (2, True, False)
     assert fresh.platform.state.requests == 0
+
+
+def test_the_help_recommends_the_setting_for_a_url_with_a_token() -> None:
+    text = " ".join(CliRunner().invoke(orderbridge, ["run", "--help"]).output.split())
+    assert "in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml." in text

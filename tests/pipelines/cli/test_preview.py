@@ -1,23 +1,31 @@
-"""The command `preview`: what it shows, what it writes, and its exit codes."""
+"""`preview` and `template`: what they show and write. A template reads as it stands, with each field of the contract."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
-import subprocess
-import sys
+import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from pipelines.cli.main import orderbridge
 from pipelines.cli.preview import PASSWORD_NAME, PreviewOptions, preview
+from pipelines.cli.template import template
+from pipelines.imports import open_inputs
+from pipelines.mapping import load
+from pipelines.mapping.field_paths import all_paths
 from sources.errors import UsageError
 from sources.files import ReadOptions
+from sources.kinds import KINDS
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
+Captured = pytest.CaptureFixture[str]
 
 
 def shown(
@@ -33,39 +41,43 @@ def shown(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "in.csv"
-    path.write_bytes(DATA.encode("cp1252"))
+    return written(tmp_path, DATA, "cp1252")
+
+
+def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
+    path = folder / "in.csv"
+    path.write_bytes(text.encode(encoding))
     return path
 
 
-def test_it_shows_what_was_found_and_the_first_rows(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_shows_what_was_found_and_the_first_rows(file: Path, capsys: Captured) -> None:
     assert shown(file) == 5
     out, err = capsys.readouterr()
     for words in (
-        "cp1252",
-        "semicolon",
-        "preamble    line 1",
-        "header      line 3",
-        "2, and 1 rejected",
-        "007",
-        "[red]",
-    ):
+        "cp1252 (assumed)", "semicolon", "preamble    line 1", "header      line 3", "2, and 1 rejected", "007", "[red]"
+    ):  # fmt: skip
         assert words in out
     assert "\x1b" not in out
     assert err == "line 5 rejected: 3 cells, but the header has 2\n"
 
 
-def test_no_column_of_a_wide_table_is_squeezed_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "wide.csv"
+def test_json_is_for_machines(file: Path, capsys: Captured) -> None:
+    assert shown(file, as_json=True, rows=1) == 5
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["rows"], facts["rejected"], facts["format"]["delimiter"]) == (2, 1, ";")
+    assert facts["first"] == [{"line": 4, "cells": ["007", "Peña, SL"]}]
+    assert facts["first_rejected"][0]["code"] == "too_long"
+
+
+def test_no_column_of_a_wide_table_is_squeezed_away(tmp_path: Path, capsys: Captured) -> None:
     names = [f"column {chr(97 + n)}" for n in range(26)]
-    path.write_text(";".join(names) + "\n" + ";".join(f"value {n}" for n in range(26)) + "\n")
-    assert shown(path) == 0
+    assert shown(written(tmp_path, ";".join(names) + "\n" + ";".join(f"value {n}" for n in range(26)) + "\n")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(name in lines[-2] for name in ("line", *names))
     assert all(f"value {n}" in lines[-1] for n in range(26))
 
 
-def test_it_writes_the_whole_as_clean_csv(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_writes_the_whole_as_clean_csv(file: Path, capsys: Captured) -> None:
     target = file.with_name("out.csv")
     assert shown(file, target=target, rows=0) == 5
     assert target.read_bytes() == 'Código,Nombre\r\n007,"Peña, SL"\r\n008,\x1b[31m[red]\r\n'.encode()
@@ -79,61 +91,39 @@ def test_a_failure_leaves_the_old_target(file: Path, tmp_path: Path) -> None:
     file.write_text('a;b\n1;"2"\n"3;4\n')
     with pytest.raises(Exception, match="never closed"):
         shown(file, target=target, quote="double")
-    assert target.read_text() == "old"
     with pytest.raises(Exception, match="the input file"):
         shown(file, target=file)
+    assert target.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
 
 
-def test_a_device_or_a_pipe_is_left_as_it_is(file: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
+def test_a_device_or_a_pipe_is_left_as_it_is_and_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
-    link = tmp_path / "link"
     link.symlink_to(pipe)
     for target, words in ((pipe, "a device or a pipe"), (link, "a device or a pipe"), (tmp_path, "a folder")):
         with pytest.raises(UsageError, match=f"--csv is {words}"):
             shown(file, target=target)
     assert pipe.is_fifo()
-    assert link.readlink() == pipe
-
-
-def test_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("out.csv")
+    link.unlink()
+    link.symlink_to("out.csv")
     for _ in range(2):  # the file is not there yet; it is
-        shown(file, target=tmp_path / "link")
-        assert (tmp_path / "link").is_symlink()
+        shown(file, target=link)
+        assert link.readlink() == Path("out.csv")
         assert (tmp_path / "out.csv").is_file()
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_passwords_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("erpCode;Contraseña;city\nE1;planted-1;Vigo\nE2;;Lugo\nE3;planted-2;Ourense\n")
+def test_passwords_are_not_shown(tmp_path: Path, capsys: Captured, as_json: bool) -> None:
+    path = written(tmp_path, "erpCode;Contraseña;city\nE1;planted-1;Vigo\nE2;;Lugo\nE3;planted-2;Ourense\n")
     assert shown(path, as_json=as_json, target=tmp_path / "out.csv") == 0
     out = capsys.readouterr().out
-    assert "***" in out
-    assert all(text in out for text in ("E1", "Vigo", "E2", "Lugo"))
+    assert all(text in out for text in ("***", "E1", "Vigo", "E2", "Lugo"))
     assert "planted" not in out
     assert "planted-2" in (tmp_path / "out.csv").read_text("utf-8")
-
-
-def test_each_name_of_a_password_column_is_recognised() -> None:
     known = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
     for name in ("password", *known["customers"]["password"].split(", ")):
         assert PASSWORD_NAME.search(name), name
-
-
-def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(file, as_json=True, rows=1) == 5
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["rows"], facts["rejected"], facts["format"]["delimiter"]) == (2, 1, ";")
-    assert facts["first"] == [{"line": 4, "cells": ["007", "Peña, SL"]}]
-    assert facts["first_rejected"][0]["code"] == "too_long"
-
-
-def test_a_text_file_has_no_sheets(file: Path) -> None:
-    with pytest.raises(UsageError, match=r"in\.csv is a text file, which has no sheets"):
-        shown(file, sheet="x")
 
 
 def test_words_stand_for_signs_that_a_shell_eats() -> None:
@@ -143,59 +133,88 @@ def test_words_stand_for_signs_that_a_shell_eats() -> None:
     assert (ReadOptions(delimiter="\\t").delimiter, ReadOptions(quote="double").quote) == ("\t", '"')
 
 
-def test_the_command_has_its_exit_codes(file: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-X", "importtime", "-m", "pipelines.cli", "preview", *arguments]
-        env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-        return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-
-    first = run(str(file))
-    assert first.returncode == 5
-    assert "pyarrow.lib" in first.stderr
-    assert "pandas.core" not in first.stderr  # 0.3 s for nothing
-    whole = run(str(file), "--delimiter", ",", "--header-row", "1", "--json")
-    assert whole.returncode in (0, 5)
-    missing = run(str(file.with_name("none.csv")))
-    assert (missing.returncode, missing.stdout) == (2, "")
-    assert "cannot be read" in missing.stderr
-
-
-def test_11_an_assumed_encoding_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown(file)
-    assert "cp1252 (assumed)" in capsys.readouterr().out
-
-
-def test_json_has_no_character_that_a_terminal_acts_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("Nombre;Ciudad\n\x1b31m\u202egnp;Peña\n", "utf-8")
-    assert shown(path, as_json=True, header_row=1) == 0
+def test_json_has_no_character_that_a_terminal_acts_on(tmp_path: Path, capsys: Captured) -> None:
+    assert shown(written(tmp_path, "Nombre;Ciudad\n\x1b31m\u202egnp;Peña\n"), as_json=True, header_row=1) == 0
     out = capsys.readouterr().out
     assert out.isascii()
     assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x1b31m\u202egnp", "Peña"]}]
 
 
-def test_a_table_without_a_header_is_shown_with_numbered_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("A0041;Perno;1,50\nA0042;Tuerca;2,50\nA0043;Clavo;3,50\n", "utf-8")
-    assert shown(path) == 0
+def test_a_table_without_a_header_is_shown_with_numbered_columns(tmp_path: Path, capsys: Captured) -> None:
+    assert shown(written(tmp_path, "A0041;Perno;1,50\nA0042;Tuerca;2,50\nA0043;Clavo;3,50\n")) == 0
     out = capsys.readouterr().out
-    assert "header      none, columns are numbered" in out
-    assert "3: column_1, column_2, column_3" in out
-    assert "A0041" in out
+    for words in ("header      none, columns are numbered", "3: column_1, column_2, column_3", "A0041"):
+        assert words in out
+    with pytest.raises(UsageError, match=r"in\.csv is a text file, which has no sheets"):
+        shown(tmp_path / "in.csv", sheet="x")
 
 
-def test_where_the_header_is_not_clear_both_readings_are_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("2019;2020;2021\n2015;2018;2016\n2014;2012;2011\n", "utf-8")
+def test_where_the_header_is_not_clear_both_readings_are_shown(tmp_path: Path, capsys: Captured) -> None:
     with pytest.raises(UsageError, match="looks like a row"):
-        shown(path)
+        shown(written(tmp_path, "2019;2020;2021\n2015;2018;2016\n2014;2012;2011\n"))
     first, second = capsys.readouterr().out.split("If ")[1:]
     assert first.startswith("line 1 has the names:")
     assert second.startswith("there are no names:")
-    assert "column_1" not in first
-    assert "column_1" in second
-    assert "2019" in second
+    assert ("column_1" in first, "column_1" in second, "2019" in second) == (False, True, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_templates_have_each_field_and_read_as_they_stand(tmp_path: Path, kind: str) -> None:
+    path, file = tmp_path / "mapping.toml", tmp_path / "empty.csv"
+    path.write_text(template(kind, mapping=True, file=None), "utf-8")
+    file.write_text(template(kind, mapping=False, file=None), "utf-8", newline="")
+    assert next(csv.reader(file.read_text("utf-8").splitlines())) == all_paths(kind)
+    assert list(load(path, kind).columns) == all_paths(kind)
+    for inputs in (open_inputs(kind, file), open_inputs(kind, file, load(path))):
+        assert [column.field for column in inputs.mapping.columns.values()] == all_paths(kind)
+        assert list(inputs) == []
+
+
+def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "mapping.toml"
+    text = re.sub(r"^(productId|variantId) = .*\n", "", template("variants", mapping=True, file=None), flags=re.M)
+    path.write_text(re.sub(r"^# (\[|\w+ = )", r"\1", text, flags=re.M), "utf-8")
+    mapping = load(path)
+    assert mapping.columns["Observaciones"].field is None
+    assert (mapping.read_options.encoding, mapping.formats.decimal, mapping.skip_blank) == ("cp1252", ",", ("PVP",))
+    assert mapping.lookups[0].give == {"productId": "product_id", "variantId": "variant_id"}
+
+
+@pytest.mark.parametrize("header", [None, "Código;NIF"])
+def test_a_mapping_of_customers_shows_a_constant(tmp_path: Path, header: str | None) -> None:
+    file = None if header is None else written(tmp_path, f"{header}\n1;2\n")
+    text = re.sub(r'^"documents.0..isDefault" = .*\n', "", template("customers", mapping=True, file=file), flags=re.M)
+    path = tmp_path / "mapping.toml"
+    path.write_text(text.replace("# [constants]\n# ", "[constants]\n"), "utf-8")
+    assert load(path).constants == {"documents[0].isDefault": True}
+
+
+def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
+    file, path = written(tmp_path, "Artículo;PVP;Descripción;Precio\n1;2;a;3\n", "cp1252"), tmp_path / "mapping.toml"
+    text = template("variants", mapping=True, file=file)
+    path.write_text(text, "utf-8")
+    assert {name: column.field for name, column in load(path).columns.items()} == {"Artículo": "erpCode"}
+    for name in ("Descripción", "PVP", "Precio"):
+        assert re.search(rf'^# "?{name}"? = ""', text, re.MULTILINE), name
+    with pytest.raises(UsageError, match="--for requires --mapping"):
+        template("variants", mapping=False, file=file)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("Código;Nombre", ""),
+        ("Código;Vendedor", "1 column fits no field: Vendedor: edit its line in the mapping file\n"),
+        (
+            "Código;a1x;a2x;a3x;a4x;a5x;a6x;a7x",
+            "7 columns fit no field: a1x, a2x, a3x, a4x, a5x, 2 more: edit their lines in the mapping file\n",
+        ),
+    ],
+)
+def test_the_command_prints_utf8_and_on_stderr_which_columns_fit_no_field(
+    tmp_path: Path, header: str, said: str
+) -> None:
+    file = written(tmp_path, f"{header}\n{';'.join('x' for _ in header.split(';'))}\n")
+    done = CliRunner().invoke(orderbridge, ["template", "customers", "--mapping", "--for", str(file)])
+    assert (done.exit_code, done.stderr) == (0, said)
+    assert done.stdout_bytes.decode("utf-8") == template("customers", mapping=True, file=file)

@@ -2,126 +2,166 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
+import click
 import duckdb
 import pytest
+from click.testing import CliRunner
 
+from pipelines.cli import main as cli
+from pipelines.cli.process import STOP
+from pipelines.pull.check import check
 from pipelines.warehouse.build import warehouse_errors
-from sources.errors import UsageError
-from tests.pipelines.bridge import Bridge, Done, command, pulled, start
+from sources.errors import Unreachable, UsageError
+from sources.http.transport import check_reachable
+from tests.pipelines.bridge import Bridge, Done, command, start
 from tests.pipelines.push.plans import customer, place
 
 CHECKOUT = Path(__file__).parents[3]
-SLOW_QUERY = """
-import click
-from pipelines.cli import main as cli
-from pipelines.cli.process import STOP
+STREAMS = ("stdin", "stdout", "stderr")
+INTERRUPTED = """
+import importlib.abc, os, signal, sys
+class Interrupted(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupted())
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores Ctrl-C
+from pipelines.cli.__main__ import main
+main()"""
+IMPORTS = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from sources.errors import UsageError
+from pipelines.cli.main import main
+from pipelines.cli.process import prepare_environment
+from sources.settings import http_settings, known_secrets, legacy_settings, warehouse_settings
 
-@click.command()
-def slow():
-    import duckdb
-    STOP.listen()
-    duckdb.sql("SET threads = 1")  # a second thread would be waited for to its end
-    print("ready", flush=True)
-    duckdb.sql("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()
+def check(step, *modules):
+    print(step, *[name for name in modules if name in sys.modules])
 
-cli.orderbridge.add_command(slow)
-cli.main()
+check("main", "dlt", "duckdb", "httpx", "pandas", "pyarrow", "pydantic", "matplotlib", "jinja2")
+prepare_environment()
+legacy_settings(), http_settings(), warehouse_settings(), known_secrets()
+from pipelines.reporting.status import read_status
+with suppress(UsageError):  # there is no warehouse
+    read_status(None)
+check("status", "dlt", "httpx", "pandas", "pydantic", "matplotlib", "jinja2")
+from pipelines.cli import push
+import pipelines.push.run
+check("push", "dlt", "pandas", "pydantic", "matplotlib", "jinja2")
+import duckdb, pipelines.pull.pull
+from pipelines.pull.order_tail import _sequence
+from pipelines.warehouse import merge
+merge.create_missing(duckdb.connect())
+duckdb.execute("COPY (SELECT 1000000 + i AS at FROM range(150000) t(i)) TO 'orders.parquet'")
+assert _sequence("orders.parquet", "at") == "ascending"  # in several batches
+check("pull", "dlt", "pandas")
+from pipelines.cli import plan, preview, verify
+import pipelines.plan.make, pipelines.push.verify
+check("plan", "dlt", "matplotlib", "jinja2")
+from pipelines.warehouse.load import import_loader
+import_loader()  # in a thread, before `load_dlt`
+from dlt.common.configuration.container import Container
+from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
+assert PluggableRunContext not in Container()  # it would hold the settings of the user's home
 """
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
-    with pulled(tmp_path_factory.mktemp("process")) as one:
-        yield one
-
-
-def shell(made: Bridge, line: str, **more: str) -> Done:
-    """Runs a line in a shell; `CMD` is replaced by the command."""
-    env = made.environment(PYTHONPATH=str(CHECKOUT), **more)
-    line = line.replace("CMD", f'"{sys.executable}" -m pipelines.cli')
-    done = subprocess.run(
-        ["/bin/sh", "-c", line], env=env, cwd=made.folder, capture_output=True, text=True, timeout=300
-    )
+def python(program: str, cwd: Path = CHECKOUT, **more: str) -> Done:
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT), **more}
+    done = subprocess.run([sys.executable, "-c", program], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def close(*numbers: int) -> None:
+    """Closed by the parent process: Python has no stream then."""
+    for number in numbers:
+        os.close(number)
+        setattr(sys, STREAMS[number], None)
+
+
+def fill(*numbers: int) -> None:
+    """A disk without room takes the streams."""
+    for number in numbers:
+        os.dup2(os.open("/dev/full", os.O_WRONLY), number)
+
+
+def ascii_output() -> None:
+    sys.stdout = open(1, "w", encoding="ascii", closefd=False)  # noqa: SIM115 # for the process
+
+
+@pytest.mark.parametrize(("line", "closed"), [("pull promotions", (0, 1, 2)), ("status", (1,)), ("status", (2,))])
+def test_a_closed_descriptor_is_no_matter(shop: Bridge, line: str, closed: tuple[int, ...]) -> None:
+    done = command(*line.split(), env=shop.environment(), cwd=shop.folder, preexec_fn=partial(close, *closed))
+    assert (done.code, done.err) == (0, "")
+    assert shop.one("SELECT count(*) FROM raw.promotions") == 9
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
 @pytest.mark.parametrize(
-    ("command", "closed"),
-    [
-        ("pull promotions", "<&- >&- 2>&-"),
-        ("status", ">&-"),
-        ("status", "2>&-"),
-    ],
+    ("line", "full", "code"),
+    [("reconcile", (1,), 0), ("template customers", (1,), 2), ("pull nothing", (2,), 2), ("status", (1, 2), 0)],
 )
-def test_a_closed_descriptor_is_no_matter(made: Bridge, command: str, closed: str) -> None:
-    done = shell(made, f"CMD {command} {closed}")
-    assert (done.code, done.err if ">&- " not in closed else "") == (0, "")
-    assert made.one("SELECT count(*) FROM raw.promotions") == 9
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_command_writes_no_core_file_with_keys_in_it(made: Bridge) -> None:
-    resource = pytest.importorskip("resource")
-    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    if hard == 0:
-        pytest.skip("core files are forbidden here already")
-
-    allow = partial(resource.setrlimit, resource.RLIMIT_CORE, (hard, hard))
-    with start("sandbox", env=made.environment(), cwd=made.folder, preexec_fn=allow) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("ready ")
-        limits = Path(f"/proc/{process.pid}/limits").read_text()
-        process.send_signal(signal.SIGABRT)
-        process.communicate(timeout=300)
-    assert re.search(r"Max core file size +0 +0 ", limits)
-    assert not list(made.folder.glob("core*"))
-
-
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
-@pytest.mark.parametrize(("command", "code"), [("reconcile", 0), ("template customers", 2)])
-def test_words_that_find_no_room_change_nothing_of_what_was_done(made: Bridge, command: str, code: int) -> None:
-    done = shell(made, f"CMD {command} > /dev/full")
+def test_output_that_finds_no_room_changes_nothing_of_what_was_done(
+    shop: Bridge, line: str, full: tuple[int, ...], code: int
+) -> None:
+    done = command(*line.split(), env=shop.environment(), cwd=shop.folder, preexec_fn=partial(fill, *full))
     assert done.code == code
-    assert "written: No space left on device" in done.err
-    assert "internal error" not in done.err
+    if 2 not in full:
+        assert done.err == "orderbridge: stdout could not be written: No space left on device\n"
 
 
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
-@pytest.mark.parametrize(("command", "code"), [("pull nothing 2>", 2), ("status 2>/dev/full >", 0)])
-def test_errors_that_find_no_room_do_not_change_the_exit_code(made: Bridge, command: str, code: int) -> None:
-    assert shell(made, f"CMD {command} /dev/full").code == code
+def test_characters_that_the_output_cannot_hold_are_escaped(shop: Bridge, tmp_path: Path) -> None:
+    (tmp_path / "año.csv").write_text("código;año\nÑ;1\n", encoding="utf-8")
+    done = command("preview", "año.csv", env=shop.environment(), cwd=tmp_path, preexec_fn=ascii_output)
+    assert (done.code, "c\\xf3digo" in done.out) == (0, True)
 
 
-def test_signs_that_the_output_cannot_hold_are_escaped(made: Bridge) -> None:
-    (made.folder / "año.csv").write_text("código;año\nÑ;1\n", encoding="utf-8")
-    done = shell(made, "CMD preview año.csv", PYTHONIOENCODING="ascii")
-    assert done.code == 0
-    assert "c\\xf3digo" in done.out
-    (made.folder / "año.csv").unlink()
+def test_a_command_writes_no_core_file_with_keys_in_it() -> None:
+    with mock.patch("resource.setrlimit") as limit:
+        CliRunner().invoke(cli.orderbridge, ["template", "customers"])
+    limit.assert_called_once_with(resource.RLIMIT_CORE, (0, 0))
+
+
+def test_numpy_starts_no_threads_for_linear_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    CliRunner().invoke(cli.orderbridge, ["template", "customers"])
+    assert os.environ.pop("OPENBLAS_NUM_THREADS") == "1"
+
+
+def slow() -> None:
+    """A command that is in a query of DuckDB when the signal comes."""
+    STOP.listen()
+    duckdb.sql("SET threads = 1")  # a second thread would be waited for to its end
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    duckdb.sql("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()
+
+
+def add_slow() -> None:
+    cli.orderbridge.add_command(click.Command("slow", callback=slow))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_the_database_is_at_work_is_no_bug(
-    tmp_path: Path, made: Bridge, number: signal.Signals, code: int
+    tmp_path: Path, shop: Bridge, number: signal.Signals, code: int
 ) -> None:
-    env = made.environment(PYTHONPATH=str(CHECKOUT))
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW_QUERY, "slow"],
-        env=env,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    with start("slow", env=shop.environment(), cwd=tmp_path, preexec_fn=add_slow) as process:
         assert process.stdout.readline() == "ready\n"
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)  # it is in the query
@@ -134,19 +174,26 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(
 
 
 def test_ctrl_c_while_modules_are_imported_prints_no_traceback() -> None:
-    """Importing the commands takes 0.2 s, in which a person may see a wrong argument and stop."""
-    script = """
-import importlib.abc, os, signal, sys
-class Interrupted(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, *_):
-        if name == "click":
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Interrupted())
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores Ctrl-C
-from pipelines.cli.__main__ import main
-main()"""
-    done = subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (130, "stopped\n")
+    assert python(INTERRUPTED) == Done(130, "", "stopped\n")
+
+
+def test_commands_import_only_what_they_need(tmp_path: Path) -> None:
+    """dlt alone takes almost a second, pandas half of one."""
+    settings = {
+        "DLT_PROJECT_DIR": str(tmp_path),
+        "SOURCES__LEGACY__BASE_URL": "https://a.example",
+        "SOURCES__LEGACY__API_KEY": "a-planted-key",
+        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+        "WAREHOUSE__PATH": str(tmp_path / "w.duckdb"),
+    }
+    assert python(IMPORTS, tmp_path, **settings) == Done(0, "main\nstatus\npush\npull\nplan\n", "")
+
+
+def test_a_preview_does_not_import_pandas(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a;b\n1;2\n")
+    program = "import os, sys\nfrom pipelines.cli.main import main\nsys.argv[1:] = ['preview', 'in.csv']\n"
+    program += "os._exit = lambda code: sys.exit(code or 'pandas.core' in sys.modules)\nmain()"
+    assert python(program, tmp_path).code == 0
 
 
 def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
@@ -159,24 +206,91 @@ def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_out
     assert "in doubt" in done.out
 
 
-@pytest.mark.parametrize("error", ["MemoryError", 'RuntimeError("can\'t start new thread")'], ids=["bytes", "threads"])
-def test_want_of_memory_is_no_bug(tmp_path: Path, error: str) -> None:
-    script = f"from pipelines.cli import main as cli\ndef f(): raise {error}\ncli._invoke = f\ncli.main()"
-    done = subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "orderbridge: out of memory")
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")], ids=["bytes", "threads"])
+def test_want_of_memory_is_no_bug(tmp_path: Path, error: Exception) -> None:
+    with mock.patch.object(cli, "_invoke", side_effect=error):
+        done = command(env={}, cwd=tmp_path)
+    assert (done.code, done.err.splitlines()[0]) == (2, "orderbridge: out of memory")
     with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
         raise duckdb.OutOfMemoryException("a value of a row")
 
 
+def test_a_bug_is_reported_by_types_and_places_without_values(tmp_path: Path) -> None:
+    with mock.patch.object(cli, "_invoke", side_effect=KeyError("planted")):
+        done = command(env={}, cwd=tmp_path)
+    assert done.code == 1
+    assert done.err.startswith("internal error in orderbridge. Please report these lines")
+    assert "builtins.KeyError\n  main.py:" in done.err
+    assert "planted" not in done.err
+
+
 def test_a_current_folder_that_was_removed_is_named_and_no_bug(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    script = (
-        "import os, sys\nfrom pipelines.cli.main import main\nos.rmdir(os.getcwd())\nsys.argv[1:] = ['status']\nmain()"
-    )
-    environment = {"PYTHONPATH": str(CHECKOUT)}
-    done = subprocess.run([sys.executable, "-c", script], cwd=gone, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (
-        2,
-        "orderbridge: the current folder: No such file or directory",
-    )
+    with mock.patch.object(Path, "cwd", side_effect=[Path("/"), FileNotFoundError(2, "No such file or directory")]):
+        done = command("status", env={}, cwd=tmp_path)
+    assert (done.code, done.err.splitlines()[0]) == (2, "orderbridge: the current folder: No such file or directory")
+
+
+@pytest.mark.parametrize("project", [(), ("--project", "x" * 300)], ids=["warehouse", "project"])
+def test_a_path_that_the_system_rejects_is_named_and_no_bug(tmp_path: Path, project: tuple[str, ...]) -> None:
+    done = command(*project, "status", env={**os.environ, "WAREHOUSE__PATH": "x" * 300}, cwd=tmp_path)
+    assert done.code == 2, done.said
+    assert re.search("x{300} cannot be used: File name too long", done.err), done.err
+
+
+@pytest.mark.parametrize("name", ["check", "pull", "status"])
+def test_settings_that_others_can_write_end_every_command_with_2(
+    tmp_path: Path, nobody: dict[str, str], name: str
+) -> None:
+    (tmp_path / ".dlt").mkdir()
+    (tmp_path / ".dlt").chmod(0o777)
+    done = command(name, env=nobody, cwd=tmp_path)
+    assert (done.code, "can be written by other users" in done.err) == (2, True), done.said
+
+
+@pytest.mark.parametrize("style", ["plain", "json"])
+def test_a_list_that_fails_beside_others_is_printed_with_its_hint(fresh: Bridge, style: str) -> None:
+    done = fresh.command("pull", "--log", style, SOURCES__LEGACY__BASE_URL=f"{fresh.platform.url}/elsewhere")
+    assert done.code == 4
+    if style == "json":
+        result = json.loads(done.out)
+        hints = {facts["resource"]: facts["hint"] for facts in result["lists"]}
+        assert "Check sources.legacy.base_url" in hints["customers"]
+        assert hints["orders"] == ""
+        assert (result["settings"].endswith(".dlt"), result["destination"]) == (True, "")
+    else:
+        lines = done.out.splitlines()
+        failed = next(number for number, line in enumerate(lines) if line.startswith("customers is incomplete"))
+        assert lines[failed + 1].startswith("  Check sources.legacy.base_url")
+        assert re.fullmatch(r"settings from .*\.dlt and the environment", lines[-1])
+
+
+def test_check_names_an_unknown_host_and_the_reason_soon(shop: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = shop.command("check", SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
+    assert refused.code == 4
+    assert "wrong host of the legacy family: legacy: cannot connect to 127.0.0.1:1: connection refused" in refused.out
+    assert "ok    first page of orders" in refused.out
+    for name, value in shop.environment().items():
+        monkeypatch.setenv(name, value)
+    for family in ("LEGACY", "PUBLIC_V1"):
+        monkeypatch.setenv(f"SOURCES__{family}__BASE_URL", "https://no-such-host.invalid")
+    results = {result.what: result for result in check(threading.Event())}
+    for family in ("the legacy family", "public v1"):
+        result = results[f"host of {family}"]
+        assert result.exit_code == 4
+        reasons = "the host name does not resolve|timed out"
+        assert re.search(rf"cannot connect to no-such-host\.invalid: ({reasons})", result.message)
+    assert not [what for what in results if what.startswith("first page")]
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["a resolver that hangs", "a host that is unknown"])
+def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    def resolve(*_: object) -> None:
+        time.sleep(60 if waits else 0)
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    started_at = time.monotonic()
+    with pytest.raises(Unreachable, match=r"cannot connect to a\.example") as caught:
+        check_reachable("legacy", "https://a.example", 0.3)
+    assert caught.value.reason == ("timeout" if waits else "dns")
+    assert time.monotonic() - started_at < 50
