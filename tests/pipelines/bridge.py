@@ -338,7 +338,8 @@ def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float =
 def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done:
     """The command in this process, in which all is as before afterwards."""
     names, logger, threshold = ("stdin", "stdout", "stderr"), logging.getLogger("orderbridge"), gc.get_threshold()
-    before, folder, mask, handlers = dict(os.environ), Path.cwd(), os.umask(0o022), logger.handlers
+    before, folder, mask, handlers = dict(os.environ), Path.cwd(), os.umask(0), logger.handlers
+    os.umask(mask)
     signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     streams = [io.BytesIO() for _ in names]
     files = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in streams]

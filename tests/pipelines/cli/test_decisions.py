@@ -1,4 +1,4 @@
-"""What a person decides: `accept`, `review` and `schema` keep it in files of the project, and refuse what is unknown."""
+"""`accept`, `review` and `schema`: what a person decides is kept in files of the project."""
 
 from __future__ import annotations
 

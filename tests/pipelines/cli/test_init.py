@@ -1,4 +1,4 @@
-"""Setting up a project: what is asked and written, that nothing which exists is replaced, and that projects do not mix."""
+"""Setting up a project: what is asked and written; nothing that exists is replaced, and projects do not mix."""
 
 from __future__ import annotations
 

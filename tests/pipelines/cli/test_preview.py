@@ -1,4 +1,4 @@
-"""`preview` and `template`: what they show and write. A template reads as it stands, with each field of the contract."""
+"""`preview` and `template`: what they show and write. A template reads as it stands, with every field."""
 
 from __future__ import annotations
 

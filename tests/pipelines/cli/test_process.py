@@ -84,7 +84,9 @@ assert PluggableRunContext not in Container()  # it would hold the settings of t
 
 def python(program: str, cwd: Path = CHECKOUT, **more: str) -> Done:
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT), **more}
-    done = subprocess.run([sys.executable, "-c", program], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=cwd, env=env, capture_output=True, text=True, timeout=300
+    )
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -1,14 +1,21 @@
-"""Nothing that a terminal would act on is printed, whatever files, settings, arguments and the platform contain."""
+"""Nothing that a terminal, a browser or a spreadsheet would act on is printed or written, whatever comes from outside.
+
+Names of the platform's records, its scopes and messages, headers and cells of ERP files, arguments: all are hostile.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 import os
 import random
+import re
 import unicodedata
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,22 +25,26 @@ from pipelines.cli import console
 from pipelines.cli.console import STEPS, Reporter
 from pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
 from sandbox.public_v1 import KEYS, Key
-from tests.pipelines.bridge import Bridge, command, pulled
+from sources.files.formulas import neutralize
+from tests.pipelines.bridge import Bridge, Done, bridge
 
+SEED = int(os.environ.get("HOSTILE_SEED", "14"))
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\u200f\x7f\x08"
+PIECES = (
+    "\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\x1b]8;;http://x\x1b\\link", "\r", "\n", "\x08\x08", "\x7f", "\x00",
+    "\u202e", "\u2066", "\u200f", "\u2028", "\u2029", "\ufeff", "\U000e0041",
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='x", "</style><svg onload=x>",
+    "&lt;b&gt;",
+    "{{ 7 * 7 }}", "{% raw %}", "javascript:alert(1)", "]]>", "<!--", "${7*7}", "%s%n", "[red]x[/red]", ":smile:",
+    "orderbridge: published", "ok    warehouse", "Peña", "日本", "'", '"', ";", ",", "|", "`", "\\",
+)  # fmt: skip
+FORMULAS = ("=cmd|'/c calc'!A1", '=HYPERLINK("http://x")', "+1+cmd", "-2+3", "@SUM(A1)", "\t=1+1", "\uff1d1+1")
+TAGS = re.compile(r"<\s*(script|iframe|object|embed|link|base|form|meta http-equiv=.refresh)", re.I)
+CLEAN = re.compile(r"[^\x00\r\n\ud800-\udfff]+")
 
 
 def is_safe(text: str) -> bool:
     return all(char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
-    before = dict(os.environ)
-    with pulled(tmp_path_factory.mktemp("terminal")) as one:
-        yield one
-    os.environ.clear()
-    os.environ.update(before)
 
 
 @given(st.text(alphabet=st.characters()))
@@ -63,7 +74,7 @@ def test_results_go_to_stdout_while_bars_are_on_a_terminal(
 
 
 @pytest.mark.parametrize("style", ["plain", "json", "auto"])
-def test_sweeps_and_steps_are_shown(
+def test_sweeps_steps_and_warnings_are_shown(
     style: Style,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -80,39 +91,12 @@ def test_sweeps_and_steps_are_shown(
         logging.getLogger(STEPS).info("reconciling orders")
         logging.getLogger(STEPS).info("publishing")
         logging.getLogger("orderbridge.pull").info("not for people")
+        logging.getLogger("orderbridge.http").warning("the platform asks to wait")
     said = capsys.readouterr().err
-    assert "3 pages, sweep 2" in said
-    assert "publishing" in said
+    for words in ("3 pages, sweep 2", "publishing", "the platform asks to wait"):
+        assert words in said
     assert "not for people" not in said
     assert style == "auto" or "reconciling orders" in said
-
-
-def run(made: Bridge, *arguments: str, **more: str) -> str:
-    """What a command prints, on both streams; it must not be a bug."""
-    done = command(*arguments, env=made.environment(**more), cwd=made.folder)
-    assert done.code != 1, done.said
-    return done.said
-
-
-def test_headers_and_file_names_are_escaped(made: Bridge) -> None:
-    seed = random.randrange(10**6)
-    draw = random.Random(seed)
-    for _ in range(3):
-        name = "".join(draw.sample([*HOSTILE.replace("\x08", ""), "ñ", "'"], 8))
-        path = made.folder / f"{name}.csv"
-        path.write_bytes(f"Código {HOSTILE};correo;[red]{name}\n1;a@example.com;x\n2;b\n".encode())
-        for arguments in (
-            ["preview", path.name],
-            ["preview", path.name, "--json"],
-            ["template", "customers", "--mapping", "--for", path.name],
-            ["plan", "customers", path.name],
-            ["plan", "customers", path.name, "--log", "json"],
-            ["reconcile", "--erp-customers", path.name],
-        ):
-            text = run(made, *arguments, SOURCES__LEGACY__LOGIN_MODE="email")
-            assert text
-            assert is_safe(text), (seed, arguments, text)
-        path.unlink()
 
 
 @pytest.mark.parametrize(
@@ -128,24 +112,127 @@ def test_headers_and_file_names_are_escaped(made: Bridge) -> None:
     ],
     ids=["file", "choice", "plan", "out", "project", "fault", "command"],
 )
-def test_arguments_are_escaped_in_errors(made: Bridge, arguments: list[str]) -> None:
-    text = run(made, *arguments)
-    assert text
-    assert is_safe(text)
+def test_arguments_are_escaped_in_errors(shop: Bridge, arguments: list[str]) -> None:
+    done = shop.command(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+    assert is_safe(done.err)
 
 
-def test_names_in_settings_are_escaped(made: Bridge, tmp_path: Path) -> None:
+def test_names_in_settings_are_escaped(shop: Bridge, tmp_path: Path) -> None:
     (tmp_path / ".dlt").mkdir()
     (tmp_path / ".dlt/config.toml").write_text(f"[sources.legacy]\n{json.dumps('base_url' + HOSTILE)} = 1\n", "utf-8")
     for arguments in (["check"], ["pull", "customers"]):
-        text = run(made, "--project", str(tmp_path), *arguments)
-        assert "base_url" in text
-        assert is_safe(text)
+        done = shop.command("--project", str(tmp_path), *arguments)
+        assert (done.code, "base_url" in done.said, is_safe(done.said)) == (2, True, True)
 
 
-def test_scopes_of_the_platform_are_escaped(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = made.platform.v1_key
-    monkeypatch.setitem(KEYS, key, Key(scopes=(*KEYS[key].scopes, HOSTILE)))
-    text = run(made, "check")
-    assert "owned" in text
-    assert is_safe(text)
+def hostile(draw: random.Random, *, is_formula: bool = False) -> str:
+    start = draw.choice(FORMULAS) if is_formula or draw.random() < 0.3 else ""
+    return start + "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))
+
+
+def poisoned(draw: random.Random, value: Any, path: str = "") -> Any:
+    """A record whose texts are hostile, except for those that the bridge must recognise."""
+    if isinstance(value, dict):
+        poisoned_members = {name: poisoned(draw, member, name) for name, member in value.items()}
+        return poisoned_members | ({f"x{hostile(draw)}": hostile(draw)} if draw.random() < 0.1 else {})
+    if isinstance(value, list):
+        return [poisoned(draw, one, path) for one in value]
+    is_free = isinstance(value, str) and not re.search(r"id$|at$|date|code|sku|type|status|currency", path, re.I)
+    return hostile(draw) if is_free and draw.random() < 0.6 else value
+
+
+@pytest.fixture
+def poisonous(tmp_path: Path) -> Iterator[Bridge]:
+    draw = random.Random(SEED)
+    (tmp_path / "records").mkdir()
+    with bridge(tmp_path / "first") as first:
+        for name in ("customers", "promotions", "price_lists", "orders"):
+            rows = [poisoned(draw, row) for row in first.platform.state.records(name)]
+            (tmp_path / f"records/{name}.json").write_text(json.dumps(rows))
+    with bridge(tmp_path, records=tmp_path / "records") as made:
+        yield made
+
+
+class Page(HTMLParser):
+    """The attributes and addresses of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attributes: set[str] = set()
+        self.addresses: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes |= {name for name, _ in attrs}
+        self.addresses |= {value or "" for name, value in attrs if name in ("href", "src", "xlink:href", "action")}
+
+
+def erp_file(folder: Path, draw: random.Random) -> str:
+    """A file whose name, last column and cells are hostile; its mapping is beside it. Returns its name."""
+    unknown = hostile(draw).replace("\0", "")
+    name = "".join(draw.sample([*HOSTILE.replace("\x08", ""), "ñ", "'"], 8)) + ".csv"
+    columns = ("erpCode", "email", "firstName", "lastName")
+    with (folder / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow([*columns, unknown])
+        for number in range(40):
+            first, other = (CLEAN.search(hostile(draw, is_formula=number % 2 == 0)) for _ in range(2))
+            email = f"a{number}@example.test" if number % 3 else hostile(draw, is_formula=True).replace("\0", "")
+            writer.writerow([f"E{number}", email, first[0] if first else "", "B", other[0] if other else ""])
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        read = next(csv.reader(file, delimiter=";"))[-1]
+    lines = "".join(f'{column} = "{column}"\n' for column in columns)
+    (folder / "erp.toml").write_text(f"ignore = [{json.dumps(read)}]\n[columns]\n{lines}", "utf-8")
+    return name
+
+
+def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(poisonous: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, key, folder = random.Random(SEED), poisonous.platform.v1_key, poisonous.folder
+    monkeypatch.setitem(KEYS, key, Key(scopes=(*KEYS[key].scopes, f"owned{HOSTILE}", hostile(draw))))
+    file = erp_file(folder, draw)
+
+    def run(*arguments: str) -> Done:
+        done = poisonous.command(*arguments, SOURCES__LEGACY__LOGIN_MODE="email")
+        assert done.code != 1, (SEED, arguments, done.said)
+        assert is_safe(done.said), (SEED, arguments, done.said)
+        return done
+
+    assert "owned" in run("check").out
+    for arguments in (
+        ["run"],
+        ["preview", file],
+        ["preview", file, "--json"],
+        ["preview", file, "--csv", "clean.csv"],
+        ["template", "customers", "--mapping", "--for", file],
+        ["plan", "customers", file, "--out", "plan-0"],
+        ["plan", "customers", file, "--log", "json"],
+        ["reconcile", "--erp-customers", file],
+        ["status"],
+        ["status", "--json"],
+        ["report"],
+    ):
+        assert run(*arguments).said
+    plan = ("plan", "customers", file, "--passwords", "file", "--mapping", "erp.toml", "--out", "plan-1")
+    for line in (plan, ("push", "plan-1", "--yes", "--accept-unproven")):
+        done = run(*line)
+        assert done.code in (0, 5), done.said
+    run("pull")
+    run("verify", "plan-1")
+
+    html = (folder / "report.html").read_text("utf-8")
+    page = Page()
+    page.feed(html)
+    assert not TAGS.search(html), SEED
+    assert not [name for name in page.attributes if name.startswith("on")]
+    assert not [address for address in page.addresses if not address.startswith(("#", "data:image/"))]
+    assert is_safe(html.replace("\r", "")), SEED
+    assert "49" not in re.findall(r"\{\{.*?\}\}|49(?= \*)", html)
+
+    cells = 0
+    for path in (folder / "plan-1").rglob("*.csv"):
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            for row in csv.reader(lines, delimiter="," if path.name == "lines.csv" else ";"):
+                cells += len(row)
+                assert [cell for cell in row if neutralize(cell) != cell] == [], (SEED, path.name)
+    assert cells > 200
