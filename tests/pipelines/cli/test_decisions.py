@@ -68,6 +68,11 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
     assert [one["subject"] for one in json.loads(run(project, "accept", "--json").out)["accepted"]] == ["8", ""]
     assert [path.name for path in file.parent.iterdir()] == ["accepted.toml"]
+    run(project, "accept", RULE, "8", "--withdraw")
+    run(project, "accept", "orders.form_changed", "--withdraw")
+    assert run(project, "accept").out == "nothing is accepted\n"
+    assert run(project, "accept", RULE, "9", "--who", "ana", "--why", "again").code == 0
+    assert run(project, "accept").out.startswith(f"{RULE} '9': again (ana, "), "also after the last one was withdrawn"
 
 
 def test_accepting_again_takes_the_place_of_the_entry(project: Path) -> None:
@@ -86,6 +91,8 @@ def test_accepting_again_takes_the_place_of_the_entry(project: Path) -> None:
         ([RULE, "--why", "x", "--up-to", "3", "--severity", "info"], "`up_to` cannot be combined"),
         (["orders.form_changed", "--why", "x", "--up-to", "3"], "`up_to` cannot be combined"),
         (["customers.no_rule", "--why", "x"], "there is no rule 'customers.no_rule'"),
+        (["match_doubtful", "--why", "x"], "Did you mean erp_customers.match_doubtful?"),
+        (["orders.form_chnaged", "--why", "x"], "Did you mean orders.form_changed"),
         ([RULE], "--why is missing"),
         ([RULE, "--why", " "], "must not be empty"),
         ([RULE, "--withdraw"], "nothing of that is accepted"),
@@ -112,6 +119,12 @@ def test_a_file_with_a_mistake_ends_a_run_before_it_reads_anything(project: Path
     (project / ".dlt/accepted.toml").write_text(f"[[accepted]]\n{entry}\n", "utf-8")
     done = run(project, "run")
     assert (done.code, words in done.err) == (2, True), done.err
+
+
+def test_every_command_names_a_setting_whose_section_is_misspelt(project: Path) -> None:
+    for name, setting in (("WAREHOSE__PATH", "WAREHOUSE__PATH"), ("LEDGER_PATH", "LEDGER__PATH")):
+        done = command("accept", env={"DLT_PROJECT_DIR": str(project), name: "x"}, cwd=project)
+        assert (done.code, done.err) == (0, f"`{name}` is not a setting and is not read. Did you mean `{setting}`?\n")
 
 
 @pytest.mark.parametrize(("delimiter", "encoding"), [(";", "utf-8-sig"), (",", "cp1252"), ("\t", "utf-16")])

@@ -149,10 +149,10 @@ def test_numpy_starts_no_threads_for_linear_algebra(monkeypatch: pytest.MonkeyPa
 def slow() -> None:
     """A command that is in a query of DuckDB when the signal comes."""
     STOP.listen()
-    duckdb.sql("SET threads = 1")  # a second thread would be waited for to its end
+    duckdb.execute("SET threads = 1")  # a second thread would be waited for to its end
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    duckdb.sql("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()
+    duckdb.execute("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()
 
 
 def add_slow() -> None:
