@@ -213,7 +213,7 @@ def test_status_without_a_warehouse_has_what_to_do(tmp_path: Path, nobody: dict[
     done = command("status", env={**nobody, "WAREHOUSE__PATH": str(tmp_path / "none.duckdb")}, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert f"there is no warehouse at {tmp_path / 'none.duckdb'}" in done.err
-    assert "orderbridge pull" in done.err
+    assert "orderbridge run" in done.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "tmp"]
 
 
