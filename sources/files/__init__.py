@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.file_kinds import is_workbook, unreadable
+from sources.files.file_kinds import is_workbook, read_head
 from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
 from sources.files.reader import open_text
 from sources.files.workbook import open_workbook
@@ -35,15 +36,8 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         UsageError: the file cannot be read.
     """
     options = options or ReadOptions()
-    try:
-        is_device = path.exists() and not (path.is_file() or path.is_dir())
-    except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise unreadable(path, error) from None
-    if is_device:
-        raise UsageError(
-            f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
-        )
-    read = open_workbook if is_workbook(path) else open_text
+    head = read_head(path)
+    read = open_workbook if is_workbook(path, head) else partial(open_text, head=head)
     try:
         return read(path, options)
     except Unclear as error:

@@ -1,8 +1,8 @@
 """Detects the encoding of a text file, decodes and measures it in one streaming pass, and reads it in blocks of lines.
 
-In: a path, and the encoding if it is known. Out: `Text`. The order: byte order mark, UTF-16 by its NUL bytes, strict
-UTF-8, cp1252 if the text is plausible in it. A file that mixes UTF-8 with another encoding is an error with a line of
-each; so is one in an unknown encoding, with words of the file in the likely ones. Invalid bytes are never replaced.
+In: a path, and the encoding if it is known. Out: `Text`. The order: byte order mark, strict UTF-8, cp1252 if
+the text is plausible in it. A file that mixes UTF-8 with another encoding is an error with a line of each; so is one in
+an unknown encoding, with words of the file in the likely ones. Invalid bytes are never replaced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.file_kinds import check_kind, unreadable
+from sources.files.file_kinds import check_kind
 from sources.files.plausibility import implausible_place
 
 MIB: Final = 1 << 20
@@ -29,6 +29,7 @@ CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: cp1252 was taken for ISO-8859-1. The one left out ends a line on mainframes."""
 _CONTROL_BYTES: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]")
 TAIL: Final = 64 * 1024
+SAMPLE: Final = 256 * 1024
 GIVE_ENCODING: Final = "Give the encoding with --encoding NAME."
 
 _BOMS: Final = (
@@ -76,6 +77,7 @@ class Text:
         marks: the number of byte order marks that are not at the beginning.
         has_controls: whether there are characters of `CONTROLS`.
         line_ends: those of LF, CRLF and CR that occur.
+        head: whole lines at the beginning, at least `SAMPLE` characters of a longer text.
         tail: the last characters.
         is_assumed: the encoding is plausible, not proven.
     """
@@ -89,6 +91,7 @@ class Text:
     nuls: int
     marks: int
     line_ends: tuple[str, ...]
+    head: str
     tail: str
     has_controls: bool = False
     is_assumed: bool = False
@@ -97,8 +100,7 @@ class Text:
         """The text in blocks that end with a line end; only the last one may lack it."""
         partial: list[str] = []
         for text in decode_file(self.path, self.encoding, self.begin, self.chars):
-            # a final CR may be half of a CRLF, so it stays with the next chunk
-            cut = max(text.rfind("\n"), text.rfind("\r", 0, max(len(text) - 1, 0))) + 1
+            cut = lines_end(text)
             if cut:
                 yield "".join([*partial, text[:cut]])
                 partial = []
@@ -138,7 +140,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
         UsageError: the file is empty, cannot be read, or has an excessively long line.
     """
     chars = feeds = returns = pairs = nuls = marks = run = 0
-    tail = last = ""
+    head = tail = last = ""
     has_controls = False
     padding = -1  # the position of trailing NULs and Ctrl-Zs
     try:
@@ -157,6 +159,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
             marks += text.count("\ufeff")
             if not (has_controls or text.isascii()):  # 10 times as fast in bytes
                 has_controls = _CONTROL_BYTES.search(text.encode("utf-8", "surrogatepass")) is not None
+            head += text if len(head) < SAMPLE or not lines_end(head) else ""
             end = max(text.rfind("\n"), text.rfind("\r"))
             run = run + len(text) if end < 0 else len(text) - end - 1
             if run > MAX_LINE and padding < 0:
@@ -177,38 +180,41 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
     ends = (("CRLF", pairs), ("LF", feeds - pairs), ("CR", returns - pairs))
     lines = feeds + returns - pairs + (last not in ("\r", "\n"))
     line_ends = tuple(name for name, count in ends if count)
-    return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, marks, line_ends, tail, has_controls)
+    head = head if len(head) == chars else head[: lines_end(head)]
+    return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, marks, line_ends, head, tail, has_controls)
 
 
-def read_text(path: Path, encoding: str | None) -> Text:
+def lines_end(text: str) -> int:
+    """Where the whole lines of a part of a text end: a CR at its end may be half of a CRLF."""
+    return max(text.rfind("\n"), text.rfind("\r", 0, max(len(text) - 1, 0))) + 1
+
+
+def read_text(path: Path, head: bytes, encoding: str | None) -> Text:
     """Detects the encoding and decodes the whole file, so that errors are found before the first row.
 
     Args:
         path: the file.
+        head: its first bytes.
         encoding: a codec name; None detects it.
 
     Raises:
         UsageError: the file is empty, not text, not in this encoding, or has an excessively long line.
     """
-    head = _head(path)
     if not head.strip(b"\0"):  # NULs: the file was never written to its end
         raise UsageError(f"{path.name} is empty", "Export it again.")
     bom, detected = next(((mark, name) for mark, name in _BOMS if head.startswith(mark)), (b"", None))
     if encoding is not None:
         name = _codec_name(encoding)
         family = name.removesuffix("-sig")
-        if family in ("utf-8", "utf-16", "utf-32"):  # the byte order mark or the NULs give the byte order
-            detected = detected if detected and detected.startswith(family) else _utf16_by_nuls(head) or family
-            name = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(detected, detected)
-            name = name if name.startswith(family) else family
+        if family in ("utf-8", "utf-16", "utf-32"):  # the byte order mark gives the byte order
+            own = detected if detected and detected.startswith(family) else family
+            name = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(own, own)
         elif name != detected:
             bom = b""
         return _decoded(path, name, bom)
-    if detected is None:
-        check_kind(path, head)
-        detected = _utf16_by_nuls(head)
     if detected is not None:
         return _decoded(path, detected, bom)
+    check_kind(path, head)
     _check_binary(path, head)
     try:
         return measure(path, "utf-8")
@@ -245,16 +251,6 @@ def _decoded(path: Path, encoding: str, bom: bytes) -> Text:
         raise UsageError(f"{path.name}: invalid {encoding} at byte {error.start}", GIVE_ENCODING) from None
 
 
-def _head(path: Path) -> bytes:
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", "Choose a file in it.")
-    try:
-        with path.open("rb") as file:
-            return file.read(TAIL)
-    except OSError as error:
-        raise unreadable(path, error) from None
-
-
 def _codec_name(encoding: str) -> str:
     try:
         codec = codecs.lookup(encoding)
@@ -267,22 +263,9 @@ def _codec_name(encoding: str) -> str:
 
 def _check_binary(path: Path, head: bytes) -> None:
     text = head.rstrip(b"\0\x1a")
-    if len(text) - len(text.translate(None, _CONTROLS)) > max(0.05 * len(text), 8):
-        raise UsageError(f"{path.name} is a binary file, not a CSV or .xlsx file", GIVE_ENCODING)
-
-
-def _utf16_by_nuls(head: bytes) -> str | None:
-    """UTF-16 without a byte order mark: every second byte of mostly Latin text is NUL."""
-    head = head[: len(head) // 2 * 2]
-    pairs = len(head) // 2
-    if pairs < 2:
-        return None
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    if odd > 0.6 * pairs and even < 0.1 * pairs:
-        return "utf-16-le"
-    if even > 0.6 * pairs and odd < 0.1 * pairs:
-        return "utf-16-be"
-    return None
+    if len(text) - len(text.translate(None, _CONTROLS)) > max(0.05 * len(text), min(len(text) / 4, 8)):
+        hint = "If it is a text, give its encoding, e.g. --encoding utf-16-le."
+        raise UsageError(f"{path.name} is a binary file, not a CSV or .xlsx file", hint)
 
 
 def find_mixture(path: Path, other: int) -> UsageError | None:

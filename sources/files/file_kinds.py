@@ -21,6 +21,7 @@ _MARKUP: Final = (b"<!doctype html", b"<html", b"<table", b"<?xml", b"<meta", b"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0"
 _OLE_BYTES: Final = 64 << 20
+_HEAD_BYTES: Final = 64 << 10
 _IN_ZIP: Final = (
     ("xl/workbook.bin", "a binary Excel workbook (.xlsb)", _SAVE_AS),
     ("word/document.xml", "a Word document", _TABLE),
@@ -28,14 +29,29 @@ _IN_ZIP: Final = (
 )
 
 
-def unreadable(path: Path, error: OSError) -> UsageError:
-    """The error for a file that the system does not let us read."""
-    return UsageError(f"{path.name} cannot be read: {error.strerror}", "Check the file name and permissions.")
+def read_head(path: Path) -> bytes:
+    """The first bytes of a file.
+
+    Raises:
+        UsageError: it is a folder, a pipe or a device, or the system does not let us read it.
+    """
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder", "Choose a file in it.")
+        if path.exists() and not path.is_file():
+            raise UsageError(
+                f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
+            )
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    except OSError as error:  # also a name that is too long, a folder that may not be entered
+        hint = "Check the file name and permissions."
+        raise UsageError(f"{path.name} cannot be read: {error.strerror}", hint) from None
 
 
-def is_workbook(path: Path) -> bool:
+def is_workbook(path: Path, head: bytes) -> bool:
     """Whether a file is an .xlsx, by its content."""
-    return "xl/workbook.xml" in _members(path)
+    return head.startswith(_ZIP) and "xl/workbook.xml" in _members(path)
 
 
 def check_kind(path: Path, head: bytes) -> None:
@@ -76,11 +92,8 @@ def _ole_kind(path: Path) -> tuple[str, str]:
 
 
 def _members(path: Path) -> set[str]:
-    """The names in a zip archive; none for other files."""
+    """The names in a zip archive; none if it is damaged."""
     try:
-        with path.open("rb") as file:
-            if file.read(4) != _ZIP:
-                return set()
         with zipfile.ZipFile(path) as archive:
             return set(archive.namelist())
     except (OSError, zipfile.BadZipFile):

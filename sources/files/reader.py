@@ -52,7 +52,6 @@ from sources.files.row_shape import (
     unusual_rows,
 )
 
-SAMPLE: Final = 256 * 1024
 MIN_SCORE: Final = 0.2
 """Of a dialect that shows that a `sep=` line is wrong."""
 _SWALLOWS: Final = (
@@ -76,20 +75,19 @@ MAX_NAMES: Final = 200
 """Of more columns a block has few rows, and what Arrow costs for each column takes longer than the rows."""
 
 
-def open_text(path: Path, options: ReadOptions) -> TextTable:
-    """Opens a text file.
+def open_text(path: Path, options: ReadOptions, head: bytes) -> TextTable:
+    """Opens a text file; `head` are its first bytes.
 
     Raises:
         UsageError: the file is not text, or contains no table.
     """
-    text = read_text(path, options.encoding)
-    sample, cut_off = _sample(text)
-    (dialect, _, records), hints = choose_dialect(sample, options, cut_off=cut_off)
+    text = read_text(path, head, options.encoding)
+    (dialect, _, records), hints = choose_dialect(text.head, options, cut_off=len(text.head) < text.chars)
     if hints:
         records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
     if options.delimiter is None and len(layout.columns) == 1:
-        check_single_column(sample)
+        check_single_column(text.head)
     cut, from_end = text_footnotes(text.tail, dialect, len(layout.columns) + layout.dropped)
     detected = DetectedFormat(
         kind="text",
@@ -126,16 +124,6 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
         hinted = best_dialect(body, [hint[1]], options, cut_off=cut_off)
         best = best if best.score > max(MIN_SCORE, 2 * hinted.score) else hinted
     return best, int(hint is not None)
-
-
-def _sample(text: Text) -> tuple[str, bool]:
-    """Whole lines from the beginning, and whether more lines follow."""
-    sample = ""
-    for block in text.blocks():
-        sample += block
-        if len(sample) >= SAMPLE:
-            break
-    return sample, len(sample) < text.chars
 
 
 class TextTable(SourceTable):

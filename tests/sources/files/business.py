@@ -11,110 +11,67 @@ import io
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from sources.errors import UsageError
 from sources.files import RejectedRow, open_table
 
 
-@dataclass(frozen=True)
-class Language:
+class Language(NamedTuple):
     """Words of a language: names of columns, articles, places, and what surrounds a table."""
 
-    columns: tuple[str, ...]
-    articles: tuple[str, ...]
-    cities: tuple[str, ...]
+    columns: str
+    articles: str
+    cities: str
     street: str
     title: str
-    labels: tuple[str, ...]
-    note: tuple[str, ...]
+    labels: str
+    note: str
     total: str
-    decimal: str
 
 
 LANGUAGES: Final = {
     "es": Language(
-        ("Código", "Descripción", "Familia", "Precio", "Stock", "Dirección", "Observaciones"),
-        ("Tornillo", "Tubería de cobre", "Llave inglesa", "Cañería", "Señal", "Pintura, blanca", "Lámpara"),
-        ("Madrid", "A Coruña", "Málaga", "Logroño"),
-        "Calle Mayor",
-        "LISTADO DE ARTÍCULOS",
-        ("Fecha:", "Empresa:", "Almacén:"),
-        (
-            "Precios sin IVA",
-            "Precios válidos hasta fin de mes, salvo error",
-            "Fin del listado",
-            "Fuente: almacén central",
-        ),
+        "Código|Descripción|Familia|Precio|Stock|Dirección|Observaciones",
+        "Tornillo|Tubería de cobre|Llave inglesa|Cañería|Señal|Pintura, blanca|Lámpara",
+        "Madrid|A Coruña|Málaga|Logroño", "Calle Mayor", "LISTADO DE ARTÍCULOS", "Fecha:|Empresa:|Almacén:",
+        "Precios sin IVA|Precios válidos hasta fin de mes, salvo error|Fin del listado|Fuente: almacén central",
         "Total",
-        ",",
     ),
     "de": Language(
-        ("Artikelnummer", "Bezeichnung", "Warengruppe", "Preis", "Bestand", "Anschrift", "Bemerkung"),
-        ("Schraube", "Kupferrohr", "Schlüssel", "Dübel, groß", "Maßband", "Größenschild", "Leuchte"),
-        ("München", "Köln", "Göttingen", "Düsseldorf"),
-        "Hauptstraße",
-        "ARTIKELLISTE",
-        ("Datum:", "Firma:", "Lager:"),
-        ("Preise ohne MwSt.", "Alle Angaben ohne Gewähr, Irrtum vorbehalten", "Ende der Liste", "Quelle: Zentrallager"),
+        "Artikelnummer|Bezeichnung|Warengruppe|Preis|Bestand|Anschrift|Bemerkung",
+        "Schraube|Kupferrohr|Schlüssel|Dübel, groß|Maßband|Größenschild|Leuchte",
+        "München|Köln|Göttingen|Düsseldorf", "Hauptstraße", "ARTIKELLISTE", "Datum:|Firma:|Lager:",
+        "Preise ohne MwSt.|Alle Angaben ohne Gewähr, Irrtum vorbehalten|Ende der Liste|Quelle: Zentrallager",
         "Gesamtsumme",
-        ",",
     ),
     "fr": Language(
-        ("Référence", "Désignation", "Famille", "Prix", "Quantité", "Adresse", "Remarques"),
-        ("Vis à bois", "Tuyau en cuivre", "Clé anglaise", "Cheville", "Étiquette", "Peinture, blanche", "Lampe"),
-        ("Orléans", "Besançon", "Nîmes", "Mâcon"),
-        "rue de l’Église",
-        "LISTE DES ARTICLES",
-        ("Date :", "Société :", "Dépôt :"),
-        (
-            "Prix hors taxes",
-            "Offre valable jusqu’à la fin du mois, sauf erreur",
-            "Fin de la liste",
-            "Source : dépôt central",
-        ),
+        "Référence|Désignation|Famille|Prix|Quantité|Adresse|Remarques",
+        "Vis à bois|Tuyau en cuivre|Clé anglaise|Cheville|Étiquette|Peinture, blanche|Lampe",
+        "Orléans|Besançon|Nîmes|Mâcon", "rue de l’Église", "LISTE DES ARTICLES", "Date :|Société :|Dépôt :",
+        "Prix hors taxes|Offre valable jusqu’à la fin du mois, sauf erreur|Fin de la liste|Source : dépôt central",
         "Total",
-        ",",
     ),
     "it": Language(
-        ("Codice", "Descrizione", "Categoria", "Prezzo", "Giacenza", "Indirizzo", "Note"),
-        ("Vite", "Tubo di rame", "Chiave inglese", "Tassello", "Qualità extra", "Vernice, bianca", "Lampada"),
-        ("Forlì", "Milano", "Cefalù", "Mondovì"),
-        "Via della Libertà",
-        "ELENCO ARTICOLI",
-        ("Data:", "Azienda:", "Magazzino:"),
-        ("Prezzi IVA esclusa", "Validità fino a fine mese, salvo errori", "Fine elenco", "Fonte: magazzino centrale"),
-        "Totale",
-        ",",
+        "Codice|Descrizione|Categoria|Prezzo|Giacenza|Indirizzo|Note",
+        "Vite|Tubo di rame|Chiave inglese|Tassello|Qualità extra|Vernice, bianca|Lampada",
+        "Forlì|Milano|Cefalù|Mondovì", "Via della Libertà", "ELENCO ARTICOLI", "Data:|Azienda:|Magazzino:",
+        "Prezzi IVA esclusa|Validità fino a fine mese, salvo errori|Fine elenco|Fonte: magazzino centrale", "Totale",
     ),
     "pt": Language(
-        ("Código", "Descrição", "Família", "Preço", "Existências", "Morada", "Observações"),
-        ("Parafuso", "Tubo de cobre", "Chave inglesa", "Bucha", "Sinalização", "Tinta, branca", "Lâmpada"),
-        ("São Paulo", "Guimarães", "Évora", "Portimão"),
-        "Rua da Conceição",
-        "LISTA DE ARTIGOS",
-        ("Data:", "Empresa:", "Armazém:"),
-        ("Preços sem IVA", "Preços válidos até ao fim do mês, salvo erro", "Fim da lista", "Fonte: armazém central"),
-        "Total",
-        ",",
+        "Código|Descrição|Família|Preço|Existências|Morada|Observações",
+        "Parafuso|Tubo de cobre|Chave inglesa|Bucha|Sinalização|Tinta, branca|Lâmpada",
+        "São Paulo|Guimarães|Évora|Portimão", "Rua da Conceição", "LISTA DE ARTIGOS", "Data:|Empresa:|Armazém:",
+        "Preços sem IVA|Preços válidos até ao fim do mês, salvo erro|Fim da lista|Fonte: armazém central", "Total",
     ),
     "en": Language(
-        ("Item", "Description", "Category", "Price", "Stock", "Address", "Remarks"),
-        ("Screw", "Copper pipe", "Wrench", "Wall plug", "Label", "Paint, white", "Lamp"),
-        ("London", "New York", "Leeds", "St. Ives"),
-        "Main Street",
-        "LIST OF ARTICLES",
-        ("Date:", "Company:", "Warehouse:"),
-        (
-            "Prices exclude VAT",
-            "Prices valid until the end of the month, errors excepted",
-            "End of list",
-            "Source: stock",
-        ),
+        "Item|Description|Category|Price|Stock|Address|Remarks",
+        "Screw|Copper pipe|Wrench|Wall plug|Label|Paint, white|Lamp", "London|New York|Leeds|St. Ives", "Main Street",
+        "LIST OF ARTICLES", "Date:|Company:|Warehouse:",
+        "Prices exclude VAT|Prices valid until the end of the month, errors excepted|End of list|Source: stock",
         "Grand total",
-        ".",
     ),
-}
+}  # fmt: skip
 SIZES: Final = ('1/2"', '5" x 3"', '27" monitor', '3/4"x1/2"', "Ø 12 mm", "12' x 8'", 'type "A"')
 
 
@@ -130,16 +87,18 @@ class Export:
 def export(seed: int) -> Export:
     """A clean file."""
     generator = random.Random(f"business {seed}")
-    words = LANGUAGES[generator.choice(tuple(LANGUAGES))]
-    delimiter = generator.choice(";;;\t|,") if words.decimal == "," else generator.choice(",,;\t")
-    width = generator.randint(4, len(words.columns))
+    language = generator.choice(tuple(LANGUAGES))
+    words, decimal = LANGUAGES[language], "." if language == "en" else ","
+    names, articles, cities, labels, notes = (
+        tuple(text.split("|")) for text in (words.columns, words.articles, words.cities, words.labels, words.note)
+    )
+    delimiter = generator.choice(";;;\t|,") if decimal == "," else generator.choice(",,;\t")
+    width = generator.randint(4, len(names))
     is_contacts = generator.random() < 0.3
-    columns = (words.columns[0], "E-mail", "Name 1", "Tel. 2", "ZIP", *words.columns[5:])[:width] if is_contacts else ()
-    columns = columns or words.columns[:width]
+    columns = ((names[0], "E-mail", "Name 1", "Tel. 2", "ZIP", *names[5:]) if is_contacts else names)[:width]
     end = generator.choice(("\r\n", "\r\n", "\n"))
     out = io.StringIO()
-    quotes_all = generator.random() < 0.15
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if generator.random() < 0.15 else csv.QUOTE_MINIMAL
     writer = csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=quoting)
     is_padded = generator.random() < 0.5  # saved by a spreadsheet: each line has all cells
 
@@ -154,14 +113,13 @@ def export(seed: int) -> Export:
 
     if generator.random() < 0.35:
         write(words.title)
-        for label in generator.sample(words.labels, generator.randrange(len(words.labels) + 1)):
-            value = "02/01/2025" if label == words.labels[0] else generator.choice(words.cities)
+        for label in generator.sample(labels, generator.randrange(len(labels) + 1)):
+            value = "02/01/2025" if label == labels[0] else generator.choice(cities)
             write(*generator.choice(((label, value), (label, value), (f"{label} {value}",), (label, "", value))))
         if generator.random() < 0.7:
             blank()
     write(*columns)
-    has_units = not is_contacts and generator.random() < 0.08
-    if has_units:
+    if not is_contacts and generator.random() < 0.08:
         write("", "", "", "€", *(["kg"] if width > 4 else []))
     rows = {}
     total = 0
@@ -170,49 +128,36 @@ def export(seed: int) -> Export:
         total += cents
         address = f"{words.street} {generator.randint(1, 99)}"
         if generator.random() < 0.3:
-            address += f"\n{generator.randint(1000, 99999)} {generator.choice(words.cities)}"
-        name = generator.choice(words.articles)
+            address += f"\n{generator.randint(1000, 99999)} {generator.choice(cities)}"
+        name = generator.choice(articles)
         if generator.random() < 0.2:
             name += " " + generator.choice(SIZES)
         if number and number % 17 == 0 and generator.random() < 0.2:
             blank()
-        row = (
-            f"{generator.choice('ABC')}{number:04}",
-            name,
-            generator.choice(words.articles[:3]),
-            f"{cents // 100}{words.decimal}{cents % 100:02}",
-            str(generator.randint(0, 500)),
-            address,
-            generator.choice(("", "", generator.choice(words.note), "x")),
-        )[:width]
+        code, last = f"{generator.choice('ABC')}{number:04}", ("", "", generator.choice(notes), "x")
+        price = f"{cents // 100}{decimal}{cents % 100:02}"
+        cells = [name, generator.choice(articles[:3]), price, str(generator.randint(0, 500))]
         if is_contacts:
-            initial = generator.choice("abcdefg")
-            email = generator.choice((f"{initial}{number}@example.com", f"{initial}{number}@example.com", ""))
-            phone = generator.choice(("+34 600 112 233", "089/123 45-6", "", "0041 44 123 45 67"))
-            person = generator.choice(("Ana Gil", "O'Brien & Sons", "Müller GmbH", "Peña, SL", "d’Artagnan"))
-            row = (row[0], email, person, phone, f"{generator.randint(0, 99999):05}", *row[5:])[:width]
-        rows[_line(out, end)] = tuple(row)
+            email = f"{generator.choice('abcdefg')}{number}@example.com"
+            cells = [
+                generator.choice((email, email, "")),
+                generator.choice(("Ana Gil", "O'Brien & Sons", "Müller GmbH", "Peña, SL", "d’Artagnan")),
+                generator.choice(("+34 600 112 233", "089/123 45-6", "", "0041 44 123 45 67")),
+                f"{generator.randint(0, 99999):05}",
+            ]
+        rows[out.getvalue().count("\n") + 1] = row = (code, *cells, address, generator.choice(last))[:width]
         write(*row)
     if not is_contacts and generator.random() < 0.2:
         if generator.random() < 0.3:
             blank()
-        write(words.total, "", "", f"{total // 100}{words.decimal}{total % 100:02}")
+        write(words.total, "", "", f"{total // 100}{decimal}{total % 100:02}")
     if generator.random() < 0.25:
         blank()
-        for note in generator.sample(words.note, generator.randint(1, 2)):
+        for note in generator.sample(notes, generator.randint(1, 2)):
             write(note)
     encoding = generator.choice(("utf-8", "utf-8-sig", "cp1252", "cp1252", "utf-16"))
-    text = out.getvalue()
-    if generator.random() < 0.1:
-        text = text.removesuffix(end)
-    content = text.encode(encoding, "replace")
-    return Export(content, columns, rows)
-
-
-def _line(out: io.StringIO, end: str) -> int:
-    """The number of the next line."""
-    text = out.getvalue()
-    return text.count("\n") + 1
+    text = out.getvalue().removesuffix(end if generator.random() < 0.1 else "")
+    return Export(text.encode(encoding, "replace"), columns, rows)
 
 
 def judged(found: Export, folder: Path) -> tuple[list[str], str]:

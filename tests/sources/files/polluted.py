@@ -68,6 +68,30 @@ class Document:
         self.touched.add(line.row)
         return line
 
+    def a_row_and_its_cells(self) -> tuple[Line, list[str]]:
+        line = self.a_row()
+        return line, self.cells_of(line)
+
+    def cells_of(self, line: Line) -> list[str]:
+        assert line.row is not None
+        return self.rows[line.row]
+
+    def rows_lines(self) -> list[Line]:
+        return [line for line in self.lines if line.row is not None]
+
+    def insert(self, *texts: str, after: int = 2) -> None:
+        """Inserts lines, at the earliest so many lines below the header."""
+        at = self.generator.randint(self.header + after, len(self.lines))
+        self.lines[at:at] = map(Line, texts)
+
+    def prepend(self, *texts: str) -> None:
+        self.lines[:0] = map(Line, texts)
+        self.header += len(texts)
+
+    def append(self, *rows: str | list[str]) -> None:
+        """Appends lines, or rows as CSV."""
+        self.lines += [Line(row if isinstance(row, str) else joined(row, self)) for row in rows]
+
     def written(self) -> bytes:
         text = "".join(line.text.replace("\n", self.end) + (line.end or self.end) for line in self.lines)
         if self.encoding.startswith("utf"):
@@ -114,12 +138,12 @@ def clean(seed: str) -> Document:
 
 def joined(cells: list[str], document: Document) -> str:
     """Cells as a line of CSV."""
-    mark = document.delimiter
-    texts = []
-    for cell in cells:
-        needs = document.quotes_all or mark in cell or '"' in cell or "\n" in cell
-        texts.append('"' + cell.replace('"', '""') + '"' if needs else cell)
-    return mark.join(texts)
+    mark, all_quoted = document.delimiter, document.quotes_all
+    return mark.join(_quoted(cell) if all_quoted or mark in cell or {*'"\n'} & {*cell} else cell for cell in cells)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _places(line: Line, mark: str) -> list[int]:
@@ -132,7 +156,11 @@ def _places(line: Line, mark: str) -> list[int]:
     return places or [line.text.find(mark)]
 
 
-# --- damages ---------------------------------------------------------------------------------------------------------
+Damage = Callable[[Document], object]
+
+
+def _set(changed: object, **values: object) -> None:
+    vars(changed).update(values)
 
 
 def extra_delimiter(document: Document) -> None:
@@ -141,20 +169,16 @@ def extra_delimiter(document: Document) -> None:
     line.text = line.text[:at] + document.delimiter + line.text[at:]
 
 
-def missing_delimiter(document: Document) -> None:
+def _cut(document: Document, between: str) -> None:
+    """A delimiter of a row becomes another text."""
     line = document.a_row()
     at = document.generator.choice(_places(line, document.delimiter))
-    line.text = line.text[:at] + " " + line.text[at + 1 :]
+    line.text = line.text[:at] + between + line.text[at + 1 :]
 
 
 def trailing_delimiter_everywhere(document: Document) -> None:
     for line in document.lines:
         line.text += document.delimiter
-
-
-def trailing_delimiter_in_some_rows(document: Document) -> None:
-    for _ in range(3):
-        document.a_row().text += document.delimiter
 
 
 def padding(document: Document) -> None:
@@ -163,36 +187,8 @@ def padding(document: Document) -> None:
             line.text = f"{line.text[: at + 1]} {line.text[at + 1 :]}"
 
 
-def stray_opening_quote(document: Document) -> None:
-    line = document.a_row()
-    at = document.generator.choice(_places(line, document.delimiter))
-    line.text = f'{line.text[: at + 1]}"{line.text[at + 1 :]}'
-
-
-def two_stray_quotes(document: Document) -> None:
-    for _ in range(2):
-        stray_opening_quote(document)
-
-
-def text_after_a_quote(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    line.text = f'"{cells[0]}"x' + joined(["", *cells[1:]], document).removeprefix('""')
-
-
-def quote_inside_a_cell(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    mark = document.delimiter
-    line.text = mark.join([cells[0], f'5"Perno{mark} inox"', *cells[3:4], "x"])
-
-
 def backslash_escapes(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
+    line, cells = document.a_row_and_its_cells()
     line.text = joined(cells[:4], document) + f'{document.delimiter}"a \\"b\\" c"'
     cells[4] = 'a "b" c'
 
@@ -203,24 +199,16 @@ def blank_lines(document: Document) -> None:
         document.lines.insert(at, Line(document.generator.choice(["", "  "])))
 
 
-def broken_row(document: Document) -> None:
-    line = document.a_row()
-    at = document.generator.choice(_places(line, document.delimiter))
-    line.text = line.text[:at] + "\n" + line.text[at + 1 :]
-
-
 def line_break_in_a_cell(document: Document) -> None:
     """The cells are not quoted, so that it tears the row in two."""
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
+    line, cells = document.a_row_and_its_cells()
     at = document.generator.randrange(len(cells))
     ends = ["28001 Madrid", "Roma", "12", "# 7"]
     if line is not document.lines[-1]:  # at the end, after a blank line, it is a footnote, and reported as one
         ends.append("\n1º B")
-    halves = ("Calle Mayor 5", document.generator.choice(ends))
-    torn = [*cells[:at], "\n".join(halves), *cells[at + 1 :]]
-    line.text = document.delimiter.join(cell.replace('"', "") if cell is not torn[at] else cell for cell in torn)
+    torn = f"Calle Mayor 5\n{document.generator.choice(ends)}"
+    plain = [cell.replace('"', "") for cell in cells]
+    line.text = document.delimiter.join([*plain[:at], torn, *plain[at + 1 :]])
     cells[at] = "torn"
 
 
@@ -228,9 +216,8 @@ def broken_last_row(document: Document) -> None:
     """What is not a footnote: a row with too few cells or another delimiter, after a blank line or not."""
     other = document.generator.choice([mark for mark in ";,\t|" if mark != document.delimiter])
     mark = document.generator.choice((other, other, document.delimiter))
-    cells = ["A9998", "Perno inox", "rojo", "1.50", "Peña"][
-        : document.generator.choice((1, 2, 3, 5 if mark == other else 4))
-    ]
+    count = document.generator.choice((1, 2, 3, 5 if mark == other else 4))
+    cells = ["A9998", "Perno inox", "rojo", "1.50", "Peña"][:count]
     document.lines += [Line("")] * document.generator.randrange(2) + [Line(mark.join(cells), is_broken=True)]
 
 
@@ -240,16 +227,6 @@ def no_header(document: Document) -> None:
         document.has_header = False
 
 
-def repeated_header(document: Document) -> None:
-    header = document.header_line.text
-    document.lines.insert(document.generator.randint(document.header + 2, len(document.lines)), Line(header))
-
-
-def short_header(document: Document) -> None:
-    line = document.header_line
-    line.text = joined(list(COLUMNS[:-1]), document)
-
-
 def long_header(document: Document) -> None:
     if document.header_line.text.endswith(document.delimiter):
         return  # with a delimiter at the end of each line the name would fit
@@ -257,25 +234,18 @@ def long_header(document: Document) -> None:
     document.columns += ("Extra",)
 
 
-def quoted_wrongly_header(document: Document) -> None:
-    line = document.header_line
-    line.text = f'"{COLUMNS[0]}"x{document.delimiter}' + joined(list(COLUMNS[1:]), document)
+def header_that_lacks_a_delimiter(document: Document) -> None:
+    """The rows end in an empty cell, so that they could be read with the names shifted."""
+    for line in document.rows_lines():
+        cells = document.cells_of(line)
+        cells[-1] = ""
+        line.text = joined(cells, document)
+    document.header_line.text = joined([COLUMNS[0] + COLUMNS[1], *COLUMNS[2:]], document)
 
 
-def header_of_another_dialect(document: Document) -> None:
-    other = "," if document.delimiter != "," else ";"
-    document.header_line.text = other.join(COLUMNS)
-
-
-def title(document: Document) -> None:
-    document.lines[:0] = [Line("Listado de precios"), Line("")]
-    document.header += 2
-
-
-def metadata(document: Document) -> None:
-    mark = document.delimiter
-    document.lines[:0] = [Line(f"Empresa{mark}ACME"), Line(f"Fecha{mark}2024-05-01"), Line("")]
-    document.header += 3
+def first_table(document: Document) -> None:
+    rows = [["Cliente", "Ciudad", "Saldo"], *([f"C{n}", "Roma", f"{n}0"] for n in range(4))]
+    document.prepend(*map(document.delimiter.join, rows), "")
 
 
 def table_in_another_order(document: Document) -> None:
@@ -283,74 +253,81 @@ def table_in_another_order(document: Document) -> None:
     order = [1, 0, *range(2, len(COLUMNS))]
     rows = [[f"B{n}", "Perno", "rojo", "1", "x"] for n in range(document.generator.randint(1, 40))]
     if document.generator.random() < 0.5:
-        document.lines.append(Line(document.generator.choice(("", document.delimiter * 4))))
-    document.lines += [Line(joined([row[at] for at in order], document)) for row in [list(COLUMNS), *rows]]
+        document.append(document.generator.choice(("", document.delimiter * 4)))
+    document.append(*([row[at] for at in order] for row in [list(COLUMNS), *rows]))
 
 
-def second_table_of_equal_length(document: Document) -> None:
-    names = ["Cliente", "Ciudad", "Zona", "Saldo", "Agente"]
-    rows = [[f"C{n}", "Roma", "Norte", f"{n}0", "Ana"] for n in range(len(document.rows))]
-    document.lines += [Line(""), *(Line(joined(row, document)) for row in [names, *rows])]
+OTHER_NAMES = ["Cliente", "Ciudad", "Zona", "Saldo", "Agente"]
 
 
-def table_amid_the_rows(document: Document) -> None:
-    """Another table of the same width, with its header, not separated."""
-    names, row = ["Cliente", "Ciudad", "Zona", "Saldo", "Agente"], ["C1", "Roma", "Norte", "10", "Ana"]
-    document.lines += [Line(joined(cells, document)) for cells in (names, row, row)]
+def second_table(document: Document) -> None:
+    width = document.generator.choice((2, 3, 5, 6))
+    names = ["Cliente", "Ciudad", "Saldo", "Zona", "Agente", "Ruta"]
+    rows = [names, *([f"C{n}", "Roma", f"{n}0", "Norte", "Ana", "R"] for n in range(4))]
+    document.append("", *(document.delimiter.join(row[:width]) for row in rows))
 
 
-def header_in_capitals(document: Document) -> None:
-    header = document.header_line.text.upper()
-    document.lines.insert(document.generator.randint(document.header + 2, len(document.lines)), Line(header))
+def table_beside(document: Document) -> None:
+    """Another table at the right, after an empty column; as long, shorter or longer."""
+    mark = document.delimiter
+    if document.lines[-1].text.endswith(mark) or document.lines[document.header].text.startswith(
+        f'"{COLUMNS[0]}{mark}'
+    ):
+        return  # of lines that are quoted as a whole
+    rows = document.rows_lines()
+    count = document.generator.choice((3, len(rows), len(rows) + 3))
+    for at, line in enumerate(rows):
+        cells = ["", f"C{at}", f"{at}0"] if at < count else ["", "", ""]
+        document.cells_of(line).extend(cells)
+        line.text += mark + mark.join(cells)
+    if document.has_header:
+        document.header_line.text += mark + mark.join(["", "Cliente", "Saldo"])
+        document.columns += ("", "Cliente", "Saldo")
+    document.append(*(mark * 6 + f"C{at}{mark}{at}0" for at in range(len(rows), count)))
 
 
-def titles_of_pages(document: Document) -> None:
-    """A title, the page and the header again, in lines with all delimiters."""
-    header, marks = document.header_line.text, document.delimiter * (len(COLUMNS) - 1)
-    at = document.generator.randint(document.header + 3, len(document.lines))
-    document.lines[at:at] = [Line(f"LISTADO{marks}"), Line(f"Página: 2{marks}"), Line(header)]
+def page_breaks(document: Document) -> None:
+    """A form feed, a page number and the header again, as in printed lists."""
+    at = document.generator.randint(document.header + 2, len(document.lines))
+    feed = document.generator.choice(("\f", ""))
+    document.lines[at:at] = map(Line, ("", f"{feed}Página 2", "", document.header_line.text))
 
 
-def header_that_lacks_a_delimiter(document: Document) -> None:
-    """The rows end in an empty cell, so that they could be read with the names shifted."""
-    for line in document.lines:
-        if line.row is not None:
-            cells = document.rows[line.row]
-            cells[-1] = ""
-            line.text = joined(cells, document)
-    names = [COLUMNS[0] + COLUMNS[1], *COLUMNS[2:]]
-    document.header_line.text = joined(names, document)
+def _row(document: Document, write: Callable[[list[str], str], str]) -> None:
+    """The text of a row is another one, made of its cells, which may change, and the delimiter."""
+    line, cells = document.a_row_and_its_cells()
+    line.text = write(cells, document.delimiter)
 
 
-def doubled_stray_quotes(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells, mark = document.rows[line.row], document.delimiter
-    quote = document.generator.choice(('"', '""'))
+def _changed(cells: list[str], at: int, cell: str) -> list[str]:
+    cells[at:] = [cell, *cells[at + 1 :]]
+    return cells
+
+
+def _other(document: Document) -> str:
+    """Another delimiter."""
+    return "," if document.delimiter != "," else ";"
+
+
+def _stray_quotes_in_pairs(document: Document) -> None:
+    line, cells = document.a_row_and_its_cells()
+    mark, quote = document.delimiter, document.generator.choice(('"', '""'))
     cells[1:] = [document.generator.choice(("two\nlines", "x")), "Pieza", "9", "x"]
     line.text = mark.join([cells[0], f'"{cells[1]}"', f"Pieza{quote}Rojo{mark} inox{quote}", "9"])
 
 
-def one_cell_in_single_quotes(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    document.rows[line.row][1] = "'Classic'"
-    line.text = joined(document.rows[line.row], document)
+def _written_anew(document: Document, at: int, write: Callable[[str], str]) -> None:
+    """A cell of a row is another one, and written as CSV."""
+    line, cells = document.a_row_and_its_cells()
+    cells[at] = write(cells[at])
+    line.text = joined(cells, document)
 
 
-def footnote(document: Document) -> None:
-    document.lines += [Line(""), Line(f"Total registros: {len(document.rows)}")]
-
-
-def totals(document: Document) -> None:
+def subtotals_by_group(document: Document) -> None:
     mark = document.delimiter
-    document.lines.append(Line(document.generator.choice(["TOTAL", "Suma", "Total general:"]) + mark * 3 + "99" + mark))
-
-
-def subtotals(document: Document) -> None:
-    mark = document.delimiter
-    at = document.generator.randint(document.header + 2, len(document.lines))
-    document.lines.insert(at, Line(f"{mark}Subtotal{mark}{mark}12{mark}"))
+    for name in ("rojo", "azul"):
+        at = document.generator.randint(document.header + 2, len(document.lines))
+        document.lines.insert(at, Line(f"Subtotal {name}{mark * 3}1{document.generator.randint(10, 99)}{mark}"))
 
 
 def truncated(document: Document) -> None:
@@ -376,31 +353,13 @@ def padded_end(document: Document) -> None:
     document.suffix = ("\x1a" + "\0" * document.generator.randint(0, 9)).encode(encoding)
 
 
-def sep_line(document: Document) -> None:
-    """What Excel takes as the delimiter, in the first line."""
-    document.prefix = f"sep={document.delimiter}{document.end}"
-
-
-def false_sep_line(document: Document) -> None:
-    document.prefix = f"sep={',' if document.delimiter != ',' else ';'}{document.end}"
-
-
-def byte_order_mark_in_the_middle(document: Document) -> None:
-    """Two files were joined."""
-    header = document.header_line.text
-    at = document.generator.randint(document.header + 2, len(document.lines))
-    document.lines.insert(at, Line(f"\ufeff{header}"))
-
-
 def byte_order_mark_before_a_row(document: Document) -> None:
     line = document.a_row()
     line.text = f"\ufeff{line.text}"
 
 
 def tab_in_a_cell(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
+    line, cells = document.a_row_and_its_cells()
     cells[1] = cells[1].replace(" ", "\t")
     line.text = joined(cells, document) if document.delimiter != "\t" else document.delimiter.join(cells)
     if document.delimiter == "\t":
@@ -408,152 +367,34 @@ def tab_in_a_cell(document: Document) -> None:
 
 
 def curly_closing_quote(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    line.text = joined(cells[:1], document) + f'{document.delimiter}"{cells[1]}”' + document.delimiter
-    line.text += joined(cells[2:], document)
+    line, cells = document.a_row_and_its_cells()
+    mark = document.delimiter
+    line.text = mark.join([joined(cells[:1], document), f'"{cells[1]}”', joined(cells[2:], document)])
     if document.encoding == "utf-8":
         cells[1] = "unknown"
 
 
-def curly_quotes(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    cells[1] = f"“{cells[1]}”"
-    line.text = joined(cells, document)
-
-
 def apostrophe_before_digits(document: Document) -> None:
     """As a spreadsheet marks codes as texts; it is neither a quote nor dropped."""
-    for line in document.lines:
-        code = document.rows[line.row][0] if line.row is not None else ""
-        if line.row is not None and code.startswith("A") and line.text.count(code) == 1:
-            document.rows[line.row][0] = f"'{code[1:]}"
-            line.text = line.text.replace(code, f"'{code[1:]}")
-
-
-def utf_16_without_a_mark(document: Document) -> None:
-    document.encoding = document.generator.choice(("utf-16-le", "utf-16-be"))
-
-
-def narrow_totals(document: Document) -> None:
-    document.lines.append(Line(f"Total{document.delimiter * 2}123"))
-
-
-def page_breaks(document: Document) -> None:
-    """A form feed, a page number and the header again, as in printed lists."""
-    header = document.header_line.text
-    at = document.generator.randint(document.header + 2, len(document.lines))
-    feed = document.generator.choice(("\f", ""))
-    document.lines[at:at] = [Line(""), Line(f"{feed}Página 2"), Line(""), Line(header)]
-
-
-def table_beside(document: Document) -> None:
-    """Another table at the right, after an empty column; as long, shorter or longer."""
-    mark = document.delimiter
-    if document.lines[-1].text.endswith(mark) or document.lines[document.header].text.startswith(
-        f'"{COLUMNS[0]}{mark}'
-    ):
-        return  # of lines that are quoted as a whole
-    rows = [line for line in document.lines if line.row is not None]
-    count = document.generator.choice((3, len(rows), len(rows) + 3))
-    for at, line in enumerate(rows):
-        assert line.row is not None
-        cells = ["", f"C{at}", f"{at}0"] if at < count else ["", "", ""]
-        document.rows[line.row] += cells
-        line.text += mark + mark.join(cells)
-    if document.has_header:
-        document.header_line.text += mark + mark.join(["", "Cliente", "Saldo"])
-        document.columns += ("", "Cliente", "Saldo")
-    for at in range(len(rows), count):
-        document.lines.append(Line(mark * 6 + f"C{at}{mark}{at}0"))
-
-
-def subtotals_by_group(document: Document) -> None:
-    mark = document.delimiter
-    for name in ("rojo", "azul"):
-        at = document.generator.randint(document.header + 2, len(document.lines))
-        document.lines.insert(at, Line(f"Subtotal {name}{mark * 3}1{document.generator.randint(10, 99)}{mark}"))
-
-
-def thousands_that_are_the_delimiter(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    cells[3] = f"1{document.delimiter}234.50"
-    line.text = document.delimiter.join(cells)
-
-
-def date_cut_by_the_delimiter(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    cells[4] = document.delimiter.join(("12", "05", "2024"))
-    line.text = document.delimiter.join(cells)
-
-
-def rule_below_the_header(document: Document) -> None:
-    """Dashes, as databases print them."""
-    rule = document.delimiter.join("-" * len(name) for name in COLUMNS)
-    document.lines.insert(document.header + 1, Line(rule))
-
-
-def line_of_delimiters(document: Document) -> None:
-    at = document.generator.randint(document.header + 1, len(document.lines))
-    document.lines.insert(at, Line(document.delimiter * 4))
-
-
-def comment_lines(document: Document) -> None:
-    for _ in range(2):
-        at = document.generator.randint(document.header + 1, len(document.lines))
-        document.lines.insert(at, Line("# revisar"))
-
-
-def lone_return_in_a_cell(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    line.text = document.delimiter.join([cells[0], cells[1].replace(" ", "\r"), *cells[2:4], "x"])
+    for line in document.rows_lines():
+        cells = document.cells_of(line)
+        code = cells[0]
+        if code.startswith("A") and line.text.count(code) == 1:
+            cells[0] = f"'{code[1:]}"
+            line.text = line.text.replace(code, cells[0])
 
 
 def quoted_lines(document: Document) -> None:
     """Each line was taken for one cell and quoted again."""
     document.quotes_all = True
     for line in document.lines:
-        line.text = '"' + line.text.replace('"', '""') + '"'
-
-
-def two_quoted_lines(document: Document) -> None:
-    for _ in range(2):
-        line = document.a_row()
-        line.text = '"' + line.text.replace('"', '""') + '"'
-
-
-def space_before_quotes(document: Document) -> None:
-    line = document.a_row()
-    assert line.row is not None
-    cells = document.rows[line.row]
-    line.text = document.delimiter.join(f' "{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells)
+        line.text = _quoted(line.text)
 
 
 def other_delimiter_in_some_rows(document: Document) -> None:
-    other = "," if document.delimiter != "," else ";"
     for _ in range(3):
-        line = document.a_row()
-        assert line.row is not None
-        line.text = other.join(document.rows[line.row])
-
-
-def end_of_another_table(document: Document) -> None:
-    """Rows of an export with a column more were pasted at the end."""
-    more = max(len(document.columns) - 3, 3)
-    document.lines += [Line(joined([f"B{n}", "Perno", "rojo", "1", *"xyzuvw"[:more]], document)) for n in range(3)]
-
-
-def another_code_page(document: Document) -> None:
-    document.encoding = document.generator.choice(("cp850", "mac-roman", "cp437"))
+        line, cells = document.a_row_and_its_cells()
+        line.text = ("," if document.delimiter != "," else ";").join(cells)
 
 
 def two_encodings(document: Document) -> None:
@@ -562,51 +403,77 @@ def two_encodings(document: Document) -> None:
         document.suffix = line.encode("cp1252" if document.encoding == "utf-8" else "utf-8")
 
 
-def second_table(document: Document) -> None:
-    mark = document.delimiter
-    width = document.generator.choice((2, 3, 5, 6))
-    names = ["Cliente", "Ciudad", "Saldo", "Zona", "Agente", "Ruta"][:width]
-    rows = [mark.join([f"C{n}", "Roma", f"{n}0", "Norte", "Ana", "R"][:width]) for n in range(4)]
-    document.lines += [Line(""), Line(mark.join(names)), *map(Line, rows)]
-
-
-def first_table(document: Document) -> None:
-    mark = document.delimiter
-    rows = [mark.join([f"C{n}", "Roma", f"{n}0"]) for n in range(4)]
-    document.lines[:0] = [Line(mark.join(["Cliente", "Ciudad", "Saldo"])), *map(Line, rows), Line("")]
-    document.header += 6
-
-
-Damage = Callable[[Document], None]
-DAMAGES: tuple[Damage, ...] = (
-    extra_delimiter, missing_delimiter, trailing_delimiter_everywhere, trailing_delimiter_in_some_rows, padding,
-    stray_opening_quote, two_stray_quotes, text_after_a_quote, quote_inside_a_cell, backslash_escapes, blank_lines,
-    broken_row, line_break_in_a_cell,
-    broken_last_row, no_header, repeated_header, short_header, long_header, quoted_wrongly_header,
-    header_of_another_dialect,
-    title, metadata, footnote, totals, subtotals, truncated, mixed_line_ends, nul, padded_end, another_code_page,
-    two_encodings, second_table, first_table, sep_line, false_sep_line, byte_order_mark_in_the_middle,
-    byte_order_mark_before_a_row, tab_in_a_cell, curly_closing_quote, curly_quotes, utf_16_without_a_mark,
-    narrow_totals, page_breaks, table_beside, subtotals_by_group, thousands_that_are_the_delimiter,
-    date_cut_by_the_delimiter, rule_below_the_header, line_of_delimiters, comment_lines,
-    lone_return_in_a_cell, quoted_lines, two_quoted_lines, space_before_quotes, other_delimiter_in_some_rows,
-    end_of_another_table, apostrophe_before_digits, table_in_another_order, second_table_of_equal_length,
-    table_amid_the_rows, header_in_capitals, titles_of_pages,
-    header_that_lacks_a_delimiter, doubled_stray_quotes, one_cell_in_single_quotes,
-)  # fmt: skip
+DAMAGES: dict[str, Damage] = {
+    "missing_delimiter": lambda d: _cut(d, " "),
+    "broken_row": lambda d: _cut(d, "\n"),
+    "stray_opening_quote": lambda d: _cut(d, f'{d.delimiter}"'),
+    "two_stray_quotes": lambda d: [_cut(d, f'{d.delimiter}"') for _ in range(2)],
+    "doubled_stray_quotes": _stray_quotes_in_pairs,
+    "trailing_delimiter_in_some_rows": lambda d: [
+        _set(line, text=line.text + d.delimiter) for line in (d.a_row(), d.a_row(), d.a_row())],
+    "text_after_a_quote": lambda d: _row(
+        d, lambda cells, _: f'"{cells[0]}"x' + joined(["", *cells[1:]], d).removeprefix('""')),
+    "quote_inside_a_cell": lambda d: _row(
+        d, lambda cells, mark: mark.join([cells[0], f'5"Perno{mark} inox"', *cells[3:4], "x"])),
+    "lone_return_in_a_cell": lambda d: _row(
+        d, lambda cells, mark: mark.join([cells[0], cells[1].replace(" ", "\r"), *cells[2:4], "x"])),
+    "space_before_quotes": lambda d: _row(d, lambda cells, mark: mark.join(f" {_quoted(cell)}" for cell in cells)),
+    "thousands_that_are_the_delimiter": lambda d: _row(
+        d, lambda cells, mark: mark.join(_changed(cells, 3, f"1{mark}234.50"))),
+    "date_cut_by_the_delimiter": lambda d: _row(
+        d, lambda cells, mark: mark.join(_changed(cells, 4, mark.join(("12", "05", "2024"))))),
+    "two_quoted_lines": lambda d: [_set(line, text=_quoted(line.text)) for line in (d.a_row(), d.a_row())],
+    "short_header": lambda d: _set(d.header_line, text=joined(list(COLUMNS[:-1]), d)),
+    "quoted_wrongly_header": lambda d: _set(
+        d.header_line, text=f'"{COLUMNS[0]}"x{d.delimiter}' + joined(list(COLUMNS[1:]), d)),
+    "header_of_another_dialect": lambda d: _set(d.header_line, text=_other(d).join(COLUMNS)),
+    "sep_line": lambda d: _set(d, prefix=f"sep={d.delimiter}{d.end}"),
+    "false_sep_line": lambda d: _set(d, prefix=f"sep={_other(d)}{d.end}"),
+    "another_code_page": lambda d: _set(d, encoding=d.generator.choice(("cp850", "mac-roman", "cp437"))),
+    "totals": lambda d: d.append(
+        d.generator.choice(["TOTAL", "Suma", "Total general:"]) + d.delimiter * 3 + "99" + d.delimiter),
+    "subtotals": lambda d: d.insert(f"{d.delimiter}Subtotal{d.delimiter * 2}12{d.delimiter}"),
+    "second_table_of_equal_length": lambda d: d.append(
+        "", OTHER_NAMES, *([f"C{n}", "Roma", "Norte", f"{n}0", "Ana"] for n in range(len(d.rows)))),
+    "end_of_another_table": lambda d: d.append(  # with a column more
+        *([f"B{n}", "Perno", "rojo", "1", *"xyzuvw"[: max(len(d.columns) - 3, 3)]] for n in range(3))),
+    "titles_of_pages": lambda d: d.insert(
+        *(f"{words}{d.delimiter * 4}" for words in ("LISTADO", "Página: 2")), d.header_line.text, after=3),
+    "rule_below_the_header": lambda d: d.lines.insert(
+        d.header + 1, Line(d.delimiter.join("-" * len(name) for name in COLUMNS))),
+    "comment_lines": lambda d: [d.insert("# revisar", after=1) for _ in range(2)],
+    "repeated_header": lambda d: d.insert(d.header_line.text),
+    "header_in_capitals": lambda d: d.insert(d.header_line.text.upper()),
+    "byte_order_mark_in_the_middle": lambda d: d.insert(f"\ufeff{d.header_line.text}"),
+    "title": lambda d: d.prepend("Listado de precios", ""),
+    "metadata": lambda d: d.prepend(f"Empresa{d.delimiter}ACME", f"Fecha{d.delimiter}2024-05-01", ""),
+    "table_amid_the_rows": lambda d: d.append(OTHER_NAMES, *[["C1", "Roma", "Norte", "10", "Ana"]] * 2),
+    "one_cell_in_single_quotes": lambda d: _written_anew(d, 1, lambda _: "'Classic'"),
+    "curly_quotes": lambda d: _written_anew(d, 1, lambda cell: f"“{cell}”"),
+    "footnote": lambda d: d.append("", f"Total registros: {len(d.rows)}"),
+    "narrow_totals": lambda d: d.append(f"Total{d.delimiter * 2}123"),
+    "line_of_delimiters": lambda d: d.insert(d.delimiter * 4, after=1),
+    **{damage.__name__: damage for damage in (
+        extra_delimiter, trailing_delimiter_everywhere, padding, backslash_escapes, blank_lines, line_break_in_a_cell,
+        broken_last_row, no_header, long_header, header_that_lacks_a_delimiter, first_table, table_in_another_order,
+        second_table, table_beside, page_breaks, subtotals_by_group, truncated, mixed_line_ends, nul, padded_end,
+        byte_order_mark_before_a_row, tab_in_a_cell, curly_closing_quote, apostrophe_before_digits, quoted_lines,
+        other_delimiter_in_some_rows, two_encodings,
+    )},
+}  # fmt: skip
 
 
 def damaged(seed: int, count: int) -> tuple[Document, str]:
     """A file with so many damages, and their names."""
-    chosen = random.Random(f"damage {seed}").sample(DAMAGES, count)
-    return with_damages(seed, chosen), "+".join(damage.__name__ for damage in chosen)
+    chosen = random.Random(f"damage {seed}").sample(list(DAMAGES), count)
+    return with_damages(seed, chosen), "+".join(chosen)
 
 
-def with_damages(seed: int, damages: Sequence[Damage]) -> Document:
+def with_damages(seed: object, damages: Sequence[str]) -> Document:
     """The clean file of a seed with these damages, in this order."""
     document = clean(f"clean {seed}")
-    for damage in damages:
-        damage(document)
+    for name in damages:
+        DAMAGES[name](document)
     return document
 
 

@@ -15,7 +15,7 @@ from sources.files import ReadOptions, RejectedRow, Row, SourceTable, encoding, 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows far from the beginning, in a small file."""
-    monkeypatch.setattr(sys.modules["sources.files.reader"], "SAMPLE", 2_000)
+    monkeypatch.setattr(sys.modules["sources.files.encoding"], "SAMPLE", 2_000)
     monkeypatch.setattr(encoding, "CHUNK_BYTES", 1_000)
 
 

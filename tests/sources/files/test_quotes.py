@@ -119,7 +119,7 @@ def test_inches_are_no_quotes(tmp_path: Path) -> None:
 def test_a_quoted_cell_beyond_the_sample_of_a_file_without_quotes_is_not_literal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["sources.files.reader"], "SAMPLE", 300)
+    monkeypatch.setattr(sys.modules["sources.files.encoding"], "SAMPLE", 300)
     monkeypatch.setattr(texts, "CHUNK_BYTES", 100)
     opened = table(tmp_path, customers(30, l4='u@b.c,"a" b,x,p', l29='u@b.c,"Ana",x,s'))
     assert opened.format.quote == ""
