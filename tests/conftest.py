@@ -44,7 +44,7 @@ LONGEST_FIRST = (
     "reconcile/test_cluster.py", "cli/test_two_users.py", "cli/test_files_written.py", "pull/test_order_tail.py",
     "imports/test_inputs.py", "cli/test_cli.py", "test_crashes.py", "warehouse/test_source.py", "test_campaigns.py",
     "test_date_forms.py", "imports/test_columnar.py", "extract/test_walk.py", "erp/test_match.py",
-    "files/test_code_pages.py", "sandbox/test_hostile.py", "files/test_polluted.py", "extract/test_repeated_ids.py",
+    "sandbox/test_hostile.py", "files/test_polluted.py", "extract/test_repeated_ids.py",
     "warehouse/test_schema_changes.py", "erp/test_laws.py", "test_schedules.py", "test_secrets.py",
     "test_customers.py", "push/test_kills.py", "push/test_whole.py", "reporting/test_report.py", "pull/test_disk.py",
     "http/test_transport.py", "test_ratios.py", "warehouse/test_descriptions.py", "test_notebooks.py",

@@ -400,8 +400,9 @@ class ArrowBlocks:
             return None
         unusual = np.flatnonzero(unusual_rows(table.columns, self._shape))
         if unusual.size:
-            for cells in zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True):
-                if not any(cells) or isinstance(self._shape.fit(line, line, list(cells), marks=False), RejectedRow):
+            rows = zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True)
+            for number, cells in zip((unusual + line).tolist(), map(list, rows), strict=True):
+                if not any(cells) or isinstance(self._shape.fit(number, number, cells, marks=False), RejectedRow):
                     return None
         table = table.select(list(self._shape.columns))
         return table.append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))

@@ -103,5 +103,7 @@ def test_a_dialect_that_is_found_gives_the_cells_back(
     kept = [(n, "".join(char for char in name if char not in "\"';,|\t "), cents) for n, name, cents in made]
     cells = [[f"{n:010}", f"{name}{delimiter}{name}", f"{cents / 100:.2f}"] for n, name, cents in kept]
     text = written([["Code", "Name", "Price"], *cells], delimiter, '"', "", end)
-    found = back(text.encode(encoding), ReadOptions(encoding if encoding in ("cp1252", "utf-16-le", "utf-16-be") else None))
+    found = back(
+        text.encode(encoding), ReadOptions(encoding if encoding in ("cp1252", "utf-16-le", "utf-16-be") else None)
+    )
     assert found == (("Code", "Name", "Price"), [tuple(row) for row in cells])

@@ -1,129 +1,21 @@
-"""Files of text: texts, dialects, layouts, and what is refused. Each file is bytes in its test."""
+"""Files of text: dialects, quotes, line ends, and what is no table. Each file is bytes in its test."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from pathlib import Path
 
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files import encoding as texts
+from sources.files import ReadOptions, encoding, open_table
+from tests.sources.files.reading import cells, check, error_of, read, rows_of, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
-
-
-def table(tmp_path: Path, data: bytes | str, reported: ReadOptions | None = None, name: str = "in.csv") -> SourceTable:
-    path = tmp_path / name
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return open_table(path, reported)
-
-
-def cells(opened: SourceTable) -> list[tuple[str, ...]]:
-    rows = list(opened.rows())
-    assert all(isinstance(row, Row) for row in rows), rows
-    by_batch = [tuple(row.values()) for part in opened.batches(2) for row in part.drop_columns("_line").to_pylist()]
-    found = [row.cells for row in rows if isinstance(row, Row)]
-    assert by_batch == found
-    return found
-
-
-def refusals(opened: SourceTable) -> list[tuple[int, int, str]]:
-    taken: list[RejectedRow] = []
-    rows = [row for row in opened.rows() if isinstance(row, Row)]
-    lines = [line for part in opened.batches(3, taken.append) for line in part["_line"].to_pylist()]
-    refused = [row for row in opened.rows() if isinstance(row, RejectedRow)]
-    assert taken == refused
-    assert lines == [row.line for row in rows]
-    return [(row.line, row.last_line, row.code) for row in refused]
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "words"),
-    [
-        ("a;b\n1;2\n", ReadOptions(header_row=9), "no header begins on line 9"),
-        ("a;b\n1;2\n", ReadOptions(header_row=1, header_rows=3), "--header-rows is 3, but fewer rows follow"),
-        (";;a;;\n;;1;;\n;;2;;\n", ReadOptions(delimiter=";"), "no line looks like column names"),
-        (";".join(f"c{n}" for n in range(20_000)) + "\n1\n", ReadOptions(delimiter=";", header_row=1), "the limit is"),
-        ("_line;b\n1;2\n", ReadOptions(), "a column is named _line, which is reserved"),
-    ],
-)
-def test_what_cannot_be_a_header_is_an_input_error(tmp_path: Path, text: str, options: ReadOptions, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        list(table(tmp_path, text, options).batches())
-
-
-# --- texts -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("written", "found", "mark"),
-    [
-        ("utf-8", "utf-8", False),
-        ("utf-8-sig", "utf-8", True),
-        ("cp1252", "cp1252", False),
-        ("utf-16", "utf-16-le", True),
-        ("utf-32", "utf-32-le", True),
-    ],
-)
-def test_the_encoding_is_found(tmp_path: Path, written: str, found: str, mark: bool) -> None:
-    opened = table(tmp_path, BASIC.encode(written))
-    assert (opened.format.encoding, opened.format.has_bom) == (found, mark)
-    assert opened.columns == ("Código", "Nombre", "PVP")
-    assert cells(opened) == CELLS
-
-
-@pytest.mark.parametrize("reported", ["utf-8", "UTF8", "utf-8-sig", "utf_16", "utf-16-le", "cp1252", "cp850"])
-def test_a_reported_encoding_is_taken(tmp_path: Path, reported: str) -> None:
-    assert cells(table(tmp_path, BASIC.encode(reported), ReadOptions(encoding=reported))) == CELLS
-
-
-def test_a_byte_that_cp1252_lacks_is_refused_with_its_offset(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"in\.csv: invalid cp1252 at byte 6"):
-        table(tmp_path, b"a;b\n\xe9;\x81\n")
-
-
-def test_a_late_byte_makes_the_whole_file_cp1252(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "CHUNK_BYTES", 7)
-    opened = table(tmp_path, b"a;b\n" + b"1;2\n" * 50 + b"3;\xf1\n")
-    assert opened.format.encoding == "cp1252"
-    assert cells(opened)[-1] == ("3", "ñ")
-
-
-def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in range(1, 12):
-        monkeypatch.setattr(texts, "CHUNK_BYTES", size)
-        opened = table(tmp_path, 'k;v\r\nñ;"a\r\nb"\r\n\r\n€;2\r3;4\n\x1a\0\0')
-        assert cells(opened) == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
-        assert opened.format.lines == 6
-        assert [row.line for row in opened.rows()] == [2, 5, 6]
-
-
-@pytest.mark.parametrize("line", ["\ufeff1;2", "\ufeffa;b"])
-def test_12_a_byte_order_mark_that_begins_a_line_rejects_it(tmp_path: Path, line: str) -> None:
-    first, *rest = table(tmp_path, f"\ufeffa;b\n{line}\n3;4\n5;\ufeff6\n").rows()
-    assert isinstance(first, RejectedRow)
-    assert (first.line, first.code) == (2, "byte_order_mark")
-    assert [row.cells for row in rest] == [("3", "4"), ("5", "\ufeff6")]
-
-
-def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
-    for reported in ("klingon", "base64", "rot13"):
-        with pytest.raises(UsageError, match="unknown text encoding"):
-            table(tmp_path, BASIC, ReadOptions(encoding=reported))
-
-
-def test_ctrl_z_and_nuls_at_the_end_are_no_cells(tmp_path: Path) -> None:
-    assert cells(table(tmp_path, BASIC + "\x1a\0\0\0\r\n")) == CELLS
-
-
-def test_a_nul_in_a_cell_refuses_its_row(tmp_path: Path) -> None:
-    assert refusals(table(tmp_path, "a;b\nx;y\nx;y\0z\nx;y\n")) == [(3, 3, "nul")]
-
-
-# --- dialects --------------------------------------------------------------------------------------------------------
+LITERAL, GIVEN = ReadOptions(quote="none"), ReadOptions(quote='"')
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -135,234 +27,164 @@ def test_delimiter_and_quote_are_found(tmp_path: Path, delimiter: str, quote: st
     assert cells(opened) == [(f"{n:03}", f"A{delimiter}B", f"{n}.50") for n in range(5)]
 
 
-def test_decimal_commas_do_not_make_the_delimiter(tmp_path: Path) -> None:
-    opened = table(tmp_path, "base;peso\n" + "".join(f"{n},5;{n},25\n" for n in range(30)))
-    assert opened.format.delimiter == ";"
-
-
-def test_backslashes_before_quotes_are_found(tmp_path: Path) -> None:
-    opened = table(tmp_path, 'a,b\n"x \\"y\\", z",""\n"q",1\n')
-    assert opened.format.escape == "\\"
-    assert cells(opened) == [('x "y", z', ""), ("q", "1")]
-    plain = table(tmp_path, 'a,b\n"x ""y""",C:\\dir\n')
-    assert plain.format.escape == ""
-    assert cells(plain) == [('x "y"', "C:\\dir")]
-
-
-def test_quotes_that_do_not_enclose_a_whole_cell_are_taken_literally_only_if_told(tmp_path: Path) -> None:
-    text = 'part\tsize\n1\t"a" b\n2\t"c" d\n'
-    opened = table(tmp_path, text)
-    assert opened.format.quote == ""
-    assert [row.code for row in opened.rows() if isinstance(row, RejectedRow)] == ["quoting"] * 2
-    assert cells(table(tmp_path, text, ReadOptions(quote=""))) == [("1", '"a" b'), ("2", '"c" d')]
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
     opened = table(tmp_path, BASIC.replace("\r\n", end))
     assert opened.format.line_ends == ({"\n": "LF", "\r\n": "CRLF", "\r": "CR"}[end],)
     assert cells(opened) == CELLS
+    mixed = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z")
+    assert mixed.format.line_ends == ("CRLF", "LF", "CR")
+    assert cells(mixed) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")], "only Unicode calls these line ends"
 
 
-def test_mixed_line_ends_and_signs_that_only_unicode_calls_line_ends(tmp_path: Path) -> None:
-    opened = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z")
-    assert opened.format.line_ends == ("CRLF", "LF", "CR")
-    assert cells(opened) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")]
-
-
-def test_a_sep_line_names_the_delimiter(tmp_path: Path) -> None:
-    opened = table(tmp_path, "sep=^\r\na^b\r\n1;1^2\r\n")
-    assert (opened.format.delimiter, opened.format.preamble) == ("^", (1,))
-    assert cells(opened) == [("1;1", "2")]
-
-
-def test_what_is_reported_is_not_looked_for(tmp_path: Path) -> None:
-    reported = ReadOptions(delimiter=",", quote="", header_row=2)
-    opened = table(tmp_path, 'x\n"a;b",c\n1;2,3\n', reported)
-    assert opened.columns == ('"a;b"', "c")
-    assert opened.format.preamble == (1,)
-    for wrong in (
-        ReadOptions(delimiter=";;"),
-        ReadOptions(delimiter=" "),
-        ReadOptions(quote="ab"),
-        ReadOptions(escape="xx"),
-        ReadOptions(quote=";", delimiter=";"),
-    ):
-        with pytest.raises(UsageError):
-            table(tmp_path, BASIC, wrong)
-
-
-# --- layouts ---------------------------------------------------------------------------------------------------------
-
-
-def test_preamble_and_footnotes_are_reported_and_left_out(tmp_path: Path) -> None:
-    opened = table(tmp_path, "Listado de precios\nFecha;2024-05-01\n\n" + BASIC + "\r\nTotal registros: 3\r\n")
-    assert opened.format.preamble == (1, 2)
-    assert opened.format.header_lines == (4,)
-    assert opened.format.footnotes == (9,)
-    assert cells(opened) == CELLS
-
-
-def test_a_padded_preamble_is_no_header(tmp_path: Path) -> None:
-    opened = table(tmp_path, "Listado;;\r\n;;\r\n" + BASIC)
-    assert (opened.format.preamble, opened.columns) == ((1,), ("Código", "Nombre", "PVP"))
-    opened = table(tmp_path, "Listado;\ncode;name\nA1;Ana\nA2;Eva\n")
-    assert (opened.format.preamble, opened.columns) == ((1,), ("code", "name"))
-    names = ("código", "nombre", "apellido", "alias", "correo", "calle", "ciudad", "barrio", "país", "nota")
-    groups = f"Persona;;;;;Domicilio;;;;\n{';'.join(names)}\n" + ";".join("abcdefghij") + "\n"
-    opened = table(tmp_path, groups)
-    assert (opened.format.preamble, opened.columns) == ((1,), names)
-
-
-def test_a_row_cut_off_at_the_end_is_refused_and_no_footnote(tmp_path: Path) -> None:
-    assert refusals(table(tmp_path, BASIC + "008;Gil")) == [(5, 5, "too_short")]
-    assert refusals(table(tmp_path, BASIC + "008")) == [(4, 4, "torn"), (5, 5, "too_short")]
+def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in range(1, 12):
+        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
+        monkeypatch.setattr(encoding, "SAMPLE", 3 * size)
+        text = 'k;v\r\nñ;"a\r\nb"\r\n\r\n€;2\r3;4\n\x1a\0\0'
+        found = read(tmp_path, text, ReadOptions(delimiter=";", quote='"', header_row=1))
+        assert found["cells"] == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
+        assert found["rows"] == [2, 5, 6]
+        assert table(tmp_path, text).format.lines == 6
 
 
 @pytest.mark.parametrize(
-    "last",
+    ("text", "given", "delimiter", "expected"),
     [
-        "\n3;Eva;e@b.com",
-        "4,Eva,e@b.com,Roma",
-        "\n4,Eva,e@b.com,Roma",
-        "3",
-        "\n3",
-        "28001 Madrid",
-        "x|y",
-        "\nx1;y",
-        "\n0041",
+        (BASIC + "\x1a\0\0\0\r\n", None, ";", CELLS),
+        ("base;peso\n" + "1,5;7,25\n" * 30, None, ";", [("1,5", "7,25")] * 30),  # no decimal comma
+        ('a,b\n"x \\"y\\", z",""\n"q",1\n', None, ",", [('x "y", z', ""), ("q", "1")]),
+        ('a,b\n"x ""y""",C:\\dir\n', None, ",", [('x "y"', "C:\\dir")]),
+        ("sep=^\r\na^b\r\n1;1^2\r\n", None, "^", [("1;1", "2")]),
+        *((f"sep={mark}\n{BASIC}", None, ";", CELLS) for mark in ",;|"),  # a wrong one too
+        ('part\tsize\n1\t"a" b\n2\t"c" d\n', LITERAL, "\t", [("1", '"a" b'), ("2", '"c" d')]),
+        ('code, name, sum\n"1", "Perno, i", 1.50\n2, x, 3\n', None, ",", [("1", "Perno, i", "1.50"), ("2", "x", "3")]),
+        ("a;b\n1; x\n2;y\n3;z\n", None, ";", [("1", " x"), ("2", "y"), ("3", "z")]),
+        ("a;b;c\n" + "1;A;x\n" * 9 + "2;'Classic';x\n", None, ";", [("1", "A", "x")] * 9 + [("2", "'Classic'", "x")]),
     ],
-)
-def test_a_broken_row_at_the_end_is_rejected_and_no_footnote(tmp_path: Path, last: str) -> None:
-    opened = table(tmp_path, "code;name;email;city\n1;Ana;a@b.com;Roma\n2;Leo;l@b.com;Vic\n" + last + "\n")
-    assert opened.format.footnotes == ()
-    line = 4 + last.startswith("\n")
-    assert (line, line, "too_short") in refusals(opened)
-
-
-@pytest.mark.parametrize(
-    "last",
-    [
-        "\nPrecios sin IVA, salvo error",
-        "Total: 1.234,50",
-        "Fin",
-        "\nListado;;;",
-        "\nNota\nVálido hasta mayo",
-        "\n;;;\nNota",
-    ],
-)
-def test_a_note_after_a_blank_line_or_with_a_closing_word_is_no_row(tmp_path: Path, last: str) -> None:
-    opened = table(tmp_path, "code;name;email;city\n1;Ana;a@b.com;Roma\n2;Leo;l@b.com;Vic\n" + last + "\n")
-    assert len(opened.format.footnotes) == max(1, last.count("\nV") + 1)
-    assert len(cells(opened)) == 2
-
-
-@pytest.mark.parametrize("end", ["", ";"])
-def test_both_parts_of_a_row_that_a_line_break_tore_are_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+)  # fmt: skip
+def test_the_dialect_is_found_or_taken_as_given(
+    tmp_path: Path, text: str, given: ReadOptions | None, delimiter: str, expected: list[tuple[str, ...]]
 ) -> None:
-    lines = [f"{n};Ana;a@b.com;Calle {n}" for n in range(2, 60)]
-    lines[8:9] = ["10;Ana;a@b.com;Calle 10", "28001 Madrid"]  # the rest of the last cell
-    lines[18:19] = ["001", "9;Ana;a@b.com;Calle 19"]  # the first cell
-    lines[28:29] = ["30;Ana;a@b.com;Calle 30", "", "28001 Madrid"]  # with a blank line in it
-    lines[40:41] = ["42;Ana", "María;a@b.com;Calle 40"]  # a cell in the middle
-    text = "".join(f"{line}{end}\n" if line else "\n" for line in ["code;name;email;street", *lines])
-    torn = {10: "torn", 11: "too_short", 12: "torn", 19: "torn", 20: "too_short", 21: "torn", 30: "torn"}
-    torn |= {32: "too_short", 33: "torn", 42: "too_short", 43: "too_short"}
-    for size in (20, 50, 1000, texts.CHUNK_BYTES):
-        monkeypatch.setattr(texts, "CHUNK_BYTES", size)
-        found = refusals(table(tmp_path, text))
-        assert {line: code for line, _, code in found} == torn
+    opened = table(tmp_path, text, given)
+    assert (opened.format.delimiter, cells(opened)) == (delimiter, expected)
+    assert opened.format.escape == ("\\" if '\\"' in text else "")
+    assert opened.format.is_padded is text.startswith("code, ")
+    assert opened.format.preamble == ((1,) if text.startswith("sep") else ())
 
 
-def test_lines_within_a_last_quoted_cell_are_no_footnotes(tmp_path: Path) -> None:
-    assert cells(table(tmp_path, 'a;b\n1;2\n3;"x\n\nTotal"\n'))[-1] == ("3", "x\n\nTotal")
+@pytest.mark.parametrize(
+    "wrong",
+    [{"delimiter": ";;"}, {"delimiter": " "}, {"quote": "ab"}, {"escape": "xx"}, {"quote": ";", "delimiter": ";"}],
+)
+def test_a_dialect_of_other_than_single_characters_is_an_error(tmp_path: Path, wrong: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="must be one character"):
+        table(tmp_path, BASIC, ReadOptions(**wrong))  # type: ignore[arg-type]
 
 
-def test_a_header_over_two_rows_is_asked_about_and_joined(tmp_path: Path) -> None:
-    data = "Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3
-    with pytest.raises(UsageError, match="If both have: --header-row 1 --header-rows 2"):
-        table(tmp_path, data)
-    opened = table(tmp_path, data, ReadOptions(header_row=1, header_rows=2))
-    assert opened.columns == ("Artículo Código", "Artículo Nombre", "Precios Compra", "Precios Venta")
-    assert (opened.format.header_lines, len(cells(opened))) == ((1, 2), 3)
-    reported = table(tmp_path, "co;na\nde;me\n1;2\n", ReadOptions(header_row=1, header_rows=2))
-    assert reported.columns == ("co de", "na me")
+def customers(count: int, delimiter: str = ",", end: str = "\n", **changed: str) -> str:
+    """A table of customers, some of whose lines are changed: l21="…"."""
+    lines = ["email,firstName,lastName,password"]
+    lines += [f"u{n - 1}@b.c,Ana {n - 1},x,secret{n - 1}" for n in range(2, count + 2)]
+    for line, text in changed.items():
+        lines[int(line[1:]) - 1] = text
+    return "".join(line.replace(",", delimiter) + end for line in lines)
 
 
-def test_a_first_row_of_data_is_never_joined_to_the_header(tmp_path: Path) -> None:
-    opened = table(tmp_path, "code;name;city\n;Ana;Roma\n2;Eva;Pisa\n3;Leo;Bari\n")
-    assert opened.columns == ("code", "name", "city")
-    assert cells(opened)[0] == ("", "Ana", "Roma")
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_between_two_stray_quotes_are_rejected(tmp_path: Path, delimiter: str, end: str) -> None:
+    for last in (22, 26):
+        stray = {"l21": 'u20@b.c,"unclosed,x,secret20', f"l{last}": f'u@b.c,b",x,secret{last - 1}'}
+        text = customers(30, delimiter, end, **stray)
+        check(tmp_path, text, rejected=f"21-{last} quoting", rows=[*range(2, 21), *range(last + 1, 32)])
+        _, [row] = rows_of(table(tmp_path, text))
+        assert not row.cells
+        assert "secret" not in row.reason
 
 
-def test_empty_and_repeated_names_are_numbered(tmp_path: Path) -> None:
-    opened = table(tmp_path, "a;;a;a_2\n1;2;3;4\n")
-    assert opened.columns == ("a", "column_2", "a_3", "a_2")
-    assert opened.format.renamed == ("column_2", "a_3")
+NAME = "Ref,Nombre,PVP\nA1,Perno,1.50\n"
+STRAY = {"l4": 'u@b.c,"open,x,s', "l6": 'u@b.c,b",x,s'}
+INCHES = ['5"', '1/2" x 3/4"', 'x "y" z', '"', "'t Hoff", '4" tube', '5" x 3"', '3/4"x1/2"', "12''", '"a ""b"" c"']
 
 
-def test_no_header_numbers_the_columns(tmp_path: Path) -> None:
-    opened = table(tmp_path, "1;x\n2;y\n", ReadOptions(header_row=0))
-    assert (opened.columns, cells(opened)) == (("column_1", "column_2"), [("1", "x"), ("2", "y")])
+@pytest.mark.parametrize(
+    ("text", "given", "rejected"),
+    [
+        ('a;b\n"1";2\n"x"y;3\n4;"5"\n6;"p\nq"r\n7;8\n', None, "3 quoting, 5-6 quoting"),
+        *((f'{customers(9)}u@b.c,"open,x,s\n{between}u@b.c,Eva,x,s\nu@b.c,b",x,s\n{customers(9)}', None,
+           f"11-{last} quoting, {last + 1} repeated_header")
+          for between, last in (("", 13), ("\n", 14), ("a,b\n", 14), ("u@b.c,b,c,d,e\n", 14))),
+        (customers(9, end=",\n", **STRAY), None, "4-6 quoting"),
+        (customers(9, **STRAY), GIVEN, ""),  # a quote that is given is believed
+        (customers(9, l4='u@b.c,"unclosed,x,p'), None, "4 quoting"),
+        (customers(9, l4='u@b.c,"unclosed,x,p'), LITERAL, ""),
+        ('part\tsize\n1\t"a" b\n2\t"c" d\n', None, "2 quoting, 3 quoting"),
+        *((f'{NAME}14"Tornillo M14, inox",14.50\nA3,Tuerca 5",2.50\n{more}', None, "3 quoting")
+          for more in ("", '"x, y",Tuerca,"1,50"\n')),
+        (f'{NAME}14"Tornillo M14, inox",14.50\n', GIVEN, ""),
+        ("Ref,Talla,X\n" + "".join(f"A{n},{size},{size}\n" for n, size in enumerate(INCHES) if size != '"'), None, ""),
+        ("part,size,kind\n" + "".join(f"{n},{size},x\n" for n, size in enumerate(INCHES[:6]))
+         + '7,"open,x\n8,"a" b,x\n9,"a" or "b",x\n', None, "8 quoting, 9 quoting, 10 quoting"),
+        ('Código;Nombre;PVP\nA1;x;1,50\n"A2";"y; z";"9,00"\n "A4"; "P"; "1,00"\nA5;C; "2,00"\nA6;5" x;1\n', None,
+         "4 quoting, 5 quoting"),
+        # a delimiter is missing before a quoted cell of two lines, and the one in the cell makes up for it
+        *((customers(9, l4=f'u@b.c,Ana "one,x,s\n{tail}', l8='u@b.c,"Ana ""x""",x,s'), None, rejected)
+          for tail, rejected in (('two ""x"""', "4 torn, 5 too_short"), ('two"', "4 torn, 5 too_short"),
+                                 ("two\nthree x", "4 torn, 5 too_short, 6 too_short"))),
+        (customers(9, l4='u@b.c,3"x4,x,s', l5='u@b.c,tube 3",x,s', l8='u@b.c,"Ana ""x""",x,s'), None, ""),
+        *((f'code;text;name;price\n1;"a; b";c;1\n2;{row}\n3;5"" tube;4"x3";7\n4;"two\n5""x3"" lines";6";7\n', None,
+           f"3{'-4' * (chr(10) in row)} quoting")
+          for row in ('"two\nlines";Pieza"Rojo; inox";9', 'Pieza ""Rojo; inox"";9',
+                      '"two\nlines";Pieza""Rojo; inox"";9', '"x";"two\nlines";9"a;b"')),
+        ("a;b\nx;y\nx;y\0z\nx;y\n", None, "3 nul"),
+        *((f"\ufeffa;b\n\ufeff{line}\n3;4\n5;\ufeff6\n", None, "2 byte_order_mark") for line in ("1;2", "a;b")),
+    ],
+)  # fmt: skip
+def test_a_quote_or_a_sign_out_of_place_rejects_its_row_and_no_other(
+    tmp_path: Path, text: str, given: ReadOptions | None, rejected: str
+) -> None:
+    check(tmp_path, text, given, rejected=rejected)
 
 
-def test_a_delimiter_at_the_end_of_each_line_is_no_column(tmp_path: Path) -> None:
-    for header, line in (("a;b;", None), ("a;b", 1)):
-        opened = table(tmp_path, f"{header}\n1;2;\n3;4;\n", ReadOptions(header_row=line))
-        assert (opened.columns, cells(opened)) == (("a", "b"), [("1", "2"), ("3", "4")])
+def test_quotes_beyond_the_sample_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "SAMPLE", 300)
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", 100)
+    check(tmp_path, customers(900, l800='u@b.c,"open,x,s', l804='u@b.c,b",x,s'), rejected="800-804 quoting")
+    literal = customers(30, l4='u@b.c,"a" b,x,p', l29='u@b.c,"Ana",x,s')
+    assert table(tmp_path, literal).format.quote == ""
+    check(tmp_path, literal, rejected="4 quoting, 29 quoting")
 
 
-def test_blank_lines_are_passed_over_and_lines_counted(tmp_path: Path) -> None:
-    opened = table(tmp_path, 'a;b\n\n1;2\n   \n"x\ny";4\n5;6\n')
-    assert [row.line for row in opened.rows()] == [3, 5, 7]
-    assert refusals(opened) == []
+@pytest.mark.parametrize(
+    ("header", "cell"),
+    [
+        ("code,name", "Red\nSoft, warm"),
+        ("code,name", "Two\nlines"),
+        ("name,code", "Red, soft\nwarm"),
+        ("code,address,city", "Calle Mayor, 5\n28013 Madrid, Spain"),
+        ("code,name,price,text", "Sizes:\nS,M,L,XL\nWash at 30"),
+        ("code,text,price,stock", "Colours: red, green, blue, black\n\nred, green\nred"),
+        ("a,b,c,d,e,f,g,text", "<p>a, b, c</p>\n<ul>\n<li>one,two</li>\n</ul>"),
+        ("a,b,c,text,e,f,g,h", "One, two, three, four, five, six, seven, eight\n" * 2),
+        ("text", "x\n\ny"),
+    ],
+)
+def test_a_cell_of_several_lines_is_read(tmp_path: Path, header: str, cell: str) -> None:
+    names = header.split(",")
+    row = tuple(cell if name in ("name", "text", "address") else "1" for name in names)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([names, row, ["x"] * len(names), row])
+    assert cells(table(tmp_path, out.getvalue()))[::2] == [row] * 2
 
 
-def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
-    opened = table(tmp_path, "a;b;c\n1;2;3\n1;2;3;4\n1;2\n1;2;3;;\n1;2;3\n")
-    assert refusals(opened) == [(3, 3, "too_long"), (4, 4, "too_short"), (5, 5, "too_long")]
-    with pytest.raises(UsageError, match="line 3: 4 cells, but the header has 3"):
-        list(opened.batches())
-    filled = table(tmp_path, "a;b;c\n1;2;3\n1;2\n1;2;3\n", ReadOptions(short_rows="fill"))
-    assert cells(filled)[1] == ("1", "2", "")
-
-
-def test_a_header_wider_than_the_rows_is_asked_about(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="line 1 looks like the header, but has 4 cells where the rows have 3"):
-        table(tmp_path, "code;name;city;note\n1;x;y\n2;x;y\n3;x;y\n")
-
-
-@pytest.mark.parametrize("units", [";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück"])
-def test_a_line_of_units_is_no_row(tmp_path: Path, units: str) -> None:
-    text = f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\n"
-    assert refusals(table(tmp_path, text)) == [(2, 2, "rule")]
-
-
-def test_a_header_alone_is_a_table_without_rows(tmp_path: Path) -> None:
-    opened = table(tmp_path, "a;b;c\r\n")
-    assert (opened.columns, cells(opened)) == (("a", "b", "c"), [])
-
-
-# --- what is broken or hostile ---------------------------------------------------------------------------------------
-
-
-def test_a_quote_out_of_place_refuses_its_record_and_the_rest_goes_on(tmp_path: Path) -> None:
-    data = 'a;b\n"1";2\n"x"y;3\n4;"5"\n6;"p\nq"r\n7;8\n'
-    assert refusals(table(tmp_path, data)) == [(3, 3, "quoting"), (5, 6, "quoting")]
-
-
-def test_a_quote_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
-    opened = table(tmp_path, 'a;b\n"1";"2"\n"3;4\n' + "5;6\n" * 9, ReadOptions(quote='"', delimiter=";"))
-    for walk in (opened.rows, opened.batches):
-        with pytest.raises(UsageError, match="a quote opened on line 3 is never closed"):
-            list(walk())
-
-
-def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None:
+def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors(tmp_path: Path) -> None:
+    options = ReadOptions(quote='"', delimiter=";")
+    text = 'a;b\n"1";"2"\n"3;4\n' + "5;6\n" * 9
+    assert "a quote opened on line 3 is never closed" in error_of(tmp_path, text, options)
     with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 8 million"):
         table(tmp_path, b"a;b\n" + b"x" * (9 << 20))
-    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * (5 << 20), ReadOptions(quote='"', delimiter=";"))
+    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * (5 << 20), options)
     with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 8 million"):
         list(opened.rows())
 
@@ -376,41 +198,33 @@ def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None
         (b"\xef\xbb\xbf", "is empty"),
         (b"\n\n  \n", "no table"),
         (b"PK\x03\x04rest", "a damaged workbook or zip archive"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", "old Excel workbook"),
-        (b"%PDF-1.7", "a document .PDF or RTF."),
-        (b"\x1f\x8b\x08\0", "compressed"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Excel workbook"),
+        (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "a workbook protected by a password … remove"),
+        (b"%PDF-1.7", "a document (PDF or RTF)"),
+        (b"\x1f\x8b\x08\0", "compressed … Unpack"),
         (b"  <html><table>", "HTML or XML"),
         (bytes(range(256)) * 4, "a binary file"),
+        (BASIC.encode("utf-16-le"), "a binary file … --encoding utf-16-le"),
+        ("a;b\n1;2\n".encode("utf-16-be"), "a binary file"),
     ],
 )
 def test_what_is_no_table_is_an_error(tmp_path: Path, data: bytes, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        table(tmp_path, data)
+    check(tmp_path, data, error=words)
 
 
-def test_a_folder_and_a_missing_file_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is a folder"):
-        open_table(tmp_path)
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        open_table(tmp_path / "none.csv")
-    with pytest.raises(UsageError, match="cannot be read: File name too long"):
-        open_table(tmp_path / ("a" * 300))
+def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for pipe in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(UsageError, match="is a pipe or a device"):
-            open_table(pipe)
-    locked = tmp_path / "locked.csv"
-    locked.write_bytes(b"a;b\n")
-    locked.chmod(0)
-    if not os.access(locked, os.R_OK):
-        with pytest.raises(UsageError, match="cannot be read: Permission denied"):
-            open_table(locked)
-
-
-def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
-    opened = table(
-        tmp_path, 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n', ReadOptions(quote='"')
-    )
-    reported = [row for row in opened.rows() if isinstance(row, RejectedRow)]
-    assert len(reported) == 4
-    assert "SECRET" not in repr(reported)
+    (tmp_path / "locked.csv").write_bytes(b"a;b\n")
+    (tmp_path / "locked.csv").chmod(0)
+    paths = {
+        tmp_path: "is a folder",
+        tmp_path / "none.csv": "cannot be read: No such file",
+        tmp_path / ("a" * 300): "cannot be read: File name too long",
+        tmp_path / "pipe": "is a pipe or a device",
+        Path("/dev/zero"): "is a pipe or a device",
+    }
+    if not os.access(tmp_path / "locked.csv", os.R_OK):
+        paths[tmp_path / "locked.csv"] = "cannot be read: Permission denied"
+    for path, words in paths.items():
+        with pytest.raises(UsageError, match=words):
+            open_table(path)

@@ -1,0 +1,76 @@
+"""A file from its text, and all that is read from it: row by row and in batches, in blocks of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sources.errors import UsageError
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, encoding, open_table
+
+
+def table(folder: Path, data: bytes | str, options: ReadOptions | None = None, name: str = "in.csv") -> SourceTable:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return open_table(path, options)
+
+
+def rows_of(opened: SourceTable) -> tuple[list[Row], list[RejectedRow]]:
+    """Rows, and rejected rows; the same row by row and in batches."""
+    found = list(opened.rows())
+    rows = [row for row in found if isinstance(row, Row)]
+    rejects: list[RejectedRow] = []
+    batches = [part.to_pylist() for part in opened.batches(3, rejects.append)]
+    assert [tuple(row.values()) for part in batches for row in part] == [(*row.cells, row.line) for row in rows]
+    assert rejects == [row for row in found if isinstance(row, RejectedRow)]
+    return rows, rejects
+
+
+def cells(opened: SourceTable) -> list[tuple[str, ...]]:
+    rows, rejects = rows_of(opened)
+    assert not rejects, rejects
+    return [row.cells for row in rows]
+
+
+def error_of(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> str:
+    """The error of a file, which is the same row by row and in batches."""
+    with pytest.raises(UsageError) as error:
+        list(table(folder, data, options).batches(on_reject=lambda _: None))
+    with pytest.raises(UsageError) as by_row:
+        list(table(folder, data, options).rows())
+    assert str(by_row.value) == str(error.value), (by_row.value, error.value)
+    return str(error.value)
+
+
+def read(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> dict[str, Any]:
+    """What is read: `columns`, `cells`, lines of `header`, `preamble`, `footnotes` and `rows`, `rejected` and why."""
+    opened = table(folder, data, options)
+    rows, rejects = rows_of(opened)
+    return {
+        "columns": ",".join(opened.columns),
+        "header": opened.format.header_lines,
+        "preamble": opened.format.preamble,
+        "footnotes": opened.format.footnotes,
+        "rows": [row.line for row in rows],
+        "rejected": ", ".join(f"{_lines(row)} {row.code}" for row in rejects),
+        "cells": [row.cells for row in rows],
+    }
+
+
+def _lines(row: RejectedRow) -> str:
+    return str(row.line) if row.last_line == row.line else f"{row.line}-{row.last_line}"
+
+
+def check(folder: Path, data: bytes | str, options: ReadOptions | None = None, **expected: Any) -> None:
+    """Compares what is read with what is expected, or the `error` with its parts, whatever the size of the blocks."""
+    for size in (encoding.CHUNK_BYTES, 150):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(encoding, "CHUNK_BYTES", size)
+            if "error" in expected:
+                message = error_of(folder, data, options)
+                assert all(part in message for part in expected["error"].split(" … ")), message
+            else:
+                found = read(folder, data, options)
+                assert {name: found[name] for name in expected} == expected, found

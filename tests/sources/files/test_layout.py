@@ -1,0 +1,235 @@
+"""Which lines are header, rows, titles and notes; files with two possible readings are errors that name both."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sources.errors import UsageError
+from sources.files import ReadOptions
+from tests.sources.files.reading import check, read, rows_of, table
+
+QUOTED = '"Z1";"x; y";"9,00"\n'
+NAMES = "Código;Nombre;PVP\n"
+ROWS = "A1;Tornillo;12,50\nA2;Tuerca;0,30\nA3;Arandela;0,05\n"
+COLORS = "Código;Color;Nombre;PVP\n" + ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A")
+WORDS = "ANA;GIL;ROMA\nEVA;RUIZ;PISA\nLEO;SANZ;BARI\n"
+PEOPLE = "code;name;email;city\n1;Ana;a@b.com;Roma\n2;Leo;l@b.com;Vic\n"
+MANY = "".join(f"A{n};Tornillo;{n},50\n" for n in range(300))
+
+
+def options(text: str) -> ReadOptions | None:
+    """Such as `header_row=1 delimiter=;`."""
+    pairs = (part.split("=", 1) for part in text.split())
+    return ReadOptions(**{name: int(value) if value.isdecimal() else value for name, value in pairs}) if text else None  # type: ignore[arg-type]
+
+
+HEADERS: list[tuple[str, str, dict[str, Any]]] = [
+    (NAMES, "", {"columns": "Código,Nombre,PVP", "rows": []}),
+    ("a;;a;a_2\n1;2;3;4\n", "", {"columns": "a,column_2,a_3,a_2", "rows": [2]}),
+    ("a;b;\n1;2;\n3;4;\n", "", {"columns": "a,b", "cells": [("1", "2"), ("3", "4")]}),
+    ("a;b\n1;2;\n3;4;\n", "header_row=1", {"columns": "a,b", "cells": [("1", "2"), ("3", "4")]}),
+    ("1;x\n2;y\n", "header_row=0", {"columns": "column_1,column_2", "header": (), "rows": [1, 2]}),
+    ("co;na\nde;me\n1;2\n", "header_row=1 header_rows=2", {"columns": "co de,na me", "header": (1, 2), "rows": [3]}),
+    ('x\n"a;b",c\n1;2,3\n', "delimiter=, quote=none header_row=2", {"columns": '"a;b",c', "preamble": (1,)}),
+    ("code;name;city\n;Ana;Roma\n2;Eva;Pisa\n3;Leo;Bari\n", "", {"columns": "code,name,city", "rows": [2, 3, 4]}),
+    ("Listado;;\r\n;;\r\n" + NAMES + ROWS, "", {"preamble": (1,), "header": (3,)}),
+    ("Listado;\ncode;name\nA1;Ana\nA2;Eva\n", "", {"preamble": (1,), "columns": "code,name"}),
+    (f"Persona;;;;;Domicilio;;;;\n{';'.join('klmnopqrst')}\n{';'.join('abcdefghij')}\n", "", {"preamble": (1,)}),
+    *((above + NAMES + ROWS, "", {"columns": "Código,Nombre,PVP", "rows": [n + above.count("\n") for n in (2, 3, 4)]})
+      for above in ("Fecha;2024-05-01\n", "Listado de precios\n", "Empresa:;ACME\n", "Listado\nFecha;01/05/2024\n")),
+    *((f"{header}\n{ROWS}", "", {"columns": header.replace(";", ","), "header": (1,)})
+      for header in ("Código:;Nombre:;PVP:", "Código:;Nombre;PVP", "Código;Descripción 1;PVP 2024", "id;Foto2;x")),
+    ("Código;Nombre 2;PVP1;2024\n", "", {"header": (1,), "rows": []}),
+    (f"Código;Rutas\n{('A1;a|b|c' + chr(10)) * 9}\n", "", {"columns": "Código,Rutas"}),
+    ("a;b\n1;2\n", "header_row=9", {"error": "no header begins on line 9"}),
+    ("a;b\n1;2\n", "header_row=1 header_rows=3", {"error": "--header-rows is 3, but fewer rows follow"}),
+    (";;a;;\n;;1;;\n;;2;;\n", "delimiter=;", {"error": "no line looks like column names … --header-row 0"}),
+    (f"{';'.join(map(str, range(20_000)))}\n1\n", "delimiter=; header_row=1", {"error": "20000 columns; the limit is"}),
+    # a header that cannot be read is not replaced by the first row
+    *((f"{header}\n{rows}{QUOTED}", "", {"error": f"{words} … --header-row 2"}) for rows in (ROWS, WORDS)
+      for header, words in (
+          ('"Código"x;Nombre;PVP', "line 1 has misplaced quotes"),
+          ("Código;Nombre;PVP;;Nota", "line 1 looks like the header, but has 5 cells where the rows have 3"),
+          ("Código;PVP 2", "line 1 looks like the header, but has 2 cells where the rows have 3"),
+          ("Código,Nombre,PVP", "line 1 looks like the header, but has 1 cell where the rows have 3"),
+      )),
+    (f"x;y\n{ROWS}", "header_row=2 delimiter=;", {"rows": [3, 4], "preamble": (1,)}),
+    ("code;name;city;note\n1;x;y\n2;x;y\n3;x;y\n", "", {"error": "line 1 looks like the header, but has 4 cells"}),
+    ("DATETIME,Qty,Amount\n28/01/2018,00:00,2,\n29/01/2018,00:05,3,\n30/01/2018,10:00,4,\n", "",
+     {"error": "line 1, the header, has 3 names, but the rows have 4 cells, the last empty … --header-row 1"}),
+    (NAMES.replace("\n", ";\n") + ROWS.replace(";T", ";rojo;T").replace("\n", ";\n"), "", {"error": "usually 5"}),
+    ('Código;"Nom"bre;PVP\n' + ROWS, "quote=none", {"error": "line 1, the header, has a quote that does not enclose"}),
+    ("Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3, "",
+     {"error": "If both have: --header-row 1 --header-rows 2"}),
+    ("Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3, "header_row=1 header_rows=2",
+     {"columns": "Artículo Código,Artículo Nombre,Precios Compra,Precios Venta", "rows": [3, 4, 5]}),
+    ("Almacén;Central;;\nCódigo;Nombre;PVP;Color\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\n", "",
+     {"error": "line 1 has 2 cells with text, line 2 a name for each column … has the names: --header-row 1. If"}),
+    # a row of data is not the header
+    *((f"{first}\n{first.replace('A0', 'A1')}\n" * 2, "", {"header": (), "rows": [1, 2, 3, 4]})
+      for first in ("A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x")),
+    *((f"{first}\n" + f"{rest}\n" * 4, "", {"error": "line 1 looks like a row, not like column names … has the names: "
+       "--header-row 1. If there are no names: --header-row 0."})
+      for first, rest in (("8;Clavo;", "7;Clavo;"), ("2019;2020;Zona", "21;22;Zona"), ("Q1;Q2;Q3", "A1;A2;A3"))),
+    ("A001;Tornillo;12,50\n", "", {"error": "line 1 looks like a row … --header-row 0"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "given", "expected"), HEADERS)
+def test_the_header_is_found_or_asked_about(tmp_path: Path, text: str, given: str, expected: dict[str, Any]) -> None:
+    check(tmp_path, text, options(given), **expected)
+
+
+TITLES = [
+    "ACME SL;;Fecha:;02/01/2025\nB1234;;Página:;1\n;;;\n",
+    "LISTADO;;;\nFecha:;02/01/2025;;\n;;;\n",
+    "LISTADO;;;\nFecha:;02/01/2025;;\n",
+    "Empresa:;ACME;;\nFecha:;02/01/2025;;\nAlmacén:;Central;;\nUsuario:;Ana;;\nSerie:;B;;\nTarifa:;7;;\n",
+    "Informe de ventas;;Página:;1\n\n",
+    "Almacén;Central;;\n;;;\n",
+    "Desde:;01/01/2025;Hasta:;31/01/2025\nCliente:;Peña SL;Zona:;Norte\n;;;\n",
+]
+
+
+@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize("header", ["Código;Nombre;PVP;Color", "Código;Nombre;Color;Nota"])
+def test_titles_above_the_header_are_no_table(tmp_path: Path, title: str, header: str) -> None:
+    for text in (title + header, re.sub(";+$", "", title, flags=re.MULTILINE) + header):
+        found = read(tmp_path, f"{text}\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n")
+        assert found["columns"] == header.replace(";", ",")
+        assert len(found["preamble"]) == sum(bool(line.strip(";")) for line in title.splitlines())
+        assert len(found["rows"]) == 3
+
+
+OTHER = "Cliente;Ciudad;Saldo\nC1;Roma;10\nC2;Pisa;20\n"
+TABLES: list[tuple[str, str, dict[str, Any]]] = [
+    ("Tienda;Ciudad;Ventas\n" + "1;Madrid;1\n" * 100 + "\nCódigo;Nombre;Color;PVP;Nota\n" + "1;a;b;1,5;c\n" * 200, "",
+     {"error": "two tables: lines 1 to 101 have 3 cells, and another one begins on line 103 … If it is that of line 1: "
+      "--header-row 1. If it is that of line 103: --header-row 103."}),
+    ("Empresa;ACME\nFecha;2024-05-01\nAlmacén;Central\nUsuario;ana\n\n" + NAMES + ROWS, "", {"preamble": (1, 2, 3, 4)}),
+    ("Empresa;ACME\nFecha;2024-05-01\nAlmacén;Central\nUsuario;ana\nSerie;B\n\n" + NAMES + ROWS, "",
+     {"error": "two tables"}),
+    # an option that would read the file wrongly is not proposed: of 11 rows 2 would fit with that of line 1
+    ("Cliente;Saldo;Zona\n1;5;N\n2;5;N\n\nCódigo;Nombre;PVP;Nota\n" + "A1;x;1,5;n\n" * 9, "",
+     {"error": "or choose one. If it is that of line 5: --header-row 5."}),
+    *((f"{NAMES}{ROWS}\n{second}", "", {"error": "two tables: line 6 has names where the rows have numbers"})
+      for second in (OTHER, "Cliente;Ciudad\nAna;Roma 1\nEva;Pisa 2\n", "Ref;Nombre;Precio 2024\nx;A3;4\n",
+                     "Ref;;Precio\nx;A3;4\n")),
+    (f"{NAMES}{ROWS}\nClientes\n{OTHER}", "", {"error": "two tables: line 7 has names"}),
+    (f"{NAMES}{ROWS}\n{OTHER}", "header_row=1", {"rows": [2, 3, 4, 6, 7, 8]}),
+    *((f"{NAMES}{rows}{blank}Nombre;Código;PVP\nTornillo;A1;1,50\n", "",
+       {"error": f"two tables: line {rows.count(chr(10)) + 2 + bool(blank)} has names"})
+      for rows in (ROWS, MANY) for blank in ("", "\n", ";;\n")),
+    *((f"{NAMES}{rows}{header}\nC1;Roma;10\nC2;Pisa;20\n", "",
+       {"error": "two tables: line {0} has names … If line {0} has the names: --header-row {0}. If it is a row: "
+        "--header-row 1.".format(rows.count("\n") + 2)})
+      for rows in (ROWS, MANY)
+      for header in ("Cliente;Ciudad;Saldo", "Ref;Nombre;PVP", "Código;Nombre;Precio", "nombre;código;pvp")),
+    (f"{NAMES}A0;Clavo;1\nCÓDIGO;NOMBRE;PVP\n{ROWS}{OTHER}", "", {"error": "line 7 has names"}),
+    (f"{NAMES}{ROWS}VARIOS;Artículo;1,00\nPORTES;;gratis\nC1;Saldo;10\n", "", {"rejected": ""}),
+    ("Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\n;;;C3;30\n", "",
+     {"error": "two tables side by side: columns 1 to 2, and those from column 4 on … --header-row 1"}),
+    ("Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\nA3;1;;C3;30\n", "", {"rows": [2, 3, 4]}),
+    # one column, or many that are not of equal number
+    ("a;b;c\na;b\na;b;c;d\na;b;c;d;e\na;b;c;d;e;f\na;b;c;d;e;f;g\nx\na;b;c;d;e;f;g;h\n", "",
+     {"error": "most lines contain a semicolon, but not as cells of equal number: 0 to 7 … --delimiter semicolon"}),
+    ("a;b;c\na;b\na;b;c;d\na;b;c;d;e\n", "delimiter=tab", {"columns": "a;b;c"}),
+    ('sep=;\n"A1;Perno"\n"A2;Tuerca"\n"A3;Clavo"\n', "", {"error": "most lines contain a semicolon"}),
+    ("".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
+     {"error": "most lines contain a semicolon, but not as cells of equal number: 2 to 2 a line"}),
+    (OTHER + "\n" + "".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
+     {"error": "line 1, the header, has 3 names, but most rows have another number of cells, usually 1"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "given", "expected"), TABLES)
+def test_another_table_is_not_read_on(tmp_path: Path, text: str, given: str, expected: dict[str, Any]) -> None:
+    check(tmp_path, text, options(given), **expected)
+
+
+LINES: list[tuple[str, str, dict[str, Any]]] = [
+    (f"Listado\nFecha;2024-05-01\n\n{NAMES}{ROWS}\nTotal registros: 3\n", "",
+     {"preamble": (1, 2), "header": (4,), "footnotes": (9,), "rows": [5, 6, 7]}),
+    ('a;b\n\n1;2\n   \n"x\ny";4\n5;6\n', "", {"rows": [3, 5, 7], "rejected": ""}),
+    ("a;b;c\n1;2;3\n1;2;3;4\n1;2\n1;2;3;;\n1;2;3\n", "", {"rejected": "3 too_long, 4 too_short, 5 too_long"}),
+    ("a;b;c\n1;2;3\n1;2\n1;2;3\n", "short_rows=fill", {"cells": [("1", "2", "3"), ("1", "2", ""), ("1", "2", "3")]}),
+    (f"{NAMES}{ROWS}A4;x".replace("\n", ";\n"), "", {"rejected": "5 too_short"}),
+    (f"{NAMES}{ROWS}12;Tornillo; inox;12,50\n".replace("\n", ";\n"), "", {"rejected": "5 too_long"}),
+    (f"{NAMES}A1;x;1,50;\nA4;Llave;\n", "header_row=1", {"rejected": "2 too_long"}),
+    # what is cut off or torn
+    (f"{NAMES}{ROWS}A4;Gil", "", {"rejected": "5 too_short", "footnotes": ()}),
+    (f"{NAMES}{ROWS}A4", "", {"rejected": "5 too_short"}),
+    (f"{NAMES}{ROWS}Gil", "", {"rejected": "4 torn, 5 too_short"}),
+    *((f"{PEOPLE}{last}\n", "", {"rejected": f"{torn}{4 + last.startswith(chr(10))} too_short", "footnotes": ()})
+      for last, torn in (("\n3;Eva;e@b.com", ""), *((last, "3 torn, ") for last in (
+          "4,Eva,e@b.com,Roma", "\n4,Eva,e@b.com,Roma", "3", "\n3", "28001 Madrid", "x|y", "\nx1;y", "\n0041")))),
+    *((f"{PEOPLE}{last}\n", "", {"rows": [2, 3], "rejected": "", "footnotes": lines})
+      for last, lines in (("\nPrecios sin IVA, salvo error", (5,)), ("Total: 1.234,50", (4,)), ("Fin", (4,)),
+                          ("\nListado;;;", (5,)), ("\nNota\nVálido hasta mayo", (5, 6)), ("\n;;;\nNota", (6,)))),
+    ('a;b\n1;2\n3;"x\n\nTotal"\n', "", {"cells": [("1", "2"), ("3", "x\n\nTotal")]}),
+    # what is no row
+    *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\n", "", {"rejected": "2 rule"})
+      for units in (";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
+    *((f"{COLORS}{total}\nA4;azul;Clavo;1,00\n{total}\n", "", {"rejected": "5 totals, 7 totals"})
+      for total in ("TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1",
+                    "Subtotal rojo;;;", "Total azul;;;1.003,55 €", "Total azul y verde;;;7", "Sous-total;;;7",
+                    "Zwischensumme;;;7", "Soma;;;7", "TOTAL;3;4;1.234,50 €", "Subtotal;7;;12")),
+    ("code;name;city;phone\n1;Ana;Vic;600\nTotal;Total SL;Reus;\n2;Eva;Olot;601\n", "", {"rejected": ""}),
+    ("code;name;city;phone\n1;Ana;Vic;600\nTotal;;;\n2;Eva;Olot;601\n", "totals=keep", {"rejected": ""}),
+    *((f"Marca;Nombre;Código;Color;PVP\nA;x;A1;rojo;1\n{row}\nB;x;A2;rojo;2\n", "", {"rejected": ""})
+      for row in ("Total;;T1;;", "Subtotal;T1;;;", "Subtotal rojo;A5;;;9", "Total Gym;;;A1;", "Total;;x;;")),
+    (f"{NAMES}A1;Total Gas SL;12,50\nA2;Subtotal;1,00\n;Total Gas 3;\n", "", {"rejected": ""}),
+    ("CardCode,CardName,EmailAddress,ZipCode\nCardCode,CardName,E_Mail,ZipCode\nC1,Bar,a@b.com,01067\n", "",
+     {"rejected": "2 repeated_header"}),
+    ("Code,Name,Email\nCode,Bar,\nCode,Bar,a@b.com\n,Name,Email\n", "", {"rejected": ""}),
+    (f"{NAMES}------;--------;---\n{ROWS}======;========;===\n-;-;-\n", "", {"rejected": "2 rule, 6 rule"}),
+    ("| id | name |\n|----|------|\n| 1 | Perno |\n| 2 | Tuerca |\n", "", {"rejected": "2 rule"}),
+    (f"{NAMES}{ROWS}{';;' + chr(10)}{';;' + chr(10)}A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n", "",
+     {"rows": [2, 3, 4, 7], "rejected": "", "footnotes": (10,)}),
+    *((f"{COLORS}{rows}LISTADO;;;\nPágina: 2;;;\nCÓDIGO;COLOR;NOMBRE;PVP\nA4;azul;Clavo;1,00\nA5;;;\n", "",
+       {"rejected": ", ".join(f"{rows.count(chr(10)) + 5 + at} {code}" for at, code in
+                              enumerate(("rule", "rule", "repeated_header")))})
+      for rows in ("", "A9;rojo;Tuerca;1,50\n" * 300)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "given", "expected"), LINES)
+def test_lines_are_rows_or_rejected_or_reported(
+    tmp_path: Path, text: str, given: str, expected: dict[str, Any]
+) -> None:
+    check(tmp_path, text, options(given), **expected)
+
+
+@pytest.mark.parametrize("end", ["", ";"])
+def test_both_parts_of_a_row_that_a_line_break_tore_are_rejected(tmp_path: Path, end: str) -> None:
+    lines = [f"{n};Ana;a@b.com;Calle {n}" for n in range(2, 60)]
+    lines[8:9] = ["10;Ana;a@b.com;Calle 10", "28001 Madrid"]  # the rest of the last cell
+    lines[18:19] = ["001", "9;Ana;a@b.com;Calle 19"]  # the first cell
+    lines[28:29] = ["30;Ana;a@b.com;Calle 30", "", "28001 Madrid"]  # with a blank line in it
+    lines[40:41] = ["42;Ana", "María;a@b.com;Calle 40"]  # a cell in the middle
+    text = "".join(f"{line}{end}\n" if line else "\n" for line in ["code;name;email;street", *lines])
+    torn = "10 torn, 11 too_short, 12 torn, 19 torn, 20 too_short, 21 torn, 30 torn, 32 too_short, 33 torn"
+    check(tmp_path, text, rejected=f"{torn}, 42 too_short, 43 too_short")
+
+
+def test_the_reason_of_totals_names_how_a_row_of_that_name_is_kept(tmp_path: Path) -> None:
+    _, [row] = rows_of(table(tmp_path, f"{COLORS}Total;;;\nA4;azul;Clavo;1,00\n"))
+    assert row.reason.endswith('set in the mapping, under [rows]: totals = "skip" or "keep"')
+
+
+def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
+    text = 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n'
+    _, rejected = rows_of(table(tmp_path, text, ReadOptions(quote='"')))
+    assert [row.code for row in rejected] == ["too_long", "quoting", "too_short", "nul"]
+    assert "SECRET" not in repr(rejected)
+    for data, words in ((text, "line 3: 3 cells, but the header has 2"), ("_line;b\n1;2\n", "a column is named _line")):
+        with pytest.raises(UsageError, match=words):
+            list(table(tmp_path, data).batches())
+
+
+def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
+    check(tmp_path, NAMES + ROWS + QUOTED + 'A4;"Perno;1,00\n', error="a quote opened on line 6 is … --quote none")
