@@ -79,10 +79,11 @@ class Document:
     def rows_lines(self) -> list[Line]:
         return [line for line in self.lines if line.row is not None]
 
-    def insert(self, *texts: str, after: int = 2) -> None:
+    def insert(self, *texts: str, after: int = 2) -> int:
         """Inserts lines, at the earliest so many lines below the header."""
         at = self.generator.randint(self.header + after, len(self.lines))
         self.lines[at:at] = map(Line, texts)
+        return at
 
     def prepend(self, *texts: str) -> None:
         self.lines[:0] = map(Line, texts)
@@ -159,8 +160,9 @@ def _places(line: Line, mark: str) -> list[int]:
 Damage = Callable[[Document], object]
 
 
-def _set(changed: object, **values: object) -> None:
+def _set(changed: object, **values: object) -> object:
     vars(changed).update(values)
+    return changed
 
 
 def extra_delimiter(document: Document) -> None:
@@ -169,11 +171,12 @@ def extra_delimiter(document: Document) -> None:
     line.text = line.text[:at] + document.delimiter + line.text[at:]
 
 
-def _cut(document: Document, between: str) -> None:
+def _cut(document: Document, between: str) -> Line:
     """A delimiter of a row becomes another text."""
     line = document.a_row()
     at = document.generator.choice(_places(line, document.delimiter))
     line.text = line.text[:at] + between + line.text[at + 1 :]
+    return line
 
 
 def trailing_delimiter_everywhere(document: Document) -> None:
