@@ -45,8 +45,8 @@ MUTANTS: Final = (
     Mutant(
         "a-pair-whose-other-keys-differ-is-matched",
         "transforms/erp/decide.py",
-        "is_possible[rows] & (weight[rows] >= CERTAIN_FROM)",
-        "is_possible[rows].copy()",
+        "is_possible = is_possible & (weight >= CERTAIN_FROM)",
+        "is_possible = is_possible.copy()",
         "tests/transforms/erp/test_match.py tests/transforms/erp/test_evidence.py",
     ),
     Mutant(
@@ -143,7 +143,7 @@ MUTANTS: Final = (
     Mutant(
         "a-value-that-many-customers-have-contradicts",
         "transforms/erp/candidates.py",
-        "of_key.customers[rows[1][is_frequent[1]]] = False",
+        "of_key.customers[customers[is_frequent[known]]] = False",
         "pass",
         "tests/transforms/erp/test_evidence.py tests/transforms/erp/test_laws.py",
     ),
