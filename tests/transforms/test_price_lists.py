@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
@@ -51,48 +52,45 @@ def test_a_price_list_has_the_declared_columns() -> None:
     assert_frame_equal(findings, frame(FINDINGS))
 
 
-def test_chains_are_followed_to_their_root() -> None:
-    chains_by_id, findings = chains(row("1"), row("2", "1"), row("3", "2"), row("4", "3.0"), row("5", " "))
-    assert chains_by_id == {
-        "1": ("root", "1", 0),
-        "2": ("linked", "1", 1),
-        "3": ("linked", "1", 2),
-        "4": ("linked", "1", 3),
-        "5": ("root", "5", 0),
-    }
-    assert findings == []
-
-
-def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
-    chains_by_id, findings = chains(row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE))
-    broken = ("orphan", None, None)
-    assert chains_by_id == {"1": broken, "2": broken, "3": broken, "4": ("root", "4", 0)}
-    assert findings == [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")]
+@pytest.mark.parametrize(
+    ("rows", "expected", "rules"),
+    [
+        (
+            [row("1"), row("2", "1"), row("3", "2"), row("4", "3.0"), row("5", " ")],
+            {"1": ("root", "1", 0), "2": ("linked", "1", 1), "3": ("linked", "1", 2), "4": ("linked", "1", 3),
+             "5": ("root", "5", 0)},
+            [],
+        ),
+        (
+            [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE)],
+            {**dict.fromkeys("123", ("orphan", None, None)), "4": ("root", "4", 0)},
+            [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")],
+        ),
+        (
+            [row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6")],
+            {**dict.fromkeys("12345", ("cycle", None, None)), "6": ("root", "6", 0)},
+            [(one, "chain_cycle") for one in "12345"],
+        ),
+    ],
+    ids=["to their root", "a source that is not listed", "circles and what leads into them"],
+)  # fmt: skip
+def test_chains_are_followed(
+    rows: list[dict[str, Any]], expected: dict[str, Any], rules: list[tuple[str, str]]
+) -> None:
+    assert chains(*rows) == (expected, rules)
 
 
 def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
     rows = [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE), row("5", "5"), row("6")]
-    gap = "price_lists: unproven, quarantined rows: 1"
+    gap = "price_lists: unproven"
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, gap)
     assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
     rows = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
     assert rows == [
         ("5", "chain_cycle", "error", "sourcePriceListId"),
-        (
-            "",
-            "sources_unproven",
-            "warning",
-            "sourcePriceListId of 3 price lists: price_lists: unproven, quarantined rows: 1",
-        ),
+        ("", "sources_unproven", "warning", "sourcePriceListId of 3 price lists: price_lists: unproven"),
     ]
-
-
-def test_circles_and_what_leads_into_them_are_found() -> None:
-    chains_by_id, findings = chains(row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6"))
-    circle = ("cycle", None, None)
-    assert chains_by_id == {**dict.fromkeys("12345", circle), "6": ("root", "6", 0)}
-    assert findings == [(one, "chain_cycle") for one in "12345"]
 
 
 def test_customers_that_are_listed_are_counted() -> None:

@@ -92,12 +92,6 @@ def test_the_status_at_an_instant(fields: dict[str, Any], status: str, rules: li
     assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": rule} for rule in rules]
 
 
-def test_a_time_that_clocks_never_show_is_unread_and_ends_no_run() -> None:
-    made, findings = reconciled({}, {"start_date": "2026-03-29T02:30:00"}, timezone="Europe/Madrid")
-    assert made["status"].tolist() == ["running", "unknown"]
-    assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": "dates_unreadable"}]
-
-
 @pytest.mark.parametrize(
     ("fields", "timezone", "status"),
     [
@@ -114,6 +108,7 @@ def test_a_time_that_clocks_never_show_is_unread_and_ends_no_run() -> None:
         pytest.param({"start_date": "2026-03-01T12:00:00"}, None, "unknown", id="may have started"),
         pytest.param({"start_date": "2026-03-02T02:00:01"}, None, "scheduled", id="started nowhere"),
         pytest.param({"start_date": "2026-02-28T22:00:00"}, None, "running", id="started everywhere"),
+        pytest.param({"start_date": "2026-03-29T02:30:00"}, "Europe/Madrid", "unknown", id="clocks never show it"),
     ],
 )
 def test_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_a_time_zone(
@@ -151,14 +146,18 @@ def test_the_end_of_the_year_9999_is_no_end(end: str) -> None:
     assert_frame_equal(findings, frame(FINDINGS))
 
 
-def test_uses_are_counted_down_to_zero_and_unlimited_without_a_limit() -> None:
-    made, _ = reconciled({"use_count": 12}, {"usage_limit": None}, {"use_count": None})
-    assert made["remaining_uses"].tolist() == [0, pd.NA, pd.NA]
-
-
-def test_counts_below_zero_leave_no_more_uses_than_the_limit() -> None:
-    made, _ = reconciled({"use_count": -1, "usage_limit": 2**63 - 1}, {"use_count": 2, "usage_limit": -(2**63)})
-    assert made["remaining_uses"].tolist() == [2**63 - 1, pd.NA]
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        ({"use_count": 12}, 0),
+        ({"usage_limit": None}, pd.NA),
+        ({"use_count": None}, pd.NA),
+        ({"use_count": -1, "usage_limit": 2**63 - 1}, 2**63 - 1),
+        ({"use_count": 2, "usage_limit": -(2**63)}, pd.NA),
+    ],
+)
+def test_uses_are_counted_down_to_zero(fields: dict[str, Any], left: Any) -> None:
+    assert reconciled(fields)[0]["remaining_uses"].tolist() == [left]
 
 
 def test_the_ends_prove_the_form_of_the_starts() -> None:

@@ -1,4 +1,4 @@
-"""Orders, lines and customers made of frames by way of a build, in parts of three rows."""
+"""Orders, lines and customers made of frames by way of a build, in several parts where they have over three rows."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ from transforms.order_fields import FieldChoice, FieldProposal, OrderFields, tex
 from transforms.order_fields import choose_fields as choose
 from transforms.order_fields import propose_fields as propose
 
-PART_ROWS = 3
-
 
 @cache
 def _build() -> duckdb.DuckDBPyConnection:
@@ -45,9 +43,10 @@ def _build() -> duckdb.DuckDBPyConnection:
 
 
 @contextmanager
-def build_of(part_rows: int = PART_ROWS, **tables: pd.DataFrame) -> Iterator[Parts]:
-    """A build with these tables, by schema and name (`raw__orders`)."""
+def build_of(part_rows: int | None = None, **tables: pd.DataFrame) -> Iterator[Parts]:
+    """A build with these tables, by schema and name (`raw__orders`); in a few parts unless it is set."""
     build = _build()
+    part_rows = part_rows or max(3, *(len(rows) // 3 for rows in tables.values()))
     for name, rows in tables.items():
         build.register("rows_of_test", pa.Table.from_pandas(rows, preserve_index=False))
         build.execute(f"CREATE OR REPLACE TABLE {name.replace('__', '.', 1)} AS FROM rows_of_test")
@@ -88,7 +87,7 @@ def orders(
     context: DateContext,
     coverage_gap: str = "",
     last_matched_share: float | None = None,
-    part_rows: int = PART_ROWS,
+    part_rows: int | None = None,
     unknown: dict[str, str] | None = None,
 ) -> Orders:
     """The orders, by id. Their status alone says whether they are cancelled."""
@@ -159,7 +158,7 @@ def customers(
     price_lists: pd.DataFrame,
     context: DateContext,
     coverage_gap: str = "",
-    part_rows: int = PART_ROWS,
+    part_rows: int | None = None,
 ) -> Customers:
     """The customers, by id."""
     with build_of(part_rows, raw__customers=raw, raw__customers__documents=documents) as tables:
