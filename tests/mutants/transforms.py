@@ -115,8 +115,8 @@ MUTANTS: Final = (
     Mutant(
         "only-the-default-document-is-compared",
         "transforms/erp/compare.py",
-        "    is_named = at >= 0\n",
-        "    is_named = at < -1\n",
+        "of_pairs[rows[found.notna()]] = found.dropna()",
+        "pass",
         "tests/transforms/erp/test_evidence.py tests/transforms/erp/test_match.py",
     ),
     Mutant(

@@ -23,7 +23,7 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
-from tests.pipelines.reconcile.test_history import Model, at, warehouse
+from tests.pipelines.reconcile.test_history import Model, Warehouse, at
 from tests.soak.outcome import Outcome
 from tests.soak.transport import SandboxTransport
 from tests.soak.walks import MEMORY, inline
@@ -40,7 +40,7 @@ class _Seed:
         config = SandboxConfig(seed=seed, customers=self.draw.choice((1, 4, 12)), orders=0, promotions=0, price_lists=0)
         self.platform = Platform(config)
         self.folder = folder
-        self.build = warehouse().connection
+        self.build = Warehouse().connection
         self.build.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
         self.model = Model()
         self.counts: dict[str, int] = {}
@@ -98,9 +98,9 @@ class _Seed:
         )
         self.build.execute("DELETE FROM raw.customers__documents")  # their changes are not in the model
         record_history(self.build, HISTORIES[0])
-        self.model.reconcile()
+        self.model.keep()
         versions = self._versions(self.build)
-        if versions != sorted(self.model.rows(), key=lambda row: row[:2]):
+        if versions != self.model.expected():
             yield "the versions are not those of the model"
         always = self.platform.state.always("customers")
         if gone := {row[0] for row in versions if row[5] == "missing"} & always:

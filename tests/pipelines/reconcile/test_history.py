@@ -26,13 +26,49 @@ def at(pull: int) -> datetime:
     return START + timedelta(days=pull)
 
 
-class Warehouse:
+class Model:
+    """What is known of each customer, and the versions that this makes: name, begin, end and what ended it."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.kept: dict[str, list[list[Any]]] = {}
+
+    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
+        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
+        for key, name in listed.items():
+            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
+        for row in self.rows.values():
+            if proven and row["id"] not in listed and row["missing"] is None:
+                row["missing"] = at(number)
+
+    def keep(self) -> None:
+        """Brings the versions up to the rows, as reconciling does."""
+        for key, row in self.rows.items():
+            name, seen, missing = row["name"], row["seen"], row["missing"]
+            versions = self.kept.setdefault(key, [])
+            if versions and versions[-1][2] is None and versions[-1][0] != name:
+                versions[-1][2:] = [seen, "changed"]
+            is_open = bool(versions) and versions[-1][2] is None
+            if not is_open and (not versions or versions[-1][3] == "changed" or seen > versions[-1][2]):
+                versions.append([name, seen, None, None])
+            if missing is not None and versions[-1][2] is None:
+                versions[-1][2:] = [missing, "missing"]
+
+    def expected(self) -> list[tuple[Any, ...]]:
+        return [
+            (key, number, begin, end, end is None, by, name)
+            for key, versions in sorted(self.kept.items())
+            for number, (name, begin, end, by) in enumerate(versions, 1)
+        ]
+
+
+class Warehouse(Model):
     """Raw customers as pulls leave them, and the history that reconciling makes of them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.connection = duckdb.connect(f"{_folder()}/{uuid4().hex}.duckdb")
         self.run = self.connection.execute
-        self.rows: dict[str, dict[str, Any]] = {}
         self.digits: Callable[[str], str] = str
         self.run("SET TimeZone = 'UTC'; CREATE SCHEMA reconciled")
         merge.create_missing(self.connection)
@@ -43,14 +79,6 @@ class Warehouse:
             f"CREATE TABLE reconciled.customers ({columns}, birthdate DATE, is_missing BOOLEAN, "
             "_first_seen_at TIMESTAMPTZ, _last_seen_at TIMESTAMPTZ, _missing_since TIMESTAMPTZ)"
         )
-
-    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
-        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
-        for key, name in listed.items():
-            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
-        for row in self.rows.values():
-            if proven and row["id"] not in listed and row["missing"] is None:
-                row["missing"] = at(number)
 
     def reconcile(self) -> None:
         self.run("CREATE OR REPLACE TABLE reconciled.customers AS FROM reconciled.customers LIMIT 0")
@@ -222,32 +250,14 @@ def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_make
 )
 def test_it_is_what_a_plain_model_keeps(pulls: list[tuple[dict[str, str], str, bool]]) -> None:
     """Any sequence of walks, reconciled after each or not; a walk that is held back leaves everything as it was."""
-    made, model = Warehouse(), dict[str, list[list[Any]]]()
+    made = Warehouse()
     for number, (listed, verdict, is_reconciled) in enumerate(pulls):
         if verdict != "held back":
             made.pull(number, listed, proven=verdict == "proven")
         if is_reconciled or number == len(pulls) - 1:
             made.reconcile()
-            for row in made.rows.values():
-                keep(model.setdefault(row["id"], []), row)
-            expected = [
-                (key, number, begin, end, end is None, by, name)
-                for key, versions in sorted(model.items())
-                for number, (name, begin, end, by) in enumerate(versions, 1)
-            ]
+            made.keep()
             for _ in range(2):
-                assert [row[:7] for row in made.versions()] == expected
+                assert [row[:7] for row in made.versions()] == made.expected()
                 made.reconcile()
     made.connection.close()
-
-
-def keep(versions: list[list[Any]], row: dict[str, Any]) -> None:
-    """Brings the versions of a record (name, begin, end, what ended it) up to its row."""
-    name, seen, missing = row["name"], row["seen"], row["missing"]
-    if versions and versions[-1][2] is None and versions[-1][0] != name:
-        versions[-1][2:] = [seen, "changed"]
-    is_open = bool(versions) and versions[-1][2] is None
-    if not is_open and (not versions or versions[-1][3] == "changed" or seen > versions[-1][2]):
-        versions.append([name, seen, None, None])
-    if missing is not None and versions[-1][2] is None:
-        versions[-1][2:] = [missing, "missing"]
