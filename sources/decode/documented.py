@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -19,7 +19,6 @@ from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
@@ -27,7 +26,7 @@ from msgspec import UNSET, Raw, UnsetType
 from sources.contract import Field, Record
 from sources.decode import rows
 from sources.decode.json_text import has_odd_texts
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_array
 from sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
 from sources.decode.table_schema import (
     ABSENT,
@@ -68,39 +67,22 @@ def read_extra_fields(
     """
     attributes = {name: f"f{n}" for n, name in enumerate(sorted(names))}
     decoder = _decoder(tuple(attributes), array)
-    has_line_ends = any(b"\n" in page.rows for page in pages)
     counts: Counter[str] = Counter()
     parts: list[bytes] = []
-    total = 0
     for page in pages:  # the objects of one page at a time: they need far more memory than their texts
         items = decoder.decode(page.rows)
         if array:
             items = [item for row in items for item in row.items or ()]
         for name, is_selected in selected.items():
-            for item in compress(items, pc.invert(is_selected.slice(total, len(items))).to_pylist()):
+            for item in compress(items, pc.invert(is_selected.slice(len(parts), len(items))).to_pylist()):
                 setattr(item, attributes[name], UNSET)
         for name, attribute in attributes.items():
             counts[name] += len(items) - list(map(attrgetter(attribute), items)).count(UNSET)
-        parts += map(_encoder.encode, items) if has_line_ends else [_encoder.encode_lines(items)]
-        total += len(items)
-    if has_line_ends:  # a value may hold one
-        texts = pa.array([text.decode() for text in parts], pa.string())
-    else:
-        data = b"".join(parts)
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-        if len(ends) != total or len(data) >= 2**31:
-            raise ColumnarFallback
-        texts = _lines(data, ends)
+        parts += map(_encoder.encode, items)
+    texts = text_array(parts)
     if pc.any(pc.greater(pc.count_substring_regex(texts, _BRACKETS), DEPTH_MAX)).as_py():
         raise ColumnarFallback  # it may be nested too deeply
     return pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts
-
-
-def _lines(data: bytes, ends: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
-    """Lines as an array, without their ends."""
-    offsets = np.concatenate(([0], ends + 1)).astype(np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pc.utf8_slice_codeunits(pa.Array.from_buffers(pa.string(), len(ends), buffers), 0, -1)
 
 
 @lru_cache(maxsize=64)
@@ -131,70 +113,60 @@ def by_rows(table: TableSchema, page: Page) -> Decoded:
     lines: dict[str, list[list[object]]] = {name: [] for name in schemas}
 
     def take(row: _Object, data: bytes, key: str, place: tuple[int, int]) -> None:
-        reader = _RowReader(key, place)
-        reader.add(table, row, data, [])
-        for name, line in reader.lines:
+        shown: Counter[tuple[str, str]] = Counter()
+        for name, line in list(_lines_of(table, row, data, [], (key, place), shown)):  # all of the row, or none
             lines[name].append(line)
-        observations.update(reader.observations)
+        observations.update(shown)
 
     quarantined = rows.read_rows([page], table.key, take)
     return Decoded(tables_from_lines(lines, schemas), quarantined, observations)
 
 
-class _RowReader:
-    """The lines of one row with their tables, and what it shows."""
+def _lines_of(
+    table: TableSchema,
+    item: _Object,
+    data: bytes,
+    places: list[object],
+    row: tuple[str, tuple[int, int]],
+    shown: Counter[tuple[str, str]],
+    path: str = "",
+) -> Iterator[tuple[str, list[object]]]:
+    """The lines of an object and of those in its arrays, each with the name of its table. Raises InvalidRow.
 
-    def __init__(self, key: str, place: tuple[int, int]) -> None:
-        self.lines: list[tuple[str, list[object]]] = []
-        self.observations: Counter[tuple[str, str]] = Counter()
-        self._key, self._place = key, place
-
-    def add(self, table: TableSchema, item: _Object, data: bytes, places: list[object], path: str = "") -> None:
-        """Adds the lines of an object and of those in its arrays. Raises InvalidRow.
-
-        Args:
-            table: of the object.
-            item: its values.
-            data: its bytes.
-            places: the values before those of its fields.
-            path: of the object in its row, to be followed by the name of a field.
-        """
-        values, mistyped = self._values(table, item, path)
-        is_plain = not table.children and not mistyped and item.keys() <= table.known
-        raw = {} if is_plain else rows.fields(data)
-        extra = rows.extra_fields(raw, table.known - mistyped)
-        self.lines.append((table.name, [*places, *values, extra, *self._place]))
-        self.observations.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
-        for child in table.children:
-            name = child.array
-            items = item.get(name)
-            if items is None:
-                continue
-            if not isinstance(items, list):
-                raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
-            parts = rows.split(Page(self._place[0], raw[name]))
-            for n, (inner, part) in enumerate(zip(items, parts, strict=True), 1):
-                if not isinstance(inner, dict):
-                    raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
-                self.add(child, inner, part, [self._key, n], f"{name}[].")
-
-    def _values(self, table: TableSchema, item: _Object, path: str) -> tuple[list[object], set[str]]:
-        """The values of an object's fields, and the names of those that are not of the interface's type."""
-        values: list[object] = []
-        mistyped: set[str] = set()
-        for field in table.fields:
-            value = item.get(field.name)
-            if value is None:
-                values.append(None)
-                if field.required:
-                    self.observations[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
-                continue
-            read, is_exact = read_value(field, value, path + field.name)
-            values.append(read)
-            if not is_exact:
-                mistyped.add(field.name)
-                self.observations[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
-        return values, mistyped
+    Args:
+        table: of the object.
+        item: its values.
+        data: its bytes.
+        places: the values before those of its fields.
+        row: identifier and place of the row.
+        shown: takes the observations.
+        path: of the object in its row, to be followed by the name of a field.
+    """
+    (key, place), values, mistyped = row, list[object](), set[str]()
+    for field in table.fields:
+        value = item.get(field.name)
+        if value is None and field.required:
+            shown[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
+        read, is_exact = (None, True) if value is None else read_value(field, value, path + field.name)
+        values.append(read)
+        if not is_exact:
+            mistyped.add(field.name)
+            shown[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
+    is_plain = not table.children and not mistyped and item.keys() <= table.known
+    raw = {} if is_plain else rows.fields(data)
+    shown.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
+    yield table.name, [*places, *values, rows.extra_fields(raw, table.known - mistyped), *place]
+    for child in table.children:
+        name = child.array
+        items = item.get(name)
+        if items is None:
+            continue
+        if not isinstance(items, list):
+            raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
+        for n, (inner, part) in enumerate(zip(items, rows.split(Page(place[0], raw[name])), strict=True), 1):
+            if not isinstance(inner, dict):
+                raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
+            yield from _lines_of(child, inner, part, [key, n], row, shown, f"{name}[].")
 
 
 def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:

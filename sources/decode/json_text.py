@@ -78,7 +78,7 @@ def _struct(node: InferredNode, leaves: list[tuple[str, pa.DataType | None]], ke
 
 
 def _key_type(node: InferredNode) -> pa.DataType | None:
-    return {Seen.TEXT: pa.string(), Seen.WHOLE: pa.int64()}.get(node.seen)
+    return pa.string() if node.seen == {"text"} else pa.int64() if node.seen == {"whole"} else None
 
 
 def _leaf(node: InferredNode) -> pa.DataType | None:
@@ -88,16 +88,16 @@ def _leaf(node: InferredNode) -> pa.DataType | None:
     if node.kind == "empty":  # the parser rejects anything else, so that it is noticed
         empty = {Count.EMPTY_OBJECT: pa.struct([]), Count.EMPTY_LIST: pa.list_(pa.null())}
         return empty[next(iter(node.counts))] if len(node.counts) == 1 else None if node.counts else pa.null()
-    if node.kind == "text" and node.seen & ~Seen.TEXT:
+    if node.kind == "text" and node.seen - {"text"}:
         return None
     return None if node.kind == "json" else ARROW[node.kind]
 
 
-def _list_type(items: Seen) -> pa.DataType | None:
+def _list_type(items: set[Seen]) -> pa.DataType | None:
     """The type of lists, where Arrow can parse them and write them again."""
-    if items and items in Seen.WHOLE | Seen.DECIMAL:
-        return pa.list_(pa.int64()) if items == Seen.WHOLE else _DECIMALS
-    return pa.list_(pa.string()) if items == Seen.TEXT else None
+    if items and items <= {"whole", "decimal"}:
+        return pa.list_(pa.int64()) if items == {"whole"} else _DECIMALS
+    return pa.list_(pa.string()) if items == {"text"} else None
 
 
 def has_odd_texts(text: NdjsonBatch, names: frozenset[str]) -> bool:

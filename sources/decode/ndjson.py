@@ -121,9 +121,13 @@ def int32_array(values: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
 @lru_cache(maxsize=16)
 def text_scalar(text: str) -> pa.StringScalar:
     """A text for Arrow's functions."""
-    data = text.encode()
-    buffers = [None, pa.py_buffer(np.array([0, len(data)], np.int32)), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.string(), 1, buffers)[0]
+    return text_array([text.encode()])[0]
+
+
+def text_array(texts: Sequence[bytes]) -> pa.StringArray:
+    """Texts in UTF-8 as an array of Arrow."""
+    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int32)
+    return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))])
 
 
 def has_empty(texts: pa.Array) -> bool:

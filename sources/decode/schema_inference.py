@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from enum import Flag, IntEnum, auto
+from enum import IntEnum, auto
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, cast
 
@@ -55,17 +55,9 @@ _DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
 _INDEX: Final = re.compile(r"0|[1-9][0-9]*")
 
 
-class Seen(Flag):
-    """The scalars of a place, or the items of its lists. Null does not count: every column takes it."""
-
-    NOTHING = 0
-    BOOLEAN = auto()
-    WHOLE = auto()  # written without a point or an exponent, up to 64 bits
-    DECIMAL = auto()  # any other number that a decimal column holds exactly
-    LONG = auto()  # any other number
-    TEXT = auto()
-    OTHER = auto()  # of items only: null, object, list
-
+Seen = Literal["boolean", "whole", "decimal", "long", "text", "other"]
+"""What a scalar, or an item of a list, is. A number is `whole` if it is written without a point or an exponent and has
+up to 64 bits, `decimal` if a decimal column holds it exactly. `other` items are null, objects and lists."""
 
 ColumnKind = Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"]
 """How the values of a place are held. `json` holds any value, `list` lists without objects; both are JSON text. Nothing
@@ -137,12 +129,12 @@ _NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LONG_TEXT)
 _NOT_WHOLE: Final = (Count.DECIMAL, Count.LONG, Count.DECIMAL_TEXT, Count.LONG_TEXT)
 _LONG: Final = (Count.LONG, Count.LONG_TEXT)
 _BOOLEANS: Final = (Count.TRUE, Count.FALSE)
-_SEEN: Final = {
-    **dict.fromkeys(_BOOLEANS, Seen.BOOLEAN),
-    **dict.fromkeys((*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT), Seen.TEXT),
-    Count.WHOLE: Seen.WHOLE,
-    Count.DECIMAL: Seen.DECIMAL,
-    Count.LONG: Seen.LONG,
+_SEEN: Final[Mapping[Count, Seen]] = {
+    **dict.fromkeys(_BOOLEANS, "boolean"),
+    **dict.fromkeys((*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT), "text"),
+    Count.WHOLE: "whole",
+    Count.DECIMAL: "decimal",
+    Count.LONG: "long",
 }
 
 
@@ -159,7 +151,7 @@ class InferredNode:
         name: that a person declared.
         fields: of the object, or of the objects in the list.
         is_wide: objects with too many fields were seen: more are not looked at.
-        seen: the scalars.
+        seen: the scalars. Null does not count: every column takes it.
         items: the items of lists.
         counts: of the values, but null.
         kind: as `settle` found it.
@@ -171,8 +163,8 @@ class InferredNode:
     name: str | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
     is_wide: bool = False
-    seen: Seen = Seen.NOTHING
-    items: Seen = Seen.NOTHING
+    seen: set[Seen] = field(default_factory=set)
+    items: set[Seen] = field(default_factory=set)
     counts: Counter[Count] = field(default_factory=Counter)
     kind: ColumnKind = "empty"
 
@@ -192,12 +184,12 @@ class InferredNode:
             self.counts[_list_count(value)] += 1
         elif value is not None:
             self.counts[count := scalar_count(value)] += 1
-            if _SEEN[count] not in self.seen:  # a tenth of the time of |=
-                self.seen |= _SEEN[count]
+            self.seen.add(_SEEN[count])
 
     def _widen_items(self, value: list[object], budget: NodeBudget) -> None:
         for item in value:
-            self.items |= Seen.OTHER if item is None or isinstance(item, (dict, list)) else _SEEN[scalar_count(item)]
+            is_other = item is None or isinstance(item, (dict, list))
+            self.items.add("other" if is_other else _SEEN[scalar_count(item)])
             if isinstance(item, dict):
                 self.counts[Count.OBJECT_ITEM] += 1
                 self._widen_fields(item, budget)

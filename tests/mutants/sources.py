@@ -33,7 +33,7 @@ MUTANTS: Final = (
         "sources/decode/undocumented.py",
         """_PLAIN_TEXT: Final = r'[\\x00-\\x1f"\\\\]'""",
         """_PLAIN_TEXT: Final = r'[\\x00-\\x1f"]'""",
-        "tests/sources/decode/test_undocumented.py -k backslash",
+        "tests/sources/decode/test_undocumented.py -k narrowest",
     ),
     Mutant(
         "a-date-without-a-zone-is-local",
@@ -47,7 +47,7 @@ MUTANTS: Final = (
         "sources/decode/rows.py",
         "            check_nul(name, path)\n",
         "",
-        "tests/sources/decode/test_undocumented.py -k NUL",
+        "tests/sources/decode/test_undocumented.py -k put_aside",
     ),
     Mutant(
         "a-key-with-capitals-is-shown-as-a-host",
@@ -68,14 +68,14 @@ MUTANTS: Final = (
         "sources/decode/documented.py",
         "is_selected.slice(total, len(items))",
         "is_selected.slice(0, len(items))",
-        "tests/sources/decode/test_documented.py -k birthdate",
+        "tests/sources/decode/test_documented.py -k mistyped",
     ),
     Mutant(
         "a-whole-number-as-text-is-a-double",
         "sources/decode/schema_inference.py",
         "return int(number) if number == number.to_integral_value()",
         "return int(float(number)) if number == number.to_integral_value()",
-        "tests/sources/decode/test_undocumented.py -k below",
+        "tests/sources/decode/test_undocumented.py -k narrowest",
     ),
     Mutant(
         "a-tail-has-an-id-twice",

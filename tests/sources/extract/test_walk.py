@@ -19,7 +19,7 @@ import pytest
 from sources.contract import Record
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded, Page
-from sources.errors import ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
+from sources.errors import BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
 from sources.extract.ids import IdHashes, hash_ids
 from sources.extract.page_files import RowStream
@@ -97,8 +97,13 @@ def test_the_second_sweep_asks_for_061_of_what_page_1_held(tmp_path: Path) -> No
     assert {params["limit"] for params in platform.requests} == {100, 30}
 
 
-def test_a_refusal_of_the_first_page_is_an_error(tmp_path: Path) -> None:
-    result = walked(Platform([1], before=refusing(lambda _: True, rejected(404))), tmp_path)
+@pytest.mark.parametrize(
+    "when",
+    [lambda params: True, lambda params: (params["limit"], params["page"]) == (61, 3)],
+    ids=["of the first page", "amid the second sweep"],
+)
+def test_a_refusal_is_an_error(tmp_path: Path, when: Callable[[Mapping[str, Any]], bool]) -> None:
+    result = walked(Platform(MANY, before=refusing(when, rejected(422))), tmp_path)
     assert (result.verdict, result.files) == ("incomplete", {})
     assert isinstance(result.error, HttpRejected)
 
@@ -477,6 +482,10 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
         result = walked(Platform(list(range(1, 36))), tmp_path, page_limit=10)
     assert (result.verdict, result.distinct) == ("incomplete", 0)
     assert str(result.error) == "customers: 35 rows were read, 34 decoded"
+    written: Any = [(35, {"customers": (tmp_path, 35)}), BridgeError("items were lost")]
+    with mock.patch.object(page_files.PageFiles, "write", side_effect=written):
+        result = walked(Platform(list(range(1, 36)), pagination=True, total_moves=True), tmp_path, page_limit=10)
+    assert (result.verdict, result.files, result.used_sweeps) == ("incomplete", {}, [])
 
 
 @pytest.mark.parametrize(
