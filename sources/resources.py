@@ -5,6 +5,8 @@ Parquet files; no Python object per row. dlt 1.31 nests the items of Python rows
 is a resource of its own that references its list; with `nested`, a list yields Python rows that contain their items.
 
 A source can be run any number of times: each run walks its lists anew, and all resources of a run share one walk.
+
+This module alone reads a private attribute of a library: the steps of a resource, which dlt shows in no other way.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
-import subprocess
-import sys
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from decimal import Decimal
@@ -15,7 +15,6 @@ from typing import Any
 import dlt
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -102,37 +101,25 @@ def children(platform: Sandbox) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("disposition", [None, "merge"])
-def test_one_source_object_runs_again_and_again(tmp_path: Path, platform: Sandbox, disposition: Any) -> None:
-    expected = COUNTS | children(platform)
-    pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
-    for _ in range(3):
-        for source in sources:
-            pipe.run(source, write_disposition=disposition)
-        assert counts(pipe, *expected) == expected
-
-
 def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> None:
-    pipe, source = pipeline(tmp_path), legacy()
-    pipe.run(source)
+    pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
+    for source in sources:
+        pipe.run(source)
+    assert counts(pipe, *COUNTS, *children(platform)) == COUNTS | children(platform)
     first = platform.state.records("customers")[0]
     platform.state.change("customers", str(first["id"]), {"documents": []})
     platform.state.add("customers", {"firstName": "Nueva", "documents": [{"number": "N1"}]})
-    for disposition in ("replace", "merge"):
-        pipe.run(source, write_disposition=disposition)
-        assert counts(pipe, "customers", "customers__documents") == {
-            "customers": COUNTS["customers"] + 1,
-            "customers__documents": children(platform)["customers__documents"],
-        }
-
-
-def test_child_tables_that_no_order_has_any_more_are_emptied(tmp_path: Path, platform: Sandbox) -> None:
-    pipe, source = pipeline(tmp_path), public_v1()
-    pipe.run(source)
     for order in platform.state.records("orders"):
         platform.state.change("orders", str(order["id"]), {"lines": []})
-    pipe.run(source)
-    assert counts(pipe, "orders", "orders__lines") == {"orders": COUNTS["orders"], "orders__lines": 0}
+    for key in platform.state.ids("promotions"):
+        platform.state.remove("promotions", key)
+    expected = children(platform) | {"customers": COUNTS["customers"] + 1, "promotions": 0, "orders": COUNTS["orders"]}
+    for disposition in ("replace", "merge", "append"):
+        for source in sources:
+            pipe.run(source, write_disposition=disposition)
+        if disposition == "append":  # child tables are those of the last walk
+            expected |= {name: expected[name] * 2 for name in ("customers", "orders")}
+        assert counts(pipe, *expected) == expected
 
 
 def test_a_source_can_be_iterated(platform: Sandbox) -> None:
@@ -141,44 +128,8 @@ def test_a_source_can_be_iterated(platform: Sandbox) -> None:
         assert sum(len(table) for table in source) == 31
 
 
-def test_a_list_without_rows_has_its_columns(tmp_path: Path, platform: Sandbox) -> None:
-    for key in platform.state.ids("promotions"):
-        platform.state.remove("promotions", key)
-    pipe = pipeline(tmp_path)
-    pipe.run(legacy().with_resources("promotions"))
-    assert query(pipe, "SELECT id, use_count FROM promotions") == []
-
-
 def masked(table: pa.Table) -> pa.Table:
     return table.set_column(table.schema.get_field_index("email"), "email", pa.nulls(len(table), pa.string()))
-
-
-def test_add_map_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
-    pipe, source = pipeline(tmp_path), legacy()
-    for name in ("customers", "customers__documents"):
-        source.resources[name].add_map(masked)
-    for _ in range(2):
-        pipe.run(source)
-        rows = query(pipe, "SELECT count(*), count(email), count(first_name) FROM customers")
-        assert rows == [(COUNTS["customers"], 0, COUNTS["customers"])]
-        assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
-
-
-def test_a_filter_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
-    pipe, source = pipeline(tmp_path), legacy()
-    ids = platform.state.ids("customers")[:7]
-    source.customers.add_map(lambda table: table.filter(pc.is_in(table["id"], value_set=pa.array(ids))))
-    source.promotions.add_filter(lambda table: False)
-    pipe.run(source)
-    assert query(pipe, "SELECT id FROM customers ORDER BY id") == sorted((key,) for key in ids)
-
-
-def test_add_limit_counts_pages(tmp_path: Path, platform: Sandbox) -> None:
-    pipe, source = pipeline(tmp_path), legacy()
-    source.customers.add_limit(1)
-    for _ in range(2):
-        pipe.run(source)
-        assert counts(pipe, "customers", "promotions") == {"customers": PAGE, "promotions": 31}
 
 
 def test_incremental_hints(tmp_path: Path, platform: Sandbox) -> None:
@@ -190,18 +141,6 @@ def test_incremental_hints(tmp_path: Path, platform: Sandbox) -> None:
     platform.state.add("promotions", {"name": "x", "useCount": most + 1, "isActive": True, **dates})
     pipe.run(source)
     assert counts(pipe, "promotions") == {"promotions": 32}
-
-
-def test_parallelized(tmp_path: Path, platform: Sandbox) -> None:
-    expected = COUNTS | children(platform)
-    pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
-    for source in sources:
-        for resource in source.resources.values():
-            resource.parallelize()
-    for _ in range(2):
-        for source in sources:
-            pipe.run(source)
-        assert counts(pipe, *expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -228,19 +167,6 @@ def test_orders_are_identified_by_a_field_of_choice(tmp_path: Path, platform: Sa
     assert {key for (key,) in query(pipe, "SELECT id FROM orders")} == {f"N{n}" for n in range(COUNTS["orders"])}
 
 
-def test_files_are_the_same_in_each_run(tmp_path: Path, platform: Sandbox) -> None:
-    bucket = tmp_path / "bucket"
-    pipe = pipeline(tmp_path, dlt.destinations.filesystem(bucket_url=bucket.as_uri()))
-    source, expected = legacy(), COUNTS | children(platform)
-    source.customers.add_map(masked)
-    for _ in range(2):
-        pipe.run(source, loader_file_format="parquet")
-        for table in ("customers", "customers__documents", "promotions"):
-            rows = pa.concat_tables([pq.read_table(file) for file in (bucket / "theirs" / table).rglob("*.parquet")])
-            assert len(rows) == expected[table]
-            assert table != "customers" or rows["email"].null_count == len(rows)
-
-
 @pytest.fixture(scope="module")
 def postgres_server() -> Iterator[int]:
     with server() as port:
@@ -254,20 +180,6 @@ def postgres(postgres_server: int, tmp_path: Path) -> str:
     with closing(connect(postgres_server)) as connection:
         connection.cursor().execute(f"CREATE DATABASE {name}")
     return f"postgresql://loader:{PASSWORD}@127.0.0.1:{postgres_server}/{name}"
-
-
-@pytest.mark.parametrize("disposition", [None, "merge"])
-def test_postgres_holds_the_same_rows_each_time(
-    tmp_path: Path, platform: Sandbox, postgres: str, disposition: Any
-) -> None:
-    expected = COUNTS | children(platform)
-    pipe, sources = pipeline(tmp_path, dlt.destinations.postgres(postgres)), [legacy(), public_v1()]
-    sources[0].customers.add_map(masked)
-    for _ in range(2):
-        for source in sources:
-            pipe.run(source, write_disposition=disposition)
-        assert counts(pipe, *expected) == expected
-        assert query(pipe, "SELECT count(email) FROM customers") == [(0,)]
 
 
 def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: Sandbox) -> None:
@@ -352,29 +264,10 @@ def test_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox, n
         assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
 
 
-def test_the_example_runs_as_a_script(tmp_path: Path, platform: Sandbox) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines.examples.own_pipeline"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "DLT_DATA_DIR": str(tmp_path / "dlt")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "2 load package(s) were loaded to destination duckdb" in done.stdout
-    assert done.stderr == ""
-    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
-        assert connection.sql("SELECT count(*) FROM platform.customers__documents").fetchall() == [
-            (children(platform)["customers__documents"],)
-        ]
-
-
 STEPS: dict[str, Callable[[Any], Any]] = {
     "plain": lambda customers: customers,
     "add_map": lambda customers: customers.add_map(masked),
-    "add_filter": lambda customers: customers.add_filter(lambda table: len(table) > 0),
+    "add_filter": lambda customers: customers.add_filter(lambda table: len(table) == PAGE),
     "add_limit": lambda customers: customers.add_limit(1),
     "parallelized": lambda customers: customers.parallelize(),
 }
@@ -393,14 +286,11 @@ def contents(pipe: dlt.Pipeline, bucket: Path, *tables: str) -> dict[str, list[s
     """The rows of each table, without dlt's own columns, in a fixed order."""
     if bucket.exists():
         files = {table: (bucket / "theirs" / table).rglob("*.parquet") for table in tables}
-        return {table: in_order(row for file in files[table] for row in rows_of(file)) for table in tables}
+        return {
+            table: in_order(row for file in files[table] for row in pq.read_table(file).to_pylist()) for table in tables
+        }
     with pipe.sql_client() as client:
         return {table: in_order(selected(client, table)) for table in tables}
-
-
-def rows_of(file: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(file).to_pylist()
-    return rows
 
 
 def selected(client: Any, table: str) -> list[dict[str, Any]]:
@@ -413,9 +303,12 @@ def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:
     return sorted(str(sorted((name, str(row[name])) for name in row if not name.startswith("_dlt"))) for row in rows)
 
 
-@pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
-@pytest.mark.parametrize("step", STEPS)
-def test_shows_rows_are_equal_in_each_run(tmp_path: Path, platform: Sandbox, destination: Any, step: str) -> None:
+@pytest.mark.parametrize(
+    ("destination", "step"),
+    [*(("duckdb", step) for step in STEPS), ("filesystem", "add_map"), ("postgres", "plain"), ("postgres", "add_map")],
+    indirect=["destination"],
+)
+def test_rows_are_equal_in_each_run(tmp_path: Path, platform: Sandbox, destination: Any, step: str) -> None:
     """dlt's filesystem destination appends under the disposition merge, so it runs with replace only."""
     is_files = "filesystem" in destination.destination_type
     options: Any = {"loader_file_format": "parquet"} if is_files else {}
@@ -427,12 +320,27 @@ def test_shows_rows_are_equal_in_each_run(tmp_path: Path, platform: Sandbox, des
         pipe.run(source, write_disposition=disposition, **options)
         results.append(contents(pipe, tmp_path / "bucket", "customers", "customers__documents", "promotions"))
     assert all(result == results[0] for result in results)
-    expected = COUNTS | children(platform) | ({"customers": PAGE} if step == "add_limit" else {})
+    sizes = {"add_limit": {"customers": PAGE}, "add_filter": {"customers": COUNTS["customers"] // PAGE * PAGE}}
+    expected = COUNTS | children(platform) | sizes.get(step, {})
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
+    assert all("('email', 'None')" in row for row in results[0]["customers"]) is (step == "add_map")
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
-@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
+def test_one_private_attribute_of_a_library_is_read() -> None:
+    """The steps of a dlt resource, for which dlt has no documented way: the tests of steps fail when it moves."""
+    documented, found = {"_asdict", "_replace", "_fields", "_exit", "_value_"}, set[tuple[str, str]]()
+    for path in (
+        file for room in ("sources", "pipelines", "transforms", "sandbox") for file in (ROOT / room).rglob("*.py")
+    ):
+        text = path.read_text("utf-8")
+        own = documented | set(re.findall(r"(?:def |self\.|cls\.|^ +)(_[a-z]\w*)", text, re.MULTILINE))
+        if not own.issuperset(re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*)", text)):  # else it need not be parsed
+            read = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)} - own
+            found |= {(path.name, name) for name in read if re.match("_[a-z]", name)}
+    assert found == {("resources.py", "_pipe")}
+
+
+@pytest.mark.parametrize(("destination", "nested"), [("duckdb", True), ("postgres", False)], indirect=["destination"])
 def test_nights_of_drift_are_loaded_without_a_loss(
     tmp_path: Path, platform: Sandbox, destination: Any, nested: bool
 ) -> None:
@@ -516,16 +424,6 @@ def test_what_does_not_work_raises(
         pipeline(tmp_path).run(source)
 
 
-def test_appended_lists_have_the_child_rows_of_the_last_walk(tmp_path: Path, platform: Sandbox) -> None:
-    pipe, source = pipeline(tmp_path), legacy().with_resources("customers")
-    for run in (1, 2):
-        pipe.run(source, write_disposition="append")
-        assert counts(pipe, "customers", "customers__documents") == {
-            "customers": COUNTS["customers"] * run,
-            "customers__documents": children(platform)["customers__documents"],
-        }
-
-
 CHILDREN = [("customers", "customers__documents", "customer_id"), ("orders", "orders__lines", "order_id")]
 
 
@@ -594,12 +492,8 @@ def test_nested_rows_become_nested_tables_of_dlt(tmp_path: Path, platform: Sandb
 def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Odd(Platform):
-        def row(self, key: int) -> dict[str, Any]:
-            return super().row(key) | ({"email": True} if key == 7 else {})
-
-    client: Any = Odd(list(range(1, 31)))
-    monkeypatch.setattr(Client, "with_http_settings", lambda *_: nullcontext(client))
+    client: Any = Platform(list(range(1, 31)), row=lambda key: {"email": True} if key == 7 else {})
+    monkeypatch.setattr(resources, "Client", lambda *_, **__: nullcontext(client))
     walker = resources.ListWalker(CUSTOMER, "http://localhost", "key", WalkOptions(10, sweeps=1))
     assert walker._walk(RunFolder(tmp_path, "customers")).distinct == 29
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]

@@ -1,13 +1,10 @@
-"""Others read the sandbox as well: dlt's generic REST source, curl, and the sources in a pipeline of a stranger's."""
+"""Others read the sandbox as well: dlt's generic REST source, and the pipeline of the README."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import runpy
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,6 @@ import pytest
 from dlt.sources.rest_api import rest_api_source
 
 from sandbox import Sandbox, SandboxConfig, serve
-from sources.legacy import legacy
-from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
 
 README = Path(__file__).parents[2] / "README.md"
@@ -100,58 +95,16 @@ def test_dlts_generic_source_reads_both_families_to_the_end(tmp_path: Path, plat
         assert ids(pipeline, name) == set(platform.state.ids(name))
 
 
-def reached(platform: Sandbox) -> None:
-    """Sets what reaches the platform."""
+def test_the_pipeline_of_the_readme_runs_as_it_stands(tmp_path: Path, platform: Sandbox) -> None:
     os.environ |= {
         "SOURCES__LEGACY__BASE_URL": platform.url,
         "SOURCES__LEGACY__API_KEY": platform.legacy_key,
-        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
         "SOURCES__PUBLIC_V1__BASE_URL": platform.url,
         "SOURCES__PUBLIC_V1__API_KEY": platform.v1_key,
     }
-
-
-def test_the_pipeline_of_the_readme_runs_as_it_stands(tmp_path: Path, platform: Sandbox) -> None:
-    reached(platform)
     blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     (script,) = (block for block in blocks if "dlt.pipeline(" in block)
     (tmp_path / "own.py").write_text(script, "utf-8")
     pipeline = runpy.run_path(str(tmp_path / "own.py"))["pipeline"]
     for name in ("customers", "promotions", "price_lists"):
         assert ids(pipeline, name) == set(platform.state.ids(name))
-
-
-def test_our_sources_work_in_a_pipeline_of_a_strangers(tmp_path: Path, platform: Sandbox) -> None:
-    reached(platform)
-    pipeline = loaded(tmp_path, legacy(), public_v1())
-    for name in RESOURCES:
-        assert ids(pipeline, name) == set(platform.state.ids(name))
-    lines = sum(len(order["lines"]) for order in platform.state.records("orders"))
-    with pipeline.sql_client() as client, client.execute_query("SELECT count(*) FROM orders__lines") as cursor:
-        assert cursor.fetchall() == [(lines,)]
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_a_loop_of_curl_reads_both_families_to_the_end(platform: Sandbox) -> None:
-    def get(path: str, header: str) -> Any:
-        url = f"{platform.url}{path}"
-        return json.loads(subprocess.run(["curl", "-sf", "-H", header, url], check=True, capture_output=True).stdout)
-
-    for name in ("customers", "promotions"):
-        seen, page = set(), 1
-        while rows := get(f"/{name}?page={page}&limit=60", f"api-key: {platform.legacy_key}")["data"]:
-            seen |= {str(row["id"]) for row in rows}
-            page += 1
-        assert seen == set(platform.state.ids(name))
-
-    bearer = f"Authorization: Bearer {platform.v1_key}"
-    lists = get("/public/v1/prices/lists", bearer)["priceLists"]
-    assert {row["id"] for row in lists} == set(platform.state.ids("price_lists"))
-    seen, after = set(), ""
-    while True:
-        page_ = get(f"/public/v1/orders?limit=40{after}", bearer)
-        seen |= {str(row["id"]) for row in page_["data"]}
-        if not page_["hasMore"]:
-            break
-        after = f"&startingAfter={page_['nextCursor']}"
-    assert seen == set(platform.state.ids("orders"))

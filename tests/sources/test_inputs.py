@@ -57,7 +57,6 @@ def all_fields(kind: str) -> Iterator[tuple[str, Field, tuple[str | int, ...]]]:
 
 
 EVERY = [found for kind in KINDS for found in all_fields(kind)]
-IDS = [f"{kind}-{'.'.join(map(str, way))}" for kind, _, way in EVERY]
 
 
 def put(body: dict[str, Any], way: tuple[str | int, ...], value: Any) -> dict[str, Any]:
@@ -80,12 +79,21 @@ def reported(kind: str, body: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_body_with_every_field_holds_to_the_contract(kind: str) -> None:
+def test_a_body_with_every_field_of_the_contract_and_no_other_is_valid(kind: str) -> None:
     assert reported(kind, whole(kind)) == []
     model(kind).model_validate(whole(kind))
+    assert reported(kind, {**whole(kind), "colour": "red"}) == [("colour", "unknown_field")]
 
 
-@pytest.mark.parametrize(("kind", "field", "way"), EVERY, ids=IDS)
+def test_violations_say_which_body_breaks_them_and_nothing_of_its_values() -> None:
+    long = {"sku": 987654, "price": Decimal("98765432109876.54321"), "images": [{"url": "98765"}] * 6}
+    found = list(violations("variants", [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}, long]))
+    expected = [(1, "stock"), (3, "jumpFactor"), (4, "images"), (4, "price"), (4, "sku")]
+    assert sorted((violation.row, violation.field) for violation in found) == expected
+    assert "9876" not in str(found)
+
+
+@pytest.mark.parametrize(("kind", "field", "way"), EVERY)
 def test_a_field_of_another_type_is_refused(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
     for wrong in WRONG[field.type]:
         found = reported(kind, put(whole(kind), way, wrong))
@@ -93,7 +101,7 @@ def test_a_field_of_another_type_is_refused(kind: str, field: Field, way: tuple[
         assert found[0][1] in ("type", "not_a_number")
 
 
-@pytest.mark.parametrize(("kind", "field", "way"), EVERY, ids=IDS)
+@pytest.mark.parametrize(("kind", "field", "way"), EVERY)
 def test_every_limit_of_a_field_is_held(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
     broken: list[tuple[Any, str]] = []
     if field.min_length:
@@ -118,7 +126,7 @@ def test_every_limit_of_a_field_is_held(kind: str, field: Field, way: tuple[str 
         assert reported(kind, put(whole(kind), way, wrong)) == [(path_of(way), code)]
 
 
-@pytest.mark.parametrize(("kind", "field", "way"), EVERY, ids=IDS)
+@pytest.mark.parametrize(("kind", "field", "way"), EVERY)
 def test_a_field_may_be_absent_unless_it_is_required(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
     body = whole(kind)
     here: Any = body
@@ -129,11 +137,6 @@ def test_a_field_may_be_absent_unless_it_is_required(kind: str, field: Field, wa
     must = field.required or (bool(siblings) and field.name in required(kind))
     in_item = len(way) == 3 and field.name in ITEM_FIELDS
     assert reported(kind, body) == ([(path_of(way), "required")] if must or in_item else [])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_field_that_the_contract_does_not_name_is_refused(kind: str) -> None:
-    assert reported(kind, {**whole(kind), "colour": "red"}) == [("colour", "unknown_field")]
 
 
 @pytest.mark.parametrize(("mode", "field"), [("email", "email"), ("code", "loginCode")])
@@ -148,18 +151,6 @@ def test_a_plans_body_has_no_password() -> None:
     found = list(violations("customers", [{"password": "secret"}], with_password=False))
     assert [(v.field, v.code) for v in found] == [("password", "unknown_field")]
     assert "secret" not in str(found)
-
-
-def test_no_words_hold_what_a_body_says() -> None:
-    body = {"sku": 987654, "price": Decimal("98765432109876.54321"), "images": [{"url": "98765"}] * 6}
-    found = list(violations("variants", [body]))
-    assert len(found) == 3
-    assert "9876" not in str(found)
-
-
-def test_violations_say_which_body_breaks_them() -> None:
-    rows: list[dict[str, Any]] = [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}]
-    assert [(v.row, v.field) for v in violations("variants", rows)] == [(1, "stock"), (3, "jumpFactor")]
 
 
 def test_paths_name_each_value_once_and_those_of_the_request_first() -> None:
