@@ -115,10 +115,13 @@ def customers_part(part: tuple[pd.DataFrame, pd.DataFrame], reading: CustomersRe
     rows, documents = part
     context, gap = reading.context, reading.coverage_gap
     dates = read_dates(rows["created_at"], context.order, context.timezone, reading.dates)
-    rows = (
-        rows.rename(columns={"id": "customer_id", "created_at": "created_at_text"})
-        .assign(created_at=dates.at, is_missing=rows["_missing_since"].notna())
-        .pipe(_with_comparable_texts)
+    names = [rows[name].str.strip().fillna("") for name in ("first_name", "last_name")]
+    rows = rows.rename(columns={"id": "customer_id", "created_at": "created_at_text"}).assign(
+        created_at=dates.at,
+        is_missing=rows["_missing_since"].notna(),
+        full_name=clean_text(joined_text(names, " ")),
+        email_normalized=email_key(rows["email"]),
+        phone_digits=phone_digits(rows["phone"]),
     )
     rows, unlisted, impossible = _with_price_lists(rows, typed(reading.price_lists, LISTED_PRICE_LISTS), gap)
     rows, numbers, findings = with_documents(rows, documents)
@@ -150,16 +153,6 @@ def customers_findings(counts: Counter[str], reading: CustomersReading) -> pd.Da
         detail = f"priceListId of {count} customers: {reading.coverage_gap}"
         findings.append(table_finding("customers", "price_lists_unproven", detail))
     return combine_findings(findings)
-
-
-def _with_comparable_texts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds full name, normalized e-mail address and digits of the phone number."""
-    names = [rows[name].str.strip().fillna("") for name in ("first_name", "last_name")]
-    return rows.assign(
-        full_name=clean_text(joined_text(names, " ")),
-        email_normalized=email_key(rows["email"]),
-        phone_digits=phone_digits(rows["phone"]),
-    )
 
 
 def _with_price_lists(

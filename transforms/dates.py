@@ -28,8 +28,6 @@ import pyarrow as pa
 
 from transforms.date_forms import (
     SHARE_MIN,
-    YEAR_MAX,
-    YEAR_MIN,
     DateFamily,
     DateOrder,
     DateReading,
@@ -194,18 +192,9 @@ def read_dates(
     families = find_families(array(plain), given, order) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
     family = next((one for one in families if one.name == of_column.family), None)
     if family is None:
-        return _unread(texts, of_column, given)
+        return _read(texts, given, given[:0], DateReading(given[:0], *[np.empty(0, np.bool_)] * 4), of_column)
     reading = family.read(of_column.form, of_column.proof)
-    is_timed = reading.is_real & ~reading.is_day_only & ~reading.has_offset
-    if timezone is not None:
-        reading = _localized(reading, timezone)
-    notes = (
-        (int(is_timed.sum()), f"without an offset, read as {timezone or 'UTC'}"),
-        (int((reading.is_real & reading.is_day_only).sum()), "without a time, read as midnight"),
-        (int((~reading.is_real & ~reading.is_endless).sum()), f"not a date between {YEAR_MIN} and {YEAR_MAX}"),
-    )
-    counted = (f"{count} {words}" for count, words in notes if count)
-    return _read(texts, given, family.rows, reading, of_column.form, "; ".join([of_column.evidence, *counted]))
+    return _read(texts, given, family.rows, _localized(reading, timezone) if timezone else reading, of_column)
 
 
 def _plain(texts: Column[Any]) -> tuple[Column[Any], Ints]:
@@ -268,39 +257,28 @@ def _local(instants: Column[Any], timezone: str) -> pd.DatetimeIndex:
     return utc.tz_convert(timezone).tz_localize(None)
 
 
-def _unread(texts: Column[Any], of_column: ColumnForm, given: Ints) -> DateColumn:
-    no = _flags(np.zeros(len(texts), np.bool_), texts)
-    at = column(pa.nulls(len(texts), TIMESTAMP), texts.index)
-    unread = _flags(_at(given, texts), texts)
-    return DateColumn(of_column.form, at, unread, no, no, no, of_column.evidence)
-
-
-def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, form: Form, evidence: str) -> DateColumn:
+def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, of_column: ColumnForm) -> DateColumn:
     """The columns, as long as the texts and with their index."""
+
+    def flags(rows: Ints) -> Bools:
+        result = np.zeros(len(texts), np.bool_)
+        result[rows] = True
+        return result
+
     instants = np.zeros(len(texts), np.int64)
     # Not what is below a null: Arrow computes it too, and the least integer overflows.
     instants[rows[reading.is_real]] = reading.at[reading.is_real]
-    is_read, endless = _at(rows[reading.is_real], texts), _at(rows[reading.is_endless], texts)
+    is_read, endless = flags(rows[reading.is_real]), flags(rows[reading.is_endless])
     at = pa.array(instants, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
-    return DateColumn(
-        form=form,
-        at=column(at, texts.index),
-        unread=_flags(_at(given, texts) & ~is_read & ~endless, texts),
-        day_only=_flags(_at(rows[reading.is_real & reading.is_day_only], texts), texts),
-        zone_unknown=_flags(_at(rows[reading.is_real & ~reading.has_offset], texts), texts),
-        endless=_flags(endless, texts),
-        evidence=evidence,
+    columns = (
+        flags(given) & ~is_read & ~endless,
+        flags(rows[reading.is_real & reading.is_day_only]),
+        flags(rows[reading.is_real & ~reading.has_offset]),
+        endless,
     )
-
-
-def _flags(values: Bools, texts: Column[Any]) -> Column[Any]:
-    return column(pa.array(values, BOOLEAN), texts.index)
-
-
-def _at(rows: Ints, texts: Column[Any]) -> Bools:
-    flags = np.zeros(len(texts), np.bool_)
-    flags[rows] = True
-    return flags
+    unread, day_only, zone_unknown, no_end = (column(pa.array(values, BOOLEAN), texts.index) for values in columns)
+    at = column(at, texts.index)
+    return DateColumn(of_column.form, at, unread, day_only, zone_unknown, no_end, of_column.evidence)
 
 
 def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -87,37 +87,22 @@ _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 
 
 @dataclass(frozen=True, slots=True)
-class FieldProposal:
-    """Fields that are proven, and the evidence of every column that was examined: names and counts, no values.
-
-    Attributes:
-        fields: their columns.
-        evidence: by column.
-        facts: by column.
-        disputed: fields for which columns disagree, and how.
-        totals: what the columns of amounts hold.
-    """
-
-    fields: OrderFields
-    evidence: Mapping[str, str]
-    facts: Mapping[str, ColumnFacts] = field(compare=False)
-    disputed: Mapping[str, str] = field(compare=False)
-    totals: TotalCandidates = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FieldChoice(FieldProposal):
+class FieldChoice:
     """The fields to use, which a run pins, with findings about the choice.
 
     Attributes:
+        fields: their columns.
+        evidence: of every column that was examined: names and counts, no values.
         findings: the columns of `FINDINGS`.
         cancellation: how it is read whether an order is cancelled.
         unknown: why customers, dates or totals are not known, by field.
     """
 
+    fields: OrderFields
+    evidence: Mapping[str, str]
     findings: pd.DataFrame
-    cancellation: Cancellation = field(compare=False)
-    unknown: Mapping[str, str] = field(compare=False)
+    cancellation: Cancellation
+    unknown: Mapping[str, str]
 
 
 class OrderColumns(Protocol):
@@ -224,7 +209,7 @@ def choose_fields(
     used = [
         (name, field) for one in (configured, pinned) for field, name in one.columns().items() if name in orders.kinds
     ]
-    proposal = propose_fields(orders, customers, configured.customer_notation, used)
+    proposal = _propose_fields(orders, customers, configured.customer_notation, used)
     facts, rows, totals = proposal.facts, orders.rows, proposal.totals
     chosen: dict[str, str | None] = {}
     findings = []
@@ -289,16 +274,7 @@ def choose_fields(
     if was_in_cents and not chosen_fields.is_in_cents:
         detail = f"total: {chosen['total']} was in hundredths and is not any more; set reconcile.order_total"
         findings.append(table_finding("orders", "field_changed", detail))
-    return FieldChoice(
-        chosen_fields,
-        proposal.evidence,
-        facts,
-        proposal.disputed,
-        totals,
-        combine_findings(findings),
-        cancellation,
-        unknown,
-    )
+    return FieldChoice(chosen_fields, proposal.evidence, combine_findings(findings), cancellation, unknown)
 
 
 def _total_findings(totals: TotalCandidates, chosen: str | None, rows: int) -> list[pd.DataFrame]:
@@ -325,12 +301,22 @@ def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) 
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
 
-def propose_fields(
+class _Proposal(NamedTuple):
+    """Fields that are proven; the evidence and the facts by column; fields for which columns disagree, and how."""
+
+    fields: OrderFields
+    evidence: Mapping[str, str]
+    facts: Mapping[str, ColumnFacts]
+    disputed: Mapping[str, str]
+    totals: TotalCandidates
+
+
+def _propose_fields(
     orders: OrderColumns,
     customers: CustomerIndex,
-    notation: CustomerNotation | None = None,
-    used: Iterable[tuple[str, str]] = (),
-) -> FieldProposal:
+    notation: CustomerNotation | None,
+    used: Iterable[tuple[str, str]],
+) -> _Proposal:
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
     A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
@@ -374,7 +360,7 @@ def propose_fields(
         totals = TotalCandidates.of(rows.assign(**{name: money(rows[name], facts[name].amounts) for name in amounts}))
     chosen["total"], disputed["total"] = totals.choose(fitting.get("total", []))
     disputed = {name: reason for name, reason in disputed.items() if reason}
-    return FieldProposal(OrderFields(**chosen), evidence, facts, disputed, totals)
+    return _Proposal(OrderFields(**chosen), evidence, facts, disputed, totals)
 
 
 def _propose_customer(

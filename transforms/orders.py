@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -186,7 +185,9 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     findings = [*_customer_findings(ours, names.get("customer_id", ""), reading.coverage_gap, counts)]
     if not dates.is_unreadable:
         findings.append(unread_findings("orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]))
-    findings.append(_future_finding(ours, names.get("ordered_at", ""), context.as_of))
+    is_future = (ours["ordered_at"] > context.as_of + OFFSET_MAX) & ~ours["is_missing"]
+    detail = joined_text([f"{names.get('ordered_at', '')} ", date_text(ours["ordered_at"])])
+    findings.append(rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail))
     if "total" in names:
         findings += _total_findings(ours, texts_of(rows["total"]).notna(), names["total"], reading.amounts, counts)
     listed = ours[~ours["is_missing"]]
@@ -247,12 +248,6 @@ def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[
     ]
 
 
-def _future_finding(ours: pd.DataFrame, name: str, as_of: datetime) -> pd.DataFrame:
-    is_future = (ours["ordered_at"] > as_of + OFFSET_MAX) & ~ours["is_missing"]
-    detail = joined_text([f"{name} ", date_text(ours["ordered_at"])])
-    return rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)
-
-
 def _total_findings(
     ours: pd.DataFrame, is_given: Column[Any], name: str, amounts: AmountEvidence, counts: Counter[str]
 ) -> list[pd.DataFrame]:
@@ -271,16 +266,15 @@ def _texts(rows: pd.DataFrame, name: str) -> Column[Any]:
 
 
 def raw_column_names(ours: Iterable[str], theirs: Sequence[str]) -> dict[str, str]:
-    """The names of the raw columns in a table that has our columns too, by their own; some begin with `raw_`."""
+    """The names of the raw columns in a table that has our columns too, by their own; some begin with `raw_`.
+
+    The warehouse does not distinguish upper and lower case.
+    """
     names: dict[str, str] = {}
     for name in theirs:
-        names[name] = _free_name(name, {*ours, *names.values(), *(other for other in theirs if other != name)})
+        taken = {other.casefold() for other in (*ours, *names.values(), *theirs) if other != name or other in ours}
+        new = name
+        while new.casefold() in taken:
+            new = f"raw_{new}"
+        names[name] = new
     return names
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    """The name, or one that is not taken; the warehouse does not distinguish upper and lower case."""
-    small = {other.casefold() for other in taken}
-    while name.casefold() in small:
-        name = f"raw_{name}"
-    return name

@@ -68,8 +68,10 @@ def price_lists(
         rows.rename(columns={"id": "price_list_id"})
         .assign(is_missing=lambda rows: rows["_missing_since"].notna())
         .pipe(_with_chains, "unknown" if coverage_gap else "orphan")
-        .pipe(_with_customer_count, typed(customers, CUSTOMER_PRICE_LISTS))
     )
+    counted = typed(customers, CUSTOMER_PRICE_LISTS)
+    counted = counted[(counted["price_list_status"] == "matched") & ~counted["is_missing"]]
+    rows = rows.assign(customer_count=rows["price_list_id"].map(counted["price_list_id"].value_counts()).fillna(0))
     findings += [*_chain_findings(rows, coverage_gap), *_field_findings(rows)]
     return typed(rows, PRICE_LISTS), combine_findings(findings)
 
@@ -119,14 +121,6 @@ def _ends(source: Ints) -> tuple[Ints, Ints]:
         depth = depth + depth[end]
         end = end[end]
     return end, depth
-
-
-def _with_customer_count(rows: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
-    """Adds how many listed customers have each price list."""
-    counted = customers[(customers["price_list_status"] == "matched") & ~customers["is_missing"]]
-    count = counted.groupby("price_list_id", as_index=False).agg(customer_count=("price_list_id", "size"))
-    own = look_up(rows["price_list_id"], count, "price_list_id")
-    return rows.assign(customer_count=own["customer_count"].fillna(0))
 
 
 def _chain_findings(rows: pd.DataFrame, coverage_gap: str) -> list[pd.DataFrame]:

@@ -6,7 +6,7 @@ whose totals balance on both sides. Without a file those of the last match stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import duckdb
@@ -41,15 +41,15 @@ class MatchSummary:
         doubt: why a line may belong to a customer who was not read; empty where all were read.
     """
 
-    statuses: list[tuple[str, str | None, int]] = field(default_factory=list)
-    ambiguous_lines: int = 0
-    ambiguous_customers: int = 0
-    differences: list[tuple[str, int]] = field(default_factory=list)
-    repeated: int = 0
-    refused: list[int] = field(default_factory=list)
-    columns: dict[str, str] = field(default_factory=dict)
-    unread: tuple[str, ...] = ()
-    doubt: str = ""
+    statuses: list[tuple[str, str | None, int]]
+    ambiguous_lines: int
+    ambiguous_customers: int
+    differences: list[tuple[str, int]]
+    repeated: int
+    refused: list[int]
+    columns: dict[str, str]
+    unread: tuple[str, ...]
+    doubt: str
 
 
 def match_customers(
@@ -119,30 +119,21 @@ _TOTALS: Final = """
         (SELECT count(*) FROM reconciled.customers c JOIN reconciled.erp_customers e USING (customer_id)
             WHERE NOT c.is_missing) AS known
     FROM reconciled.erp_customers"""
-_MEASURES: Final = (
-    "erp_read",
-    "erp_repeated",
-    "platform",
-    "matched",
-    "only_in_erp",
-    "ambiguous_in_erp",
-    "only_in_platform",
-    "ambiguous_in_platform",
-)
 
 
 def _totals(build: duckdb.DuckDBPyConnection, read: int, repeated: int) -> dict[str, int]:
     """The totals of both sides. Raises BridgeError where they do not add up to what was read."""
-    ((*values,),) = build.execute(_TOTALS).fetchall()
-    counts = dict(zip((name for name, *_ in build.description or ()), values, strict=True))
-    counts |= {"erp_read": read, "erp_repeated": repeated}
-    erp_statuses = sum(counts[name] for name in ("matched", "only_in_erp", "ambiguous_in_erp"))
-    platform_statuses = sum(counts[name] for name in ("matched", "only_in_platform", "ambiguous_in_platform"))
-    erp_side = (counts["lines"], counts["distinct_lines"], erp_statuses)
-    platform_side = (counts["customers"], counts["distinct_customers"], counts["known"], platform_statuses)
+    (counts,) = build.sql(_TOTALS).to_arrow_table().to_pylist()
+    erp_side, platform_side = ([counts.pop(name) for name in names] for names in _COUNTED)
+    erp_side.append(sum(counts[name] for name in ("matched", "only_in_erp", "ambiguous_in_erp")))
+    platform_side.append(sum(counts[name] for name in ("matched", "only_in_platform", "ambiguous_in_platform")))
     if set(erp_side) != {read - repeated} or set(platform_side) != {counts["platform"]}:
         raise BridgeError(
             f"erp_customers: {read} lines read, {repeated} repeated, in the table {erp_side}; "
             f"{counts['platform']} customers present, in the table {platform_side}: the totals do not balance"
         )
-    return {name: counts[name] for name in _MEASURES}
+    return {"erp_read": read, "erp_repeated": repeated, **counts}
+
+
+_COUNTED: Final = (("lines", "distinct_lines"), ("customers", "distinct_customers", "known"))
+"""How many rows the table has of lines, and of customers: as `_TOTALS` counts them."""

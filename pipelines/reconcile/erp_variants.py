@@ -7,7 +7,7 @@ same, or different. Without a file the table is empty; without a ledger every va
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import duckdb
@@ -54,8 +54,8 @@ class ErpVariants:
 class VariantSummary:
     """Number of rows by status, and the lines that were rejected."""
 
-    statuses: list[tuple[str, int]] = field(default_factory=list)
-    refused: list[int] = field(default_factory=list)
+    statuses: list[tuple[str, int]]
+    refused: list[int]
 
 
 def read_erp_variants(files: ErpFiles) -> ErpVariants | None:

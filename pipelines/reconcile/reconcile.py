@@ -181,9 +181,10 @@ class Reconciling:
             UsageError: a setting names a column that the raw orders do not have; see `Cluster.mapper`.
             BridgeError: rows would be lost.
         """
-        least_mb = _memory_mb(build)
+        ((rows, threads),) = build.execute(_SIZE).fetchall()
+        least_mb = min(MEMORY_MB + rows * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
         limits = [f"SET memory_limit = '{least_mb * 2**doublings}MB'" for doublings in range(_DOUBLINGS + 1)]
-        use = f"SET threads = {min(THREADS_MAX, _threads(build))}"
+        use = f"SET threads = {min(THREADS_MAX, threads)}"
         for limit, more in pairwise([*limits, _DEFAULT[0]]):
             try:
                 return self._commit_tables(build, run_id, at, (limit, use))
@@ -258,17 +259,9 @@ class Reconciling:
         return result
 
 
-def _memory_mb(build: duckdb.DuckDBPyConnection) -> int:
-    sql = "SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'"
-    ((rows,),) = build.execute(sql).fetchall()
-    return min(MEMORY_MB + int(rows) * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
-
-
-def _threads(build: duckdb.DuckDBPyConnection) -> int:
-    ((threads,),) = build.execute("SELECT current_setting('threads')").fetchall()
-    return int(threads)
-
-
+_SIZE: Final = """
+    SELECT coalesce(sum(estimated_size), 0)::BIGINT, any_value(current_setting('threads'))::INTEGER
+    FROM duckdb_tables() WHERE schema_name = 'raw'"""
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
     SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""

@@ -93,10 +93,7 @@ def test_a_number_of_seconds_among_milliseconds_is_not_taken_for_them() -> None:
 
 def test_the_evidence_counts_and_holds_no_value() -> None:
     recognised = read_dates(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
-    assert recognised.evidence == (
-        "5 texts: 3 ISO 8601, 1 numeric day and month; 1 without an offset, read as UTC; "
-        "1 without a time, read as midnight; 1 not a date between 1900 and 2200"
-    )
+    assert recognised.evidence == "5 texts: 3 ISO 8601, 1 numeric day and month"
 
 
 WRITERS: dict[str, Callable[[datetime], str]] = {

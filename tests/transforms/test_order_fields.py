@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.pipelines.reconcile.in_parts import choose_fields, propose_fields
+from tests.pipelines.reconcile.in_parts import choose_fields
 from transforms.customer_index import ORDERING_CUSTOMERS
 from transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields
@@ -193,13 +193,16 @@ def test_a_pinned_choice_is_kept_when_a_column_is_added_and_the_change_is_an_err
 def test_a_column_of_customers_with_few_values_is_not_chosen() -> None:
     rows = orders("id: buyer_id customer_id")
     rows["buyer_id"] = rows["buyer_id"].where(rows.index < 20)
-    assert propose_fields(rows, CUSTOMERS).fields.customer_id == "customer_id"
-    assert propose_fields(rows.drop(columns="customer_id"), CUSTOMERS).fields.customer_id is None
+    assert choose_fields(rows, CUSTOMERS).fields.customer_id == "customer_id"
+    assert choose_fields(rows.drop(columns="customer_id"), CUSTOMERS).fields.customer_id is None
 
 
 def test_the_notation_that_is_set_decides_which_column_names_the_customers() -> None:
     rows = orders("id: customer_id; code: customer_code")
-    codes, ids = (propose_fields(rows, CUSTOMERS, one).fields.customer_id for one in ("codes", "ids"))
+    codes, ids = (
+        choose_fields(rows, CUSTOMERS, OrderFields(customer_notation=one)).fields.customer_id
+        for one in ("codes", "ids")
+    )
     assert (codes, ids) == ("customer_code", "customer_id")
     choice = choose_fields(rows.drop(columns="customer_code"), CUSTOMERS, OrderFields(customer_notation="codes"))
     assert choice.fields.customer_id is None, "read as codes, ids are those of others by chance"
@@ -267,11 +270,11 @@ def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(
 def test_texts_with_three_decimals_prove_no_total() -> None:
     rows = orders("other: total")
     rows["total"] = pd.Series(["1.234", "12.500"] * 30, dtype=rows["total"].dtype)
-    proposal = propose_fields(rows, CUSTOMERS)
+    proposal = choose_fields(rows, CUSTOMERS)
     assert proposal.fields.total is None
     assert proposal.evidence["total"] == "texts such as 1.234, thousands or decimals"
     rows["total"] = pd.Series(["1.234", "12.50"] * 30, dtype=rows["total"].dtype)
-    assert propose_fields(rows, CUSTOMERS).fields.total == "total"
+    assert choose_fields(rows, CUSTOMERS).fields.total == "total"
 
 
 def _changes(choice: Any) -> list[tuple[str, str]]:

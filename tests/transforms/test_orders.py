@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-from tests.pipelines.reconcile.in_parts import Orders, choose_fields, orders, propose_fields
+from tests.pipelines.reconcile.in_parts import Orders, choose_fields, orders
 from transforms.customer_index import ORDERING_CUSTOMERS, CustomerNotation
 from transforms.dates import DateContext
 from transforms.findings import FINDINGS
@@ -113,7 +113,7 @@ def numbered(name: str, count: int) -> pd.DataFrame:
 def test_codes_that_are_ids_of_others_by_chance_are_codes_in_a_column_of_codes(name: str, customer: str) -> None:
     swapped = [{"customer_id": "1", "erp_code": "2"}, {"customer_id": "2", "erp_code": "1"}]
     customers, rows = frame(ORDERING_CUSTOMERS, swapped), numbered(name, 2)[1:]
-    fields = propose_fields(rows, customers).fields
+    fields = choose_fields(rows, customers).fields
     assert fields.customer_id == name
     made, findings, _ = reconciled(rows, customers, fields, AS_OF)
     assert (made["customer_id"].tolist(), found(findings)) == ([customer], [])
@@ -135,7 +135,7 @@ def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_rea
     table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > codes))} for n in range(1, 11)]
     customers, rows = frame(ORDERING_CUSTOMERS, table), raw(*({"buyer": n % 10 + 1} for n in range(1, 11)))
     rows = rows.rename(columns={"buyer": "customer_code"})
-    proposed = propose_fields(rows, customers).fields.customer_id
+    proposed = choose_fields(rows, customers).fields.customer_id
     assert proposed == (None if rules == ["customer_notation"] else "customer_code")
     made, findings, _ = reconciled(rows, customers, OrderFields(customer_id="customer_code"), AS_OF)
     assert [None if one is pd.NA else one for one in made["customer_status"]] == statuses
@@ -327,7 +327,7 @@ def test_a_column_named_after_utc_is_in_utc_whatever_the_time_zone(name: str, ho
 
 
 def test_fields_are_proposed_with_their_evidence() -> None:
-    proposal = propose_fields(
+    proposal = choose_fields(
         raw(*[{"buyer": n % 3 + 1, "created_at": "2026-01-01", "amount": 1.5} for n in range(10)]), CUSTOMERS
     )
     assert proposal.fields == FIELDS
@@ -362,4 +362,4 @@ def test_fields_are_proposed_with_their_evidence() -> None:
 )
 def test_nothing_is_proposed_without_clear_evidence(row: dict[str, Any], fields: OrderFields) -> None:
     kinds = {name: BIGINT if isinstance(value, int) else TEXT for name, value in row.items()}
-    assert propose_fields(raw(*[row] * 3, columns={"id": TEXT, **kinds, **BOOKS}), CUSTOMERS).fields == fields
+    assert choose_fields(raw(*[row] * 3, columns={"id": TEXT, **kinds, **BOOKS}), CUSTOMERS).fields == fields

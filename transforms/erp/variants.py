@@ -7,12 +7,11 @@ each line: never sent, same, or different, and the evidence in names of fields a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
 
-from transforms.frames import BIGINT, TEXT, TIMESTAMP, Column, constant, first_true, joined_text, look_up, typed
+from transforms.frames import BIGINT, TEXT, TIMESTAMP, Column, frame, joined_text, to_arrow, typed
 from transforms.upserts.confirmed import changed_fields
 
 VARIANT_LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
@@ -45,53 +44,35 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
         "_line", kind="stable", ignore_index=True
     )
     known = typed(confirmed, CONFIRMED).assign(key=_key)
-    key = _key(lines)
-    is_changed = changed_fields(lines[fields].assign(key=key), known)
-    others, doubtful, never_sent = (constant("", lines.index) for _ in range(3))
-    latest, plan = constant(None, lines.index, TIMESTAMP), constant(None, lines.index)
-    for name in fields:
-        sent = look_up(key, known.loc[known["field"] == name, ["key", "confirmed_at", "plan_id"]], "key")
-        is_given = lines[name].notna()
-        is_sent = is_given & sent["key"].notna()
-        is_doubtful = is_sent & sent["confirmed_at"].isna()
-        others += first_true([(is_sent & ~is_doubtful & is_changed[name], f"{name}, ")], "")
-        doubtful += first_true([(is_doubtful, f"{name}, ")], "")
-        never_sent += first_true([(is_given & ~is_sent, f"{name}, ")], "")
-        is_newer = is_sent & (latest.isna() | (sent["confirmed_at"] > latest).fillna(False))
-        latest, plan = latest.where(~is_newer, sent["confirmed_at"]), plan.where(~is_newer, sent["plan_id"])
-    is_known = doubtful == ""
-    is_same = is_known & (others == "") & (never_sent == "")
-    rows = lines.assign(
-        erp_code=_text(lines, "erpCode"),
-        sku=_text(lines, "sku"),
-        status=first_true([(is_known & latest.isna(), "never_sent"), (is_same, "same")], "differs"),
-        evidence=_evidence({"other": others, "in doubt": doubtful, "never sent": never_sent}, latest, plan),
-        line=lines["_line"],
-    )
-    return typed(rows, ERP_VARIANTS)
+    is_changed = changed_fields(lines[fields].assign(key=_key(lines)), known).to_dict("list")
+    sent = {tuple(row[name] for name in FIELD_KEY): row for row in to_arrow(known, CONFIRMED).to_pylist()}
+    rows = to_arrow(lines, VARIANT_LINES | dict.fromkeys(fields, TEXT)).to_pylist()
+    for n, line in enumerate(rows):
+        found: dict[str, list[str]] = {"other": [], "in doubt": [], "never sent": []}
+        latest, plan = None, ""
+        for name in (name for name in fields if line[name] is not None):
+            last = sent.get((line["product_id"], line["variant_id"], name))
+            if last is None:
+                found["never sent"].append(name)
+            elif last["confirmed_at"] is None:
+                found["in doubt"].append(name)
+            else:
+                if is_changed[name][n]:
+                    found["other"].append(name)
+                if latest is None or last["confirmed_at"] > latest:
+                    latest, plan = last["confirmed_at"], last["plan_id"]
+        evidence = [f"last confirmed {latest:%Y-%m-%dT%H:%M:%S}Z in plan {plan}"] if latest is not None else []
+        evidence += [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
+        is_never_sent = latest is None and not found["in doubt"]
+        line["status"] = "never_sent" if is_never_sent else "differs" if any(found.values()) else "same"
+        line |= {"evidence": "; ".join(evidence), "line": line["_line"]}
+        line |= {column: json.loads(line.get(name) or "null") for column, name in _TEXTS.items()}
+    return frame(ERP_VARIANTS, [{name: row[name] for name in ERP_VARIANTS} for row in rows])
+
+
+_TEXTS: Final = {"erp_code": "erpCode", "sku": "sku"}
+"""Columns of texts, by the fields that have them in JSON."""
 
 
 def _key(rows: pd.DataFrame) -> Column[Any]:
     return joined_text([rows["product_id"], "/", rows["variant_id"]])
-
-
-def _text(lines: pd.DataFrame, field: str) -> Column[Any]:
-    """The text of a field in JSON."""
-    if field not in lines:
-        return constant(None, lines.index)
-    texts = lines[field]
-    is_plain = texts.str.contains(r'^"[^"\\]*"$', regex=True)
-    is_escaped = ~is_plain.fillna(True)
-    text = texts.str.slice(1, -1).where(is_plain.fillna(False))
-    if is_escaped.any():
-        text[is_escaped] = [str(json.loads(value)) for value in texts[is_escaped]]
-    return text
-
-
-def _evidence(names_by_word: Mapping[str, Column[Any]], latest: Column[Any], plan: Column[Any]) -> Column[Any]:
-    """The evidence, such as `last confirmed 2026-03-01T12:00:00Z in plan X; other: price; never sent: stock`."""
-    time = latest.dt.strftime("%Y-%m-%dT%H:%M:%S").str.slice(0, 19)  # without the fraction that Arrow adds
-    evidence = joined_text(["last confirmed ", time, "Z in plan ", plan, "; "]).fillna("")
-    for word, names in names_by_word.items():
-        evidence += first_true([(names != "", joined_text([f"{word}: ", names.str.rstrip(", "), "; "]))], "")
-    return evidence.str.rstrip("; ")

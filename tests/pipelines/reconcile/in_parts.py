@@ -28,9 +28,8 @@ from transforms.dates import DateContext
 from transforms.findings import FINDINGS, combine_findings
 from transforms.frames import column, constant, frame, from_arrow, typed
 from transforms.keys import BOOKKEEPING
-from transforms.order_fields import FieldChoice, FieldProposal, OrderFields, texts_of
+from transforms.order_fields import FieldChoice, OrderFields, texts_of
 from transforms.order_fields import choose_fields as choose
-from transforms.order_fields import propose_fields as propose
 
 
 @cache
@@ -111,14 +110,6 @@ def choose_fields(
     """The choice for raw orders, with or without bookkeeping."""
     with build_of(raw__orders=_with_bookkeeping(rows)) as tables:
         return choose(RawOrders.of(tables), CustomerIndex.of(customers), configured, pinned)
-
-
-def propose_fields(
-    rows: pd.DataFrame, customers: pd.DataFrame, notation: CustomerNotation | None = None
-) -> FieldProposal:
-    """The proposal for raw orders, with or without bookkeeping."""
-    with build_of(raw__orders=_with_bookkeeping(rows)) as tables:
-        return propose(RawOrders.of(tables), CustomerIndex.of(customers), notation)
 
 
 def _with_bookkeeping(rows: pd.DataFrame) -> pd.DataFrame:
