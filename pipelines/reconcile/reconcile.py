@@ -260,8 +260,8 @@ class Reconciling:
 
 
 _SIZE: Final = """
-    SELECT coalesce(sum(estimated_size), 0)::BIGINT, any_value(current_setting('threads'))::INTEGER
-    FROM duckdb_tables() WHERE schema_name = 'raw'"""
+    SELECT (SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'),
+        current_setting('threads')::INTEGER"""
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
     SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""
