@@ -11,8 +11,8 @@ remains the record from which first-seen and missing-since are derived.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -61,21 +61,17 @@ def connect_destination(settings: WarehouseSettings) -> str:
         PlatformError: it cannot be reached.
     """
     check_destination(settings)
-    with (
-        tempfile.TemporaryDirectory(prefix="orderbridge-") as folder,
-        destination_settings(),
-        destination_errors(settings, ""),
-    ):
-        if (store := _parquet_store(settings, Path(folder))) is not None:
+    with _working_folder(settings, "") as folder:
+        if (store := _parquet_store(settings, folder)) is not None:
             version = (store.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {store.folder}: {version}"
-        datasets = [_Dataset(settings, schema, Path(folder)) for schema in SCHEMAS]
+        datasets = [_Dataset(settings, schema, folder) for schema in SCHEMAS]
         existing = [dataset.name for dataset in datasets if dataset.own_tables(None)]
         with suppress(_TriedError), datasets[0].pipeline.sql_client() as client:
             if client.capabilities.supports_ddl_transactions:
                 with client.begin_transaction():
                     for dataset in datasets:
-                        for schema in (sql_name(f"{dataset.name}{_STAGING}"), sql_name(dataset.name)):
+                        for schema in (dataset.staging, dataset.target):
                             client.execute_sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
                             client.execute_sql(f"DROP TABLE IF EXISTS {schema}.{MARK}")
                             client.execute_sql(f"CREATE TABLE {schema}.{MARK} (table_name VARCHAR)")
@@ -100,25 +96,24 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
     """
     if not settings.destination:
         return False
-    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
-        source = read_source(warehouse)
+    with open_warehouse(path) as warehouse, _working_folder(settings) as folder:
         tables = {schema: table_names(warehouse, schema) for schema in SCHEMAS}
-        with destination_settings(), destination_errors(settings):
-            if (store := _parquet_store(settings, Path(folder))) is not None:
-                store.copy(warehouse, ((schema, name) for schema in SCHEMAS for name in tables[schema]), source)
-                return True
-            datasets = [_Dataset(settings, schema, Path(folder), tables[schema]) for schema in SCHEMAS]
-            if not datasets[0].is_postgres:
-                _replace(datasets, warehouse, source)
-                return True
-            warehouse.execute(f"SET memory_limit = '{MEMORY}'")
-            notes = CopyNotes(path)
-            try:
-                _replace(datasets, warehouse, source, notes)
-            except _OtherCopyError:
-                notes.forget()
-                _replace(datasets, warehouse, source, notes)
-            notes.keep()
+        if (store := _parquet_store(settings, folder)) is not None:
+            names = ((schema, name) for schema in SCHEMAS for name in tables[schema])
+            store.copy(warehouse, names, read_source(warehouse))
+            return True
+        datasets = [_Dataset(settings, schema, folder, tables[schema]) for schema in SCHEMAS]
+        if not datasets[0].is_postgres:
+            _replace(datasets, warehouse)
+            return True
+        warehouse.execute(f"SET memory_limit = '{MEMORY}'")
+        notes = CopyNotes(path)
+        try:
+            _replace(datasets, warehouse, notes)
+        except _OtherCopyError:
+            notes.forget()
+            _replace(datasets, warehouse, notes)
+        notes.keep()
     return True
 
 
@@ -133,16 +128,12 @@ def create_views(settings: WarehouseSettings) -> str:
     if not settings.destination:
         raise UsageError("warehouse.destination is not set: there is no copy", hint)
     check_destination(settings)
-    with (
-        tempfile.TemporaryDirectory(prefix="orderbridge-") as folder,
-        destination_settings(),
-        destination_errors(settings, hint),
-    ):
-        if _parquet_store(settings, Path(folder)) is not None:
+    with _working_folder(settings, hint) as folder:
+        if _parquet_store(settings, folder) is not None:
             raise UsageError(f"{settings.destination} holds files, which have no views", hint)
-        dataset = _Dataset(settings, VIEW_SCHEMA, Path(folder))
+        dataset = _Dataset(settings, VIEW_SCHEMA, folder)
         made = statements(f"{settings.destination_dataset}_")
-        drops = [f"DROP VIEW IF EXISTS {dataset.name}.{name}" for name in reversed(VIEWS)]
+        drops = [f"DROP VIEW IF EXISTS {dataset.target}.{name}" for name in reversed(VIEWS)]
         with dataset.pipeline.sql_client() as client:
             try:
                 _execute(client, made)
@@ -151,15 +142,24 @@ def create_views(settings: WarehouseSettings) -> str:
     return f"{len(VIEWS)} views in {dataset.name}"
 
 
-def _replace(
-    datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, source: DataSource, notes: CopyNotes | None = None
-) -> None:
+@contextmanager
+def _working_folder(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterator[Path]:
+    """A folder for dlt, with its settings of destinations alone. Raises as `destination_errors`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="orderbridge-") as folder,
+        destination_settings(),
+        destination_errors(settings, state),
+    ):
+        yield Path(folder)
+
+
+def _replace(datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, notes: CopyNotes | None = None) -> None:
     """Loads what changed into staging datasets, then changes the tables of the last copy, all at once.
 
     Raises:
         _OtherCopyError: they are not as the last copy left them: all rows have to be sent.
     """
-    first = datasets[0]
+    first, source = datasets[0], read_source(warehouse)
     with exclusive_client(first.pipeline, first.settings) if first.is_postgres else nullcontext() as locked:
         own = {dataset.name: dataset.own_tables(source) for dataset in datasets}
         datasets = [dataset for dataset in datasets if dataset.tables]
@@ -170,26 +170,18 @@ def _replace(
                 dataset.check_staging(client, warehouse)
             facts = [_text(fact) for fact in (*astuple(source), notes.copy_id if notes else None)]
             changes = [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], facts)]
-            with _transaction(client):
-                for statement in changes:
-                    client.execute_sql(statement)
-                for dataset in datasets:
-                    dataset.check_merged(client, warehouse)
+            _execute(client, changes, *(partial(dataset.check_merged, client, warehouse) for dataset in datasets))
         for dataset in datasets:
             dataset.drop_staging()
 
 
-def _execute(client: Any, changes: Sequence[str]) -> None:  # noqa: ANN401 # dlt's, untyped
-    """Executes statements, all or none where the destination has transactions for that."""
-    with _transaction(client):
+def _execute(client: Any, changes: Sequence[str], *checks: Callable[[], None]) -> None:  # noqa: ANN401 # dlt's, untyped
+    """Executes statements, then checks, all or none where the destination has transactions for tables."""
+    with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
         for statement in changes:
             client.execute_sql(statement)
-
-
-def _transaction(client: Any) -> AbstractContextManager[Any]:  # noqa: ANN401 # dlt's, untyped
-    """A transaction, where the destination has some that create and drop tables."""
-    made: AbstractContextManager[Any] = client.begin_transaction()
-    return made if client.capabilities.supports_ddl_transactions else nullcontext()
+        for check in checks:
+            check()
 
 
 def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | None:
@@ -222,6 +214,7 @@ class _Dataset:
         schema: `raw`, `reconciled` or `ops`.
         folder: for dlt's working files.
         tables: to be copied.
+        target, staging: quoted names of the dataset, and of the one that rows are loaded into.
         copied: the copy that the destination holds, where `own_tables` found one with notes.
         changes: of each table, as `load` found them.
     """
@@ -237,6 +230,7 @@ class _Dataset:
         import dlt
 
         self.name = f"{self.settings.destination_dataset}_{self.schema}"
+        self.target, self.staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
         self.pipeline = dlt.pipeline(
             f"orderbridge_{self.schema}",
             pipelines_dir=str(self.folder),
@@ -275,7 +269,7 @@ class _Dataset:
                     f"the dataset {self.name} holds tables that orderbridge did not create: nothing was touched", hint
                 )
             columns = ", ".join(("table_name", *SOURCE_COLUMNS))
-            mark = f"{sql_name(self.name)}.{MARK}"
+            mark = f"{self.target}.{MARK}"
             marks = client.execute_sql(f"SELECT {columns} FROM {mark}") or ()
             if self.is_postgres:  # an earlier version made a table without the column
                 rows = client.execute_sql(f"SELECT max(to_jsonb(m) ->> 'copy_id') FROM {mark} m")
@@ -313,7 +307,7 @@ class _Dataset:
         """Compares the number of rows in staging with those to be sent. Raises PlatformError."""
         for table, changes in self._sent():
             ((expected,),) = changes.rows(warehouse).aggregate("count(*)").fetchall()
-            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {sql_name(f'{self.name}{_STAGING}', table)}")
+            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {self.staging}.{sql_name(table)}")
             if count != expected:
                 raise PlatformError(
                     f"{self.name}.{table}: {count} of {expected} rows are in staging: no table was replaced",
@@ -337,7 +331,7 @@ class _Dataset:
             own: the tables of the last copy.
             facts: of this copy, in SQL: its source, its id.
         """
-        target, staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
+        target, staging = self.target, self.staging
         old, new = ({}, {}) if not self.is_postgres else map(partial(table_columns, client), (target, staging))
         yield f"CREATE SCHEMA IF NOT EXISTS {target}"
         for table in dict.fromkeys([*(name for name in own if name not in self.tables or name not in old), MARK]):

@@ -122,8 +122,14 @@ class ParquetStore:
         cursor = warehouse.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
         reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()
-        key, rows = primary_keys(schema, table), 0
-        columns = _described(reader.schema, key, column_comments(warehouse, schema, table))
+        key, comments, rows = primary_keys(schema, table), column_comments(warehouse, schema, table), 0
+        columns = pa.schema(
+            column.with_metadata(
+                ({"description": comments[column.name]} if column.name in comments else {})
+                | ({"primary_key": "true"} if column.name in key else {})
+            )
+            for column in reader.schema
+        )
         with (
             self.files.open(f"{self.folder}/{path}", "wb") as file,
             pq.ParquetWriter(file, columns, compression="zstd") as writer,
@@ -153,11 +159,3 @@ class ParquetStore:
         if not self.files.exists(self.folder):
             return []
         return [path.rstrip("/").rpartition("/")[2] for path in self.files.ls(self.folder, detail=False)]
-
-
-def _described(schema: pa.Schema, key: tuple[str, ...], descriptions: dict[str, str]) -> pa.Schema:
-    fields = []
-    for column in schema:
-        facts = {"description": descriptions.get(column.name, ""), "primary_key": "true" * (column.name in key)}
-        fields.append(column.with_metadata({name: text for name, text in facts.items() if text}))
-    return pa.schema(fields)

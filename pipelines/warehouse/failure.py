@@ -18,13 +18,14 @@ from sources.errors import BridgeError, ExitCode, is_out_of_memory
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
+_DESTINATION: Final = ".destination.failed.json"
 _MARK: Final = "orderbridge_published"
 """The attribute of an exception that ended a run after its warehouse was published."""
 
 
 def failure_file(path: Path, *, is_destination: bool = False) -> Path:
     """The note of a failed run, or that of a failed copy to the destination."""
-    return path.with_name(f"{path.name}.destination.failed.json" if is_destination else f"{path.name}.failed.json")
+    return path.with_name(f"{path.name}{_DESTINATION if is_destination else '.failed.json'}")
 
 
 @contextmanager
@@ -44,7 +45,8 @@ def record_failure(
         if is_interrupted(error):
             raise KeyboardInterrupt from None
         if run_id or path.exists():
-            _write(path, command, started_at, run_id, describe_error(error), is_destination=is_destination)
+            file = failure_file(path, is_destination=is_destination)
+            _write(file, command, started_at, run_id, describe_error(error))
         raise
 
 
@@ -52,32 +54,20 @@ def record_unfinished_copy(path: Path, command: str, started_at: datetime, run_i
     """Writes the note of a copy to the destination that begins: it stays where a signal or a kill ends the copy."""
     words = "the copy to the destination did not end: the run was interrupted, or is still copying"
     hint = "Until a run has copied, the destination has the version before."
-    _write(path, command, started_at, run_id, (ExitCode.STOPPED, words, hint), is_destination=True)
+    _write(failure_file(path, is_destination=True), command, started_at, run_id, (ExitCode.STOPPED, words, hint))
 
 
-def _write(
-    path: Path,
-    command: str,
-    started_at: datetime,
-    run_id: str,
-    described: tuple[int, str, str],
-    *,
-    is_destination: bool,
-) -> None:
-    exit_code, message, hint = described
+def _write(file: Path, command: str, started_at: datetime, run_id: str, described: tuple[int, str, str]) -> None:
     note = {
         "command": command,
         "run_id": run_id,
         "started_at": started_at.isoformat(),
         "failed_at": datetime.now(UTC).isoformat(),
-        "exit_code": exit_code,
-        "message": message,
-        "hint": hint,
-        "published": is_destination,
+        **dict(zip(("exit_code", "message", "hint"), described, strict=True)),
+        "published": file.name.endswith(_DESTINATION),
     }
     with suppress(OSError):  # the disk is the failure; the exit code reports it
-        content = json.dumps(note, indent=1).encode()
-        write_private(failure_file(path, is_destination=is_destination), content, is_only_writer=True)
+        write_private(file, json.dumps(note, indent=1).encode(), is_only_writer=True)
 
 
 def is_interrupted(error: BaseException) -> bool:

@@ -161,9 +161,15 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
 
 
-def record_run(build: duckdb.DuckDBPyConnection, run: Mapping[str, object]) -> None:
-    """Writes a row of `ops.runs`; the keys are its columns."""
-    build.execute(f"INSERT INTO ops.runs ({', '.join(run)}) VALUES ({', '.join('?' * len(run))})", list(run.values()))
+def insert(build: duckdb.DuckDBPyConnection, table: str, **values: object) -> None:
+    """Inserts into a table of `ops`: a row, or as many as the values that are lists have; other values are in each row.
+
+    Not a statement per row: there may be hundreds of thousands.
+    """
+    columns = (
+        f'{f"unnest(${name})" if isinstance(value, list) else f"${name}"} AS "{name}"' for name, value in values.items()
+    )
+    build.execute(f"INSERT INTO ops.{table} BY NAME SELECT {', '.join(columns)}", values)
 
 
 def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, *, published: bool) -> None:
@@ -172,46 +178,41 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
     `published`: whether the raw table takes over what was read.
     """
     last = walked.sweeps[-1] if walked.sweeps else None
-    failed = walked.error is not None
-    build.execute(
-        """INSERT INTO ops.coverage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-            (SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage))""",
-        [
-            run_id,
-            walked.resource,
-            walked.verdict,
-            len(walked.sweeps),
-            sum(s.pages for s in walked.sweeps) if failed else walked.total("pages"),
-            sum(s.rows for s in walked.sweeps) if failed else walked.total("rows"),
-            walked.distinct,
-            0 if failed else walked.duplicates,
-            len(walked.quarantined),
-            last.total if last else None,
-            "error" if failed or last is None else last.ended_by,
-            "; ".join(walked.evidence),
-            walked.started_at,
-            walked.ended_at,
-            published,
-        ],
+    failed, run = walked.error is not None, {"run_id": run_id, "resource": walked.resource}
+    ((read_number,),) = build.execute("SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage").fetchall()
+    insert(
+        build,
+        "coverage",
+        **run,
+        verdict=walked.verdict,
+        sweeps=len(walked.sweeps),
+        pages=sum(s.pages for s in walked.sweeps) if failed else walked.total("pages"),
+        rows=sum(s.rows for s in walked.sweeps) if failed else walked.total("rows"),
+        distinct=walked.distinct,
+        duplicates=0 if failed else walked.duplicates,
+        quarantined=len(walked.quarantined),
+        total_reported=last.total if last else None,
+        ended_by="error" if failed or last is None else last.ended_by,
+        evidence="; ".join(walked.evidence),
+        started_at=walked.started_at,
+        ended_at=walked.ended_at,
+        published=published,
+        read_number=read_number,
     )
-    if not walked.quarantined:
-        return
-    rows = [
-        (row.page, row.position, row.reason, row.row_hash, row.key if row.is_id_duplicate else None)
-        for row in walked.quarantined
-    ]
-    build.execute(  # lists, not a statement per row: there may be hundreds of thousands
-        "INSERT INTO ops.quarantine SELECT ?, ?, unnest(?), unnest(?), unnest(?), unnest(?), unnest(?)",
-        [run_id, walked.resource, *map(list, zip(*rows, strict=True))],
-    )
+    if rows := walked.quarantined:
+        places = {name: [getattr(row, name) for row in rows] for name in ("page", "position", "reason", "row_hash")}
+        insert(
+            build,
+            "quarantine",
+            **run,
+            **places,
+            duplicate_id=[row.key if row.is_id_duplicate else None for row in rows],
+        )
 
 
 def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]) -> None:
     """Writes a row of `ops.control_totals` for each measure."""
-    build.execute(
-        "INSERT INTO ops.control_totals SELECT ?, ?, unnest(?), unnest(?)",
-        [run_id, entity, list(totals), list(totals.values())],
-    )
+    insert(build, "control_totals", run_id=run_id, entity=entity, measure=list(totals), value=list(totals.values()))
 
 
 def record_reconciled_reads(build: duckdb.DuckDBPyConnection, run_id: str) -> None:
@@ -268,5 +269,12 @@ def record_order_fields(build: duckdb.DuckDBPyConnection, run_id: str, used: Las
     """Pins the columns that orders are read from, for the next run. Without any, the last ones stay pinned."""
     if used.columns:
         build.execute("DELETE FROM ops.order_fields")
-        rows = [[run_id, *one, used.matched_share, used.notation, used.at] for one in used.columns.items()]
-        build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?, ?, ?)", rows)
+        fields = {"field": list(used.columns), "column_name": list(used.columns.values())}
+        known = {"matched_share": used.matched_share, "notation": used.notation, "recorded_at": used.at}
+        insert(build, "order_fields", run_id=run_id, **fields, **known)
+
+
+def record_order_field(build: duckdb.DuckDBPyConnection, run_id: str, pin: tuple[str, str], at: datetime) -> None:
+    """Pins one more field of orders, and its column or table."""
+    build.execute("DELETE FROM ops.order_fields WHERE field = ?", [pin[0]])
+    insert(build, "order_fields", run_id=run_id, field=pin[0], column_name=pin[1], recorded_at=at)

@@ -102,15 +102,14 @@ class WarehouseRun:
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
         """Writes this run's row of `ops.runs`, `facts` as further columns, and the comments on tables and columns."""
         write_comments(connection)
-        ops.record_run(
+        ops.insert(
             connection,
-            {
-                "run_id": self.run_id,
-                "command": self.command,
-                "version": __version__,
-                "started_at": self.started_at,
-                "ended_at": datetime.now(UTC),
-                "exit_code": exit_code,
-                **facts,
-            },
+            "runs",
+            run_id=self.run_id,
+            command=self.command,
+            version=__version__,
+            started_at=self.started_at,
+            ended_at=datetime.now(UTC),
+            exit_code=exit_code,
+            **facts,
         )

@@ -7,13 +7,13 @@ overwrites production and one organization never another; otherwise the row of `
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import datetime
 from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.ops import insert, last_reads
 from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
 
@@ -100,4 +100,4 @@ def record_source(build: duckdb.DuckDBPyConnection, source: DataSource, run_id: 
     """Replaces the row of `ops.warehouse`; what this run does not know of its source stays."""
     recorded = read_source(build).updated(source)
     build.execute("DELETE FROM ops.warehouse")
-    build.execute("INSERT INTO ops.warehouse VALUES (?, ?, ?, ?, ?, ?)", [*astuple(recorded), run_id, at])
+    insert(build, "warehouse", **asdict(recorded), run_id=run_id, read_at=at)
