@@ -13,12 +13,11 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from pipelines.ledger.store import Ledger
 from pipelines.pull.targets import Targets, read_targets, read_whoami
@@ -30,6 +29,8 @@ from sources.extract.walk import paginator_for
 from sources.http.client import Client
 from sources.http.transport import check_reachable
 from sources.settings import (
+    LegacySettings,
+    PublicV1Settings,
     effective_settings,
     find_root,
     http_settings,
@@ -63,6 +64,10 @@ def permission_warnings(root: Path) -> Iterator[str]:
 
 
 _FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy family", "public_v1": "public v1"}
+_SETTINGS: Final[Mapping[Family, Callable[[], LegacySettings | PublicV1Settings]]] = {
+    "legacy": legacy_settings,
+    "public_v1": public_v1_settings,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +96,31 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
             yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
-    yield (warehouse := _settings("warehouse", warehouse_settings))
+    yield (warehouse := _attempt("settings of warehouse", partial(_valid, warehouse_settings)))
     if warehouse.exit_code == ExitCode.DONE:
         yield _attempt("warehouse", _warehouse)
         yield _attempt("ledger", _ledger)
         if warehouse_settings().destination:
             yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
-    yield (http := _settings("http", http_settings))
-    yield _settings("notify", notify_settings)
-    yield (legacy := _attempt(f"settings of {_FAMILIES['legacy']}", lambda: legacy_settings().base_url))
-    yield (public_v1 := _attempt(f"settings of {_FAMILIES['public_v1']}", lambda: public_v1_settings().base_url))
+    yield (http := _attempt("settings of http", partial(_valid, http_settings)))
+    yield _attempt("settings of notify", partial(_valid, notify_settings))
+    families: dict[Family, str] = {}
+    for family, load in _SETTINGS.items():
+        yield (result := _attempt(f"settings of {_FAMILIES[family]}", partial(_base_url, load)))
+        if result.exit_code == ExitCode.DONE:
+            families[family] = result.message
     if http.exit_code != ExitCode.DONE:
         return
-    families: dict[Family, str] = {}
-    if legacy.exit_code == ExitCode.DONE:
-        families["legacy"] = legacy.message
-    if public_v1.exit_code == ExitCode.DONE:
-        families["public_v1"] = public_v1.message
-    if len(families) == len(get_args(Family)):
+    if len(families) == len(_FAMILIES):
         yield (same := _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment))
         if same.exit_code != ExitCode.DONE:
             return
     usable = dict.fromkeys(families, True)
     if http_settings().proxy is None:
-        for family, result in zip(families, _reach(families), strict=True):
+        for family, url in families.items():
+            yield (result := _attempt(f"host of {_FAMILIES[family]}", partial(check_reachable, family, url)))
             usable[family] = result.exit_code == ExitCode.DONE
-            yield result
     operations = {name: operation for name, operation in LISTS.items() if usable.get(operation.family)}
     targets = read_targets(tuple(operations))
     if usable.get("public_v1"):
@@ -140,24 +143,13 @@ def _attempt(what: str, action: Callable[[], str]) -> CheckResult:
         return CheckResult(what, str(error), error.exit_code)
 
 
-def _settings(section: str, load: Callable[[], object]) -> CheckResult:
-    def valid() -> str:
-        load()
-        return "valid"
-
-    return _attempt(f"settings of {section}", valid)
+def _valid(load: Callable[[], object]) -> str:
+    load()
+    return "valid"
 
 
-def _reach(families: Mapping[Family, str]) -> list[CheckResult]:
-    """Whether the hosts can be reached, all at the same time."""
-    with ThreadPoolExecutor() as pool:
-        return list(
-            pool.map(
-                lambda family, url: _attempt(f"host of {_FAMILIES[family]}", partial(check_reachable, family, url)),
-                families,
-                families.values(),
-            )
-        )
+def _base_url(load: Callable[[], LegacySettings | PublicV1Settings]) -> str:
+    return load().base_url
 
 
 def _warehouse() -> str:

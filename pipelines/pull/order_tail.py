@@ -12,7 +12,7 @@ taken as new (`sources.extract.v1_pages`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from math import comb
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 import duckdb
 
 from pipelines.warehouse.merge import MergeCounts, columns_of
-from pipelines.warehouse.ops import LastRead, last_reads
+from pipelines.warehouse.ops import insert, last_reads
 from pipelines.warehouse.sql import sql_name, sql_text, table_names
 from sources.contract import ORDER
 from sources.extract.result import ListResult
@@ -34,7 +34,8 @@ CHANCE: Final = 10**6
 _COUNTED_MAX: Final = 1000
 STEPS_MIN: Final = 9
 """So many steps between times, all in one direction, show in which sequence the orders are listed."""
-_COLUMNS: Final = "cursor, page_limit, page_rows, page_digest, base_url, environment, organization, order_key"
+_POSITION: Final = ("cursor", "page_limit", "page_rows", "page_digest")
+_OWNER: Final = ("base_url", "environment", "order_key", "organization")
 _KNOWN_AMONG_LAST: Final = """
     SELECT count(*) FROM raw.orders o SEMI JOIN (
         SELECT id FROM read_parquet($path, file_row_number = true, hive_partitioning = false)
@@ -50,40 +51,25 @@ _STEPS: Final = """
 """Steps up and down, steps down that no row alone explains, and whether all values are times that can be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class CursorOwner:
-    """Whose orders a cursor leads to, and the field that identifies them."""
-
-    base_url: str
-    environment: str
-    organization: str | None
-    order_key: str
-
-    @classmethod
-    def of(cls, settings: PublicV1Settings, organization: str | None) -> CursorOwner:
-        """The owner of the cursors that a run gets."""
-        return cls(settings.base_url, settings.environment, organization, settings.order_key)
-
-    def difference(self, other: CursorOwner) -> str:
-        """The first field in which the other one differs, in words; empty if there is none."""
-        names = (one.name for one in fields(self) if getattr(self, one.name) != getattr(other, one.name))
-        return next(names, "").replace("_", " ")
-
-
 class _SavedCursor(NamedTuple):
-    """A row of `ops.order_cursor`. `is_newest_last`: whether new orders are listed last; None where nothing showed."""
+    """A row of `ops.order_cursor`: where the orders continue, and of whom they are.
+
+    `is_newest_last`: whether new orders are listed last; None where nothing showed it.
+    """
 
     position: CursorPosition
-    owner: CursorOwner
+    owner: dict[str, str | None]
     is_newest_last: bool | None
 
 
 def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
     if "order_cursor" not in table_names(warehouse, "ops"):
         return None
-    sql = f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0"
-    row = warehouse.execute(sql).fetchone()
-    return None if row is None else _SavedCursor(CursorPosition(*row[:4]), CursorOwner(*row[4:8]), row[8])
+    sql = f"SELECT is_newest_last, {', '.join(_OWNER + _POSITION)} FROM ops.order_cursor WHERE page_rows > 0"
+    for is_newest_last, *values in warehouse.execute(sql).fetchall():
+        owner, position = values[: len(_OWNER)], values[len(_OWNER) :]
+        return _SavedCursor(CursorPosition(*position), dict(zip(_OWNER, owner, strict=True)), is_newest_last)
+    return None
 
 
 class OrderTail:
@@ -101,36 +87,37 @@ class OrderTail:
 
     def find_start(self, warehouse: duckdb.DuckDBPyConnection, now: datetime) -> None:
         """Finds where the orders of a published warehouse can be continued."""
-        if self._is_wanted:
-            self._saved = _saved(warehouse)
-            self._reason = self._objection(last_reads(warehouse).get(ORDER.name), now)
+        if not self._is_wanted:
+            return
+        self._saved, whole, self._reason = _saved(warehouse), last_reads(warehouse).get(ORDER.name), ""
+        if whole is None or self._saved is None:
+            self._reason = "no whole read of the orders has left a cursor"
+        elif not timedelta() <= now - whole.ended_at < timedelta(days=self._settings.whole_read_days):
+            self._reason = f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
 
     def objection(self, organization: str | None) -> str:
         """Why the orders have to be read whole with a key of this organization; empty where they can be continued."""
-        saved = self._saved.owner.organization if self._saved is not None else None
-        if self._reason or saved == organization is not None:
+        if self._reason or self._saved is None:
             return self._reason
-        if organization is None:
-            return "the organization of the key is not known now"
-        if saved is None:
-            return "the organization of the saved cursor is not known"
-        return "the saved cursor is of another organization"
-
-    def _objection(self, whole: LastRead | None, now: datetime) -> str:
-        """The same, whatever the organization."""
-        settings = self._settings
-        if whole is None or self._saved is None:
-            return "no whole read of the orders has left a cursor"
-        cursor, owner, is_newest_last = self._saved
-        if not timedelta() <= now - whole.ended_at < timedelta(days=settings.whole_read_days):
-            return f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
-        if difference := owner.difference(CursorOwner.of(settings, owner.organization)):
-            return f"the saved cursor is of another {difference}"
-        if cursor.limit != settings.page_limit:
+        position, owner, is_newest_last = self._saved
+        for name, now in self._owner(organization).items():
+            words = name.replace("_", " ")
+            if now is None:
+                return f"the {words} of the key is not known now"
+            if owner[name] is None:
+                return f"the {words} of the saved cursor is not known"
+            if owner[name] != now:
+                return f"the saved cursor is of another {words}"
+        if position.limit != self._settings.page_limit:
             return "the saved cursor is of another page limit"
         if is_newest_last is None:
             return "nothing shows where new orders are listed"
         return "" if is_newest_last else "new orders are not listed last"
+
+    def _owner(self, organization: str | None) -> dict[str, str | None]:
+        """Whose orders the cursors of this run lead to, and the field that identifies them."""
+        values = {name: str(getattr(self._settings, name)) for name in _OWNER if name != "organization"}
+        return {**values, "organization": organization}
 
     def read(
         self, read: Callable[[CursorPosition | None], ListResult], organization: Callable[[], str | None]
@@ -172,7 +159,7 @@ class OrderTail:
             counts: of its rows compared with the raw ones.
             organization: of the key; None where it is not known.
         """
-        owner, saved = CursorOwner.of(self._settings, organization), _saved(build)
+        owner, saved = self._owner(organization), _saved(build)
         is_newest_last = saved.is_newest_last if saved is not None and saved.owner == owner else None
         if walked.is_whole:
             shown = _is_newest_last(build, walked, counts)
@@ -181,8 +168,8 @@ class OrderTail:
                 walked.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
         build.execute("DELETE FROM ops.order_cursor")
         if walked.position is not None:
-            values = [run_id, *astuple(walked.position), *astuple(owner), is_newest_last]
-            build.execute(f"INSERT INTO ops.order_cursor VALUES ({', '.join('?' * len(values))})", values)
+            position = dict(zip(_POSITION, astuple(walked.position), strict=True))
+            insert(build, "order_cursor", run_id=run_id, **position, **owner, is_newest_last=is_newest_last)
 
 
 def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts) -> bool | None:
