@@ -102,7 +102,7 @@ ducklake: dev # the newest DuckDB that dlt can use for a DuckLake, with its exte
 	$(PY) -m venv .venv-ducklake
 	$(PIP) --python .venv-ducklake/bin/python install --require-hashes -r requirements-ducklake.txt
 	$(PIP) --python .venv-ducklake/bin/python install --no-deps --no-build-isolation -e .
-	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_ducklake.py
+	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_destination.py -k ducklake
 
 orchestrators: dev # each in an environment of its own
 	@for one in dagster:dagster airflow:apache-airflow prefect:prefect; do \

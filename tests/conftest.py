@@ -37,10 +37,10 @@ settings.load_profile("test")
 LONGEST_FIRST = (
     "pull/test_faults.py", "reconcile/test_reconcile.py", "test_tutorial.py", "pull/test_pull.py",
     "test_dlt_sources.py", "pull/test_kills.py", "warehouse/test_coverage.py", "warehouse/test_postgres.py",
-    "pull/test_mixtures.py", "warehouse/test_build.py", "plan/test_make.py", "warehouse/test_destination.py",
+    "warehouse/test_build.py", "plan/test_make.py", "warehouse/test_destination.py",
     "warehouse/test_destination_files.py", "push/test_push.py", "cli/test_process.py",
     "reconcile/test_erp_customers.py", "push/test_command.py", "push/test_simulation.py",
-    "decode/test_undocumented.py", "erp/test_evidence.py", "warehouse/test_organizations.py", "cli/test_notify.py",
+    "decode/test_undocumented.py", "erp/test_evidence.py", "cli/test_notify.py",
     "reconcile/test_cluster.py", "cli/test_two_users.py", "cli/test_files_written.py", "pull/test_order_tail.py",
     "imports/test_inputs.py", "cli/test_cli.py", "test_crashes.py", "warehouse/test_source.py", "test_campaigns.py",
     "test_date_forms.py", "imports/test_columnar.py", "extract/test_walk.py", "erp/test_match.py",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -111,8 +111,9 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
         try:
             _replace(datasets, warehouse, notes)
         except _OtherCopyError:
-            notes.forget()
-            _replace(datasets, warehouse, notes)
+            notes.forget()  # and with another folder: dlt would give its tables the columns that it has loaded before
+            again = [replace(dataset, folder=folder / "again", changes={}, copied=None) for dataset in datasets]
+            _replace(again, warehouse, notes)
         notes.keep()
     return True
 

@@ -1,107 +1,218 @@
-"""What is published is copied to another destination of dlt's, where one is named."""
+"""The copy of what is published in another destination of dlt's: one table of behaviours for all kinds."""
 
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
+from pipelines.warehouse.destination import _Dataset, connect_destination
+from pipelines.warehouse.destination_errors import check_destination
+from pipelines.warehouse.destination_files import ParquetStore
 from sources.errors import PlatformError, UsageError
-from tests.pipelines.bridge import bridge
-
-PREFIX = "orderbridge_"
-
-
-def tables(path: Path, prefix: str = "") -> dict[str, int]:
-    """Rows of each table in the schemas of a warehouse, or of its copy."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        names = connection.execute(
-            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name IN ($1, $2, $3)",
-            [f"{prefix}raw", f"{prefix}reconciled", f"{prefix}ops"],
-        ).fetchall()
-        rows = {name: len(connection.execute(f"FROM {name}").fetchall()) for (name,) in names}
-        return {name.removeprefix(prefix): count for name, count in rows.items() if not name.endswith("._orderbridge")}
+from sources.settings import WarehouseSettings
+from tests.pipelines.bridge import Bridge
+from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Postgres, Shop
+from tests.postgres import PASSWORD
 
 
-def test_a_destination_gets_what_is_published_and_loses_what_is_not(tmp_path: Path) -> None:
-    other = tmp_path / "other.duckdb"
-    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": str(other)}
-    with bridge(tmp_path) as made:
-        assert made.code() == 0
-        assert tables(other, PREFIX) == tables(made.path)
-        made.platform.state.change("customers", made.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
-        assert made.code("customers") == 0
-        assert tables(other, PREFIX) == tables(made.path)
-        with duckdb.connect(str(other), read_only=True) as connection:
-            sql = "SELECT count(*) FROM orderbridge_raw.customers WHERE last_name = 'Ñandú'"
-            assert connection.execute(sql).fetchall() == [(1,)]
-        assert made.left() == ["warehouse.duckdb"]
-        reconcile()
-        assert "reconciled.customers" in tables(other, PREFIX)
-        assert tables(other, PREFIX) == tables(made.path)
+def test_a_copy_holds_what_is_published_and_loses_what_is_not(shop: Shop, destination: Destination) -> None:
+    assert shop.copy()
+    assert destination.contents() == shop.contents()
+    assert destination.first_name() == "its first name"
+    shop.change(
+        """UPDATE raw.customers SET first_name = 'Otra', _run_id = 'r2' WHERE id = 'c1';
+        DELETE FROM raw.orders WHERE id = 'o1'; DELETE FROM raw.orders__lines WHERE order_id IN ('o1', 'o2');
+        INSERT INTO raw.promotions VALUES ('p1', NULL); DROP TABLE ops.runs;
+        CREATE TABLE reconciled.customers AS SELECT 'c1' AS customer_id"""
+    )
+    assert shop.copy()
+    assert destination.contents() == shop.contents()
 
 
-def test_settings_of_other_dlt_pipelines_do_not_change_the_copy(tmp_path: Path) -> None:
-    other = tmp_path / "other.duckdb"
+def test_two_organizations_lie_next_to_each_other_and_never_in_one_place(
+    tmp_path: Path, shop: Shop, destination: Destination
+) -> None:
+    other = Shop(tmp_path / "other", destination.settings, "two.example")
+    assert shop.copy()
+    before = destination.contents()
+    with pytest.raises(UsageError, match=r"another source's data: legacy host one\.example, not two\.example"):
+        other.copy()
+    assert other.copy(destination_dataset="two")
+    other.change("DELETE FROM raw.orders")
+    assert other.copy(destination_dataset="two")
+    assert destination.contents() == before == shop.contents()
+    assert destination.contents("two") == other.contents()
+
+
+def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Destination) -> None:
+    words = destination.add_foreign()
+    before = destination.foreign()
+    for use in (shop.copy, lambda: connect_destination(shop.settings)):
+        with pytest.raises(UsageError, match=words) as error:
+            use()
+        assert "WAREHOUSE__DESTINATION_DATASET" in error.value.hint
+    assert destination.foreign() == before
+    assert shop.copy(destination_dataset="shop")
+    assert destination.contents("shop") == shop.contents()
+
+
+def test_a_copy_that_fails_leaves_the_version_before(
+    shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    assert shop.copy()
+    before = destination.contents()
+    shop.change("DELETE FROM raw.orders; INSERT INTO ops.runs VALUES ('r2')")
+    with monkeypatch.context() as patch:
+        patch.setattr(_Dataset, "check_staging", full)
+        patch.setattr(ParquetStore, "_point", full)
+        with pytest.raises(PlatformError, match="No space left on device") as error:
+            shop.copy()
+    assert "The DuckDB file is published." in error.value.hint
+    assert destination.contents() == before
+    assert shop.copy()
+    assert destination.contents() == shop.contents()
+
+
+@pytest.mark.parametrize("destination", ["filesystem", "postgres"], indirect=True)
+def test_a_reader_sees_one_version(shop: Shop, destination: Destination) -> None:
+    assert shop.copy()
+    stop, seen, failed = threading.Event(), set[tuple[int, ...]](), list[BaseException]()
+
+    def counts() -> tuple[int, ...]:
+        if isinstance(destination, Postgres):
+            sql = "SELECT (SELECT count(*) FROM orderbridge_raw.customers), (SELECT count(*) FROM orderbridge_ops.runs)"
+            return destination.rows(sql)[0]
+        held = destination.contents()
+        return len(held["raw.customers"]), len(held["ops.runs"])
+
+    def poll() -> None:
+        try:
+            while not stop.wait(0.002):
+                seen.add(counts())
+        except BaseException as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=poll)
+    reader.start()
+    try:
+        for number in range(2):
+            shop.change(f"DELETE FROM raw.customers WHERE id = 'c{number}'; INSERT INTO ops.runs VALUES ('n{number}')")
+            shop.copy()
+    finally:
+        stop.set()
+        reader.join()
+    assert not failed
+    assert (5, 1) in seen
+    assert seen <= {(5, 1), (4, 2), (3, 3)}
+
+
+def test_check_names_the_destination_and_whether_a_copy_is_there(shop: Shop, destination: Destination) -> None:
+    is_files = isinstance(destination, ParquetFiles)
+    place = f"{destination.copy}: " if isinstance(destination, ParquetFiles) else "datasets orderbridge_*: "
+    assert connect_destination(shop.settings) == (
+        f"{destination.name}, {place}{'no copy yet' if is_files else '0 of 3 exist'}"
+    )
+    assert shop.copy()
+    version = destination.pointer()["version"] if isinstance(destination, ParquetFiles) else "2 of 3 exist"
+    assert connect_destination(shop.settings) == f"{destination.name}, {place}{version}"
+
+
+# --- at the end of a run -------------------------------------------------------------------------------------------
+
+
+def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Path) -> None:
+    """Settings of other dlt pipelines change nothing in it, and credentials for every destination are used."""
+    copy = DuckdbFile(tmp_path, "duckdb")
     os.environ |= {
         "WAREHOUSE__DESTINATION": "duckdb",
-        "DESTINATION__DUCKDB__CREDENTIALS": str(other),
+        "CREDENTIALS": str(tmp_path / "no such folder" / "other.duckdb"),
         "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true",
-        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_LOAD_ID": "true",
         "DEV_MODE": "true",
         "DATASET_NAME": "other",
         "SCHEMA__NAMING": "sql_ci_v1",
     }
-    with bridge(tmp_path, customers=2, orders=2) as made:
-        assert made.code() == 0
-        with duckdb.connect(str(other), read_only=True) as connection:
-            sql = "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'orderbridge_raw' AND table_name = $1"
-            copied = {name for (name,) in connection.execute(sql, ["customers"]).fetchall()}
-        sql = "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = $1"
-        assert copied == {name for (name,) in made.rows(sql, "customers")}
-        assert tables(other, PREFIX) == tables(made.path)
+    with pytest.raises(PlatformError, match="the destination duckdb"):
+        published.pull("price_lists")
+    assert published.one("SELECT count(*) FROM ops.runs") == 2
+    assert failures.read(published.path) is None
+    note = failures.read(published.path, is_destination=True)
+    assert note is not None
+    assert (note["exit_code"], note["published"]) == (4, True)
+    del os.environ["WAREHOUSE__DESTINATION"]
+    published.pull("price_lists")
+    assert failures.read(published.path, is_destination=True) == note
+    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "CREDENTIALS": str(copy.file)}
+    assert published.code("price_lists") == 0
+    assert failures.read(published.path, is_destination=True) is None
+    assert copy.contents() == Shop.contents(published)  # type: ignore[arg-type] # it has a path
+    assert published.left() == ["warehouse.duckdb"]
 
 
-def test_credentials_for_every_destination_of_dlt_are_used(tmp_path: Path) -> None:
-    other = tmp_path / "other.duckdb"
-    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "CREDENTIALS": str(other)}
-    with bridge(tmp_path, customers=2, orders=2) as made:
-        assert made.code("customers") == 0
-        assert tables(other, PREFIX) == tables(made.path)
+def test_a_destination_that_dlt_does_not_know_ends_the_run_before_its_first_request(published: Bridge) -> None:
+    before, asked = published.path.read_bytes(), len(published.platform.state.log)
+    os.environ["WAREHOUSE__DESTINATION"] = "nosuchdest"
+    for command in (published.pull, reconcile):
+        with pytest.raises(UsageError, match="nosuchdest"):
+            command()
+    assert (published.path.read_bytes(), len(published.platform.state.log)) == (before, asked)
 
 
-def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path: Path) -> None:
-    missing = tmp_path / "no such folder" / "other.duckdb"
-    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": str(missing)}
-    with bridge(tmp_path) as made:
-        with pytest.raises(PlatformError, match="the destination duckdb"):
-            made.pull("customers")
-        assert made.one("SELECT count(*) FROM raw.customers") == 40
-        assert failures.read(made.path) is None
-        note = failures.read(made.path, is_destination=True)
-        assert note is not None
-        assert (note["exit_code"], note["published"]) == (4, True)
-        del os.environ["WAREHOUSE__DESTINATION"]
-        made.pull("price_lists")
-        assert failures.read(made.path, is_destination=True) == note
-        os.environ |= {
-            "WAREHOUSE__DESTINATION": "duckdb",
-            "DESTINATION__DUCKDB__CREDENTIALS": str(tmp_path / "o.duckdb"),
-        }
-        made.pull("price_lists")
-        assert failures.read(made.path, is_destination=True) is None
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({}, "DESTINATION__POSTGRES__CREDENTIALS__PASSWORD"),
+        ({"DESTINATION__POSTGRES__CREDENTIALS": f"postgresql://loader:{PASSWORD}"}, "postgresql://***@"),
+    ],
+)
+def test_credentials_that_are_not_whole_are_refused_without_their_secret(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], reason: str
+) -> None:
+    parts = {"HOST": "127.0.0.1", "USERNAME": "loader", "DATABASE": "shop"}
+    for name, value in {f"DESTINATION__POSTGRES__CREDENTIALS__{part}": text for part, text in parts.items()}.items():
+        monkeypatch.setenv(name, value)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match="dlt cannot use 'postgres'") as error:
+        check_destination(WarehouseSettings(path=Path("/nowhere"), destination="postgres"))
+    assert reason in str(error.value)
+    assert PASSWORD not in str(error.value)
 
 
-def test_a_destination_that_dlt_does_not_know_ends_the_run_before_its_first_request(tmp_path: Path) -> None:
-    with bridge(tmp_path) as made:
-        made.pull()
-        before, asked = made.path.read_bytes(), len(made.platform.state.log)
-        os.environ["WAREHOUSE__DESTINATION"] = "nosuchdest"
-        for command in (made.pull, reconcile):
-            with pytest.raises(UsageError, match="nosuchdest"):
-                command()
-        assert (made.path.read_bytes(), len(made.platform.state.log)) == (before, asked)
+@pytest.mark.parametrize("has_method", [False, True])
+def test_a_duckdb_without_what_a_ducklake_needs_is_refused(monkeypatch: pytest.MonkeyPatch, has_method: bool) -> None:
+    class Offline:
+        """A DuckDB without the extension, and without a network."""
+
+        def __enter__(self) -> Offline:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def execute(self, statement: str) -> None:
+            raise duckdb.IOException(f"{statement}: Failed to download extension\nmore lines")
+
+    words = r"failed: INSTALL ducklake: Failed to download extension\n"
+    monkeypatch.setattr("pipelines.warehouse.destination_errors.duckdb.connect", Offline)
+    if has_method:
+        monkeypatch.setattr(duckdb.DuckDBPyRelation, "fetchone", None, raising=False)
+    else:
+        words = f"cannot write to a DuckLake with duckdb {duckdb.__version__}\n  Install duckdb 1.5: "
+        monkeypatch.delattr(duckdb.DuckDBPyRelation, "fetchone", raising=False)
+    with pytest.raises(UsageError, match=words):
+        check_destination(WarehouseSettings(path=Path("/nowhere"), destination="ducklake"))
+
+
+def test_no_destination_is_no_copy(tmp_path: Path) -> None:
+    settings: Any = WarehouseSettings(path=tmp_path / "warehouse.duckdb")
+    check_destination(settings)
+    assert Shop(tmp_path, settings).copy() is False
