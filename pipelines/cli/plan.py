@@ -40,13 +40,6 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
 
 def print_warnings(result: PlanResult, reporter: Reporter) -> None:
     """Prints on stderr what pushes since or before mean for a plan."""
-    if result.created_since:
-        text = (
-            f"Pushes created {number(result.created_since, 'customer')} after the platform's customers were pulled: "
-            "those in this file are planned as new and will not be sent.\n"
-            "Pull, then plan again: orderbridge pull customers"
-        )
-        reporter.event("created_since", text, count=result.created_since)
     if earlier := result.earlier_changes:
         changes = number(earlier.operations, "change")
         text = (

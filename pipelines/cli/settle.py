@@ -73,5 +73,5 @@ def command(
         print_lines(*lines)
     for settled in result.plans:
         refresh_workbook(settled)
-    publish_push_log(observed=sorted(result.observed), accept_older=accept_ledger)
+    publish_push_log(observed=result.observed, accept_older=accept_ledger)
     exit_process(result.exit_code)

@@ -36,20 +36,6 @@ UpdatedField = tuple[str, str]
 """The path of an update, which names the record, and a field of it."""
 
 
-class NewOperation(NamedTuple):
-    """An operation of a plan to record in the ledger.
-
-    `keys` are hashes that identify what it creates (`pipelines.ledger.keys`): two operations of one host that share one
-    write the same record. `fields` are those of an update.
-    """
-
-    id: int
-    method: str
-    path: str
-    keys: tuple[bytes, ...] = ()
-    fields: tuple[str, ...] = ()
-
-
 class StateChange(NamedTuple):
     """A new state of an operation.
 

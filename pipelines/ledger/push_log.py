@@ -7,7 +7,7 @@ writes both into its build; a push publishes them itself unless a run is in prog
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 from importlib.resources import files
 
@@ -63,7 +63,7 @@ def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = Fa
 
 
 def publish_push_log(
-    plan_id: str = "", observed: Sequence[tuple[str, str]] = (), *, accept_older: bool = False
+    plan_id: str = "", observed: Collection[tuple[str, str]] = (), *, accept_older: bool = False
 ) -> bool:
     """Publishes a warehouse with the updated log.
 
@@ -89,7 +89,7 @@ def publish_push_log(
                 with warehouse_errors(path.parent), build.open() as connection:
                     connection.begin()  # otherwise each statement would be synced to disk
                     update_push_log(connection, accept_older=accept_older)
-                    ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
+                    ops.record_observations(connection, plan_id, datetime.now(UTC), sorted(observed))
                     connection.commit()
                     build.publish(connection)
             finally:

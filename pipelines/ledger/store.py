@@ -26,27 +26,15 @@ from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
 from sources.kinds import KindName
 
+_AT: Final = pa.timestamp("us", "UTC")
 LOG_SCHEMA: Final = pa.schema(
     {
-        "plan_id": pa.string(),
-        "operation_id": pa.string(),
-        "kind": pa.string(),
-        "method": pa.string(),
-        "path": pa.string(),
-        "state": pa.string(),
-        "status": pa.int32(),
-        "attempts": pa.int32(),
-        "updated_at": pa.timestamp("us", "UTC"),
+        **dict.fromkeys(("plan_id", "operation_id", "kind", "method", "path", "state"), pa.string()),
+        **{"status": pa.int32(), "attempts": pa.int32(), "updated_at": _AT},
     }
 )
 _CONFIRMED_SCHEMA: Final = pa.schema(
-    {
-        "path": pa.string(),
-        "field": pa.string(),
-        "value": pa.string(),
-        "confirmed_at": pa.timestamp("us", "UTC"),
-        "plan_id": pa.string(),
-    }
+    {**dict.fromkeys(("path", "field", "value"), pa.string()), "confirmed_at": _AT, "plan_id": pa.string()}
 )
 _BATCH_ROWS: Final = 65_536
 _NOTHING: Final = ":memory:"

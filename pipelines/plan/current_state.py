@@ -21,15 +21,13 @@ import pyarrow as pa
 
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
-from pipelines.plan.replaced import confirmed_fields
 from sources.errors import UsageError
 from sources.files import Row, open_table
 from sources.files.formulas import neutralize
 from sources.settings import LegacySettings, find_root
-from transforms.frames import TEXT, array, from_arrow
+from transforms.frames import array, from_arrow
 from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
-CONFIRMED_FIELDS: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
 log = logging.getLogger("orderbridge.plan")
 ACCEPTED_FILE: Final = "accepted.csv"
 _DIFFERENCE: Final = ("customer_id", "field", "file_value", "platform_value")
@@ -146,11 +144,6 @@ def _columns(schema: dict[str, pa.DataType]) -> str:
     return ", ".join(f'"{name}"' for name in schema)
 
 
-def confirmed_updates(ledger: Ledger, host: str) -> pd.DataFrame:
-    """The fields that updates set, as last confirmed by this host: `CONFIRMED_FIELDS`."""
-    return from_arrow(confirmed_fields(ledger, host))
-
-
 def check_ledger(path: Path, ledger: Ledger) -> None:
     """Checks that the ledger is not older than its copy in the warehouse. Raises UsageError."""
     if not path.exists():
@@ -207,9 +200,9 @@ def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str])
     repeated = [row for row in rows if changes[row[0]] & set(row[1].split(","))]
     if not repeated:
         return None
-    own = {row[0] for row in repeated if row[3] == plan.manifest.plan_id}
-    others = [row for row in repeated if row[0] not in own]  # this plan has not sent these
-    changed = others or [row for row in repeated if row[3] == plan.manifest.plan_id]
+    own = [row for row in repeated if row[3] == plan.manifest.plan_id]
+    others = [row for row in repeated if row[0] not in {row[0] for row in own}]  # this plan has not sent these
+    changed = others or own
     return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 
 

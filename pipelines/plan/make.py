@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -49,7 +48,7 @@ from pipelines.plan.outcomes import (
     write_outcomes,
 )
 from pipelines.plan.rejects import RejectsWriter, check_codes
-from pipelines.plan.replaced import replaced_sha256
+from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.plan.requests import PlanCounts, RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import PlanStatistics, summary
@@ -67,7 +66,7 @@ from sources.settings import (
     reconcile_settings,
     warehouse_path,
 )
-from transforms.frames import to_arrow
+from transforms.frames import from_arrow
 
 BATCH_SIZE: Final = 100
 PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {"mail": "mailed", "file": "stored"}
@@ -106,7 +105,6 @@ class PlanResult:
 
     Attributes:
         is_new: whether the folder did not exist before.
-        created_since: customers that pushes created after those of the platform were read: the plan takes them for new.
         earlier_changes: that the plan's increments may repeat.
     """
 
@@ -115,7 +113,6 @@ class PlanResult:
     statistics: PlanStatistics
     is_new: bool
     inputs: Inputs
-    created_since: int = 0
     earlier_changes: current_state.EarlierChanges | None = None
 
     @property
@@ -160,9 +157,6 @@ def make_plan(
             target = options.out or first_free(project_file(""), name, partial(has_plan, folder=folder))
             is_new = publish_folder(folder, target.absolute())
         result = PlanResult(target, manifest, statistics, is_new, inputs)
-        if manifest.read is not None:
-            read_at = datetime.fromisoformat(manifest.read.at).timestamp()
-            result.created_since = ledger.created_since(settings.base_url, "customers", read_at)
         if increments := increment_fields(manifest.semantics):
             changes = current_state.earlier_changes(ledger, settings.base_url, Plan(target), increments)
             result.earlier_changes = changes
@@ -178,7 +172,8 @@ class _PlanMaker:
 
     def __init__(self, options: PlanOptions, settings: LegacySettings, inputs: Inputs, ledger: Ledger) -> None:
         self.options, self.settings, self.inputs, self.ledger = options, settings, inputs, ledger
-        self.kind = KINDS[options.kind]
+        self.kind, self.confirmed = KINDS[options.kind], pa.table({})
+        self.always: frozenset[str] | None = frozenset()
         self.customers: current_state.CurrentCustomers | None = None
         self.passwords: PasswordSource | None = None
         if self.kind.has_login:
@@ -211,10 +206,10 @@ class _PlanMaker:
             accepted = current_state.accepted_differences()
             return CustomerDecider(self.customers, reconcile_settings().country, accepted)
         if self.kind.is_update:
-            confirmed = current_state.confirmed_updates(self.ledger, host)
+            self.confirmed = confirmed_fields(self.ledger, host)
             semantics = self.settings.semantics
-            always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
-            return UpdateDecider(confirmed, increment_fields(semantics), always)
+            self.always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
+            return UpdateDecider(from_arrow(self.confirmed), increment_fields(semantics), self.always)
         return CreateDecider(partial(self.ledger.is_created, host, self.kind.name), self.kind.unique_fields)
 
     def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
@@ -242,12 +237,10 @@ class _PlanMaker:
             )
         statistics = self._statistics(counts, lines)
         manifest = self._manifest(folder, counts, lines, files, mapping_toml)
-        if isinstance(self.decider, UpdateDecider):
-            confirmed = to_arrow(self.decider.confirmed, current_state.CONFIRMED_FIELDS)
-            manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(confirmed, manifest, folder))
+        if self.kind.is_update:
+            manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(self.confirmed, manifest, folder))
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
-        always = self.decider.always if isinstance(self.decider, UpdateDecider) else frozenset()
-        sends_again = always != frozenset() and not self._has_increments()
+        sends_again = self.always != frozenset() and not self._has_increments()
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
         written = manifest.with_paths(_portable)

@@ -19,28 +19,10 @@ from pipelines.plan.model import DIFFERENCES_FILE, LINES_FILE, UNCHANGED_FILE
 from sources.disk import create_private
 from sources.files.formulas import BYTE_ORDER_MARK, neutralize_column
 
-OUTCOME_SCHEMA: Final = pa.schema(
-    {
-        "line": pa.int64(),
-        "outcome": pa.string(),
-        "same_as": pa.int64(),
-        "field": pa.string(),
-        "code": pa.string(),
-        "words": pa.string(),
-        "id": pa.string(),
-        "evidence": pa.string(),
-    }
-)
-DIFFERENCE_SCHEMA: Final = pa.schema(
-    {
-        "line": pa.int64(),
-        "outcome": pa.string(),
-        "customer_id": pa.string(),
-        "field": pa.string(),
-        "file_value": pa.string(),
-        "platform_value": pa.string(),
-    }
-)
+_TEXTS: Final = dict.fromkeys(("field", "code", "words", "id", "evidence"), pa.string())
+OUTCOME_SCHEMA: Final = pa.schema({"line": pa.int64(), "outcome": pa.string(), "same_as": pa.int64(), **_TEXTS})
+_DIFFERENCE: Final = ("outcome", "customer_id", "field", "file_value", "platform_value")
+DIFFERENCE_SCHEMA: Final = pa.schema({"line": pa.int64(), **dict.fromkeys(_DIFFERENCE, pa.string())})
 """Columns of `differences.csv`."""
 NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 """Outcomes of the lines in `unchanged.csv`."""
@@ -69,16 +51,10 @@ class Outcomes:
     def add_table(self, lines: pa.Array, columns: dict[str, pa.Array]) -> None:
         """Adds inputs with their lines (a list each) and columns of `OUTCOME_SCHEMA`; a missing column is empty."""
         parents, flat = pc.list_parent_indices(lines), pc.list_flatten(lines)
-        arrays = [
-            flat
-            if name == "line"
-            else columns[name].take(parents)
-            if name in columns
-            else pa.nulls(len(flat), kind)
-            if name == "same_as"
-            else pa.array([""] * len(flat), kind)
-            for name, kind in zip(OUTCOME_SCHEMA.names, OUTCOME_SCHEMA.types, strict=True)
-        ]
+        none = pa.nulls(len(flat), pa.string()).fill_null("")
+        given = {"line": flat, "same_as": pa.nulls(len(flat), pa.int64())}
+        given |= {name: column.take(parents) for name, column in columns.items()}
+        arrays = [given.get(name, none) for name in OUTCOME_SCHEMA.names]
         self._tables.append(pa.Table.from_arrays(arrays, schema=OUTCOME_SCHEMA))
 
     def table(self) -> pa.Table:
@@ -90,10 +66,8 @@ class Outcomes:
 
     def _flush(self) -> None:
         if self._rows:
-            arrays = [
-                pa.array(column, kind)
-                for column, kind in zip(zip(*self._rows, strict=True), OUTCOME_SCHEMA.types, strict=True)
-            ]
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, kind) for column, kind in zip(columns, OUTCOME_SCHEMA.types, strict=True)]
             self._tables.append(pa.Table.from_arrays(arrays, schema=OUTCOME_SCHEMA))
             self._rows = []
 
@@ -106,10 +80,8 @@ def count_outcomes(table: pa.Table) -> dict[str, int]:
 
 def first_lines(table: pa.Table) -> dict[str, list[int]]:
     """The first lines of each outcome."""
-    names = count_outcomes(table)
-    return {
-        name: table.filter(pc.equal(table["outcome"], name))["line"].slice(0, FIRST_LINES).to_pylist() for name in names
-    }
+    lines = {name: table.filter(pc.equal(table["outcome"], name))["line"] for name in count_outcomes(table)}
+    return {name: found.slice(0, FIRST_LINES).to_pylist() for name, found in lines.items()}
 
 
 class Reason(NamedTuple):

@@ -6,12 +6,10 @@ becomes a Python object, so that a file of millions of rows is planned in second
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -80,6 +78,14 @@ def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: P
         bodies = [(objects(part), part is others) for part in (others, added) if part]
     else:
         bodies = [(pc.coalesce(objects(fields), "{}"), False)]
+    path, numbers = table["path"].combine_chunks(), table["lines"].combine_chunks().cast(pa.list_(pa.string()))
+    target, keys = path, tuple[Any, ...]()
+    if not KINDS[kind].is_update:
+        target = pc.binary_join_element_wise(f"{kind}/", pc.list_element(numbers, 0), "")
+    if KINDS[kind].is_listed:
+        keys = (',"keys":', objects({name: fields[name] for name in KINDS[kind].list_keys}))
+    verb, lines = KINDS[kind].operation.verb, pc.binary_join(numbers, ",")
+    password = f',"password":"{options.passwords}"' if options.passwords is not None else ""
     has_body = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
     bodies_of_input = np.sum(has_body, axis=0)
     ids = counts.operations + np.cumsum(bodies_of_input) - bodies_of_input
@@ -88,52 +94,13 @@ def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: P
         ids = ids + has
         counts.operations += int(has.sum())
         counts.not_repeatable += 0 if is_repeatable else int(has.sum())
-        texts.append(_lines(table, kind, body, ids, fields, is_repeatable, options))
+        number, batch = (pa.array(n).cast(pa.string()) for n in (ids, (ids - 1) // options.batch_size + 1))
+        head = ('{"id":', number, ',"batch":', batch, f',"method":"{verb}","path":"', path, '","body":', body)
+        repeatable = f',"repeatable":{"true" if is_repeatable else "false"}'
+        tail = (',"lines":[', lines, '],"target":"', target, '"', *keys, repeatable, password, "}\n")
+        texts.append(pc.coalesce(pc.binary_join_element_wise(*head, *tail, ""), ""))  # null if there is no body
     counts.inputs += table.num_rows
-    return bytes_of(pc.binary_join_element_wise(*(pc.coalesce(lines, "") for lines in texts), ""))
-
-
-def _lines(
-    table: pa.Table,
-    kind: KindName,
-    body: pa.Array,
-    ids: npt.NDArray[np.int64],
-    fields: Mapping[str, pa.Array],
-    is_repeatable: bool,
-    options: RequestOptions,
-) -> pa.Array:
-    """One line per input, null if there is no body."""
-    path = table["path"].combine_chunks()
-    lines = table["lines"].combine_chunks()
-    numbers = pc.binary_join(lines.cast(pa.list_(pa.string())), ",")
-    target = path
-    if not KINDS[kind].is_update:
-        target = pc.binary_join_element_wise(f"{kind}/", pc.list_element(lines, 0).cast(pa.string()), "")
-    method = KINDS[kind].operation.verb
-    end = f',"repeatable":{"true" if is_repeatable else "false"}'
-    if options.passwords is not None:
-        end += f',"password":"{options.passwords}"'
-    keys: tuple[Any, ...] = ()
-    if KINDS[kind].is_listed:
-        keys = (',"keys":', objects({name: fields[name] for name in KINDS[kind].list_keys}))
-    return pc.binary_join_element_wise(
-        '{"id":',
-        pa.array(ids).cast(pa.string()),
-        ',"batch":',
-        pa.array((ids - 1) // options.batch_size + 1).cast(pa.string()),
-        f',"method":"{method}","path":"',
-        path,
-        '","body":',
-        body,
-        ',"lines":[',
-        numbers,
-        '],"target":"',
-        target,
-        '"',
-        *keys,
-        end + "}\n",
-        "",
-    )
+    return bytes_of(pc.binary_join_element_wise(*texts, ""))
 
 
 def _notification(given: pa.Array, options: RequestOptions) -> pa.Array:

@@ -77,18 +77,17 @@ def _other_settings(manifest: Manifest, differences: Sequence[str]) -> UsageErro
 
 def _differences(manifest: Manifest, legacy: LegacySettings, *, is_target: bool = False) -> Iterator[str]:
     """Each setting that differs from the plan's: of the target, or how its values are meant."""
-    settings = {}
     if is_target:
-        settings["sources.legacy.base_url"] = (manifest.host, legacy.base_url)
-        settings["sources.legacy.environment"] = (manifest.environment, legacy.environment)
+        settings = {"base_url": (manifest.host, legacy.base_url)}
+        settings["environment"] = (manifest.environment, legacy.environment)
     elif KINDS[manifest.kind].has_login:
-        settings["sources.legacy.login_mode"] = (manifest.login_mode or "not set", legacy.login_mode or "not set")
-    elif KINDS[manifest.kind].is_update:
-        for name, semantics in legacy.semantics.items():
-            settings[f"sources.legacy.{name}_semantics"] = (manifest.semantics.get(name, "unknown"), semantics)
-    for name, (planned, current) in settings.items():
-        if planned != current:
-            yield f"{name} was {planned}, now {current}"
+        settings = {"login_mode": (manifest.login_mode or "not set", legacy.login_mode or "not set")}
+    else:
+        current = legacy.semantics if KINDS[manifest.kind].is_update else {}
+        settings = {f"{name}_semantics": (manifest.semantics.get(name, "unknown"), current[name]) for name in current}
+    for name, (planned, now) in settings.items():
+        if planned != now:
+            yield f"sources.legacy.{name} was {planned}, now {now}"
 
 
 def _plan_command(manifest: Manifest) -> str:

@@ -126,25 +126,21 @@ def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[
 
 
 def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> Withheld:
-    is_own = claim.folder == str(plan.folder)
-    other = f"operation {claim.id} of this plan" if is_own else f"operation {claim.id} of the plan {claim.folder}"
-    answer = ask_person(claim.plan_id, claim.id)
+    other = f"operation {claim.id} of {'this plan' if claim.folder == str(plan.folder) else f'the plan {claim.folder}'}"
+    answer, settles_at = ask_person(claim.plan_id, claim.id), claim.doubt_at + rules.settle_s
     if claim.state == "confirmed":
         return Withheld("exists_now", f"{other} has created this record: pull, and plan this file again")
-    if claim.state == "abandoned":
-        advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
-        return Withheld("blocked", f"{other} may have created this record: {advice}")
     if claim.state == "planned" or claim.state == "in_flight":
         return Withheld("blocked", f"{other} is writing this record: finish that plan, then push this one again")
-    settles_at = claim.doubt_at + rules.settle_s
-    if KINDS[plan.kind].is_listed and settles_at > ledger.now():
-        when = format_time(rules.wall_time(settles_at))
-        return Withheld("blocked", f"{other} may have created this record: push again from {when}")
-    if KINDS[plan.kind].is_listed and claim.state == "in_doubt":
-        return Withheld(
-            "blocked", f"{other} may have created this record: push that plan; if it stays in doubt, {answer}"
-        )
-    return Withheld("blocked", f"{other} may have created this record: {answer}; then push this plan again")
+    if claim.state == "abandoned":
+        advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
+    elif KINDS[plan.kind].is_listed and settles_at > ledger.now():
+        advice = f"push again from {format_time(rules.wall_time(settles_at))}"
+    elif KINDS[plan.kind].is_listed and claim.state == "in_doubt":
+        advice = f"push that plan; if it stays in doubt, {answer}"
+    else:
+        advice = f"{answer}; then push this plan again"
+    return Withheld("blocked", f"{other} may have created this record: {advice}")
 
 
 def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
@@ -155,21 +151,14 @@ def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld
 
 def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
     """The creates in doubt that have settled: of this plan, of lost plans, and those that keep operations waiting."""
-    settled = ledger.now() - rules.settle_s
-    planned = ledger.ids("planned")
-    claims = [claim for number, others in _claims(ledger, rules).items() if number in planned for claim in others]
+    settled, planned = ledger.now() - rules.settle_s, ledger.ids("planned")
+    claims = (claim for number, others in _claims(ledger, rules).items() if number in planned for claim in others)
     waited_for = {(claim.plan_id, claim.id) for claim in claims if claim.state == "in_doubt"}
     doubts = doubts_of(ledger, settled, plan)
     for plan_id, kind, folder in ledger.ledger.unsettled_plans(ledger.host):
-        if kind != plan.kind or plan_id == ledger.plan_id:
-            continue
-        other = PlanLedger(ledger.ledger, plan_id)
-        found = intact_plan(plan_id, folder)
-        doubts += [
-            doubt
-            for doubt in doubts_of(other, settled, found)
-            if found is None or (plan_id, doubt.row.id) in waited_for
-        ]
+        if kind == plan.kind and plan_id != ledger.plan_id:
+            found = doubts_of(PlanLedger(ledger.ledger, plan_id), settled, intact_plan(plan_id, folder))
+            doubts += [one for one in found if one.operation is None or (plan_id, one.row.id) in waited_for]
     return doubts
 
 
@@ -196,18 +185,16 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
     sought = SoughtKeys(ledger.ledger, ledger.host, due, (key for own_keys in keys.values() for key in own_keys))
     listing = read_customers(sought)
     for doubt in due:
-        found = look_up(doubt, sought, listing, rules.country)
-        if not found and doubt.ledger is not ledger:
+        found, is_own = look_up(doubt, sought, listing, rules.country), doubt.ledger is ledger
+        if not found and not is_own:
             found = not_created(doubt)
         if isinstance(found, StateChange):
-            if doubt.ledger is ledger or doubt.operation is None or found.to == "abandoned":
+            if is_own or doubt.operation is None or found.to == "abandoned":
                 doubt.ledger.commit([found], ledger.now())
-        elif doubt.ledger is not ledger:
-            pass  # it remains, and is reported by the push of its plan
-        elif found or not rules.resend:
+        elif is_own and (found or not rules.resend):  # one of another plan is reported by the push of that plan
             reason = found or "not found on the platform; --resend sends it again"
             withheld[doubt.row.id] = Withheld("in_doubt", reason)
-        else:
+        elif is_own:
             eligibility.resend[doubt.row.id] = True
     eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
     planned -= set(withheld)
@@ -317,12 +304,10 @@ class UnsettledUpdates:
             what = f"operation {other.id} of the plan {other.folder} on the same fields"
             if shared & self._rules.additive and other.is_open:
                 return f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
-            state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
-            if other.is_open and other.is_later:
-                return f"{what} {state}: push that plan, which is later"
             settles_at = other.doubt_at + self._rules.settle_s
             when = "later" if math.isinf(settles_at) else f"from {format_time(self._rules.wall_time(settles_at))}"
-            return f"{what} {state}: push again {when}"
+            advice = "push that plan, which is later" if other.is_open and other.is_later else f"push again {when}"
+            return f"{what} {'is in doubt' if other.is_open else 'was in doubt and may still arrive'}: {advice}"
         return None
 
 

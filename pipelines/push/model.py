@@ -101,7 +101,7 @@ class PushResult:
     error: BridgeError | None = None
     broke: bool = False
     stopped: bool = False
-    observed: list[tuple[str, str]] = field(default_factory=list)
+    observed: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def exit_code(self) -> ExitCode:

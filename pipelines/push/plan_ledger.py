@@ -9,17 +9,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
 
-from pipelines.ledger.keys import salted
+from pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
 from pipelines.ledger.model import (
     PREVIOUS_STATES,
     Claim,
     LedgerRow,
-    NewOperation,
     State,
     StateChange,
     UnsettledUpdate,
@@ -27,6 +26,7 @@ from pipelines.ledger.model import (
 )
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
+from sources.kinds import KINDS
 
 _CLAIMED: Final = """
     SELECT mine.id, p.plan_id, p.folder, o.id, o.state, coalesce(o.doubt_at, o.sent_at, o.state_at) FROM claims mine
@@ -55,7 +55,7 @@ class PlanLedger:
         self._plan, self.host, self.folder = int(row[0]), str(row[1]), str(row[2])
 
     @classmethod
-    def record(cls, ledger: Ledger, plan: Plan, operations: Iterable[NewOperation], at: float) -> Self:
+    def record(cls, ledger: Ledger, plan: Plan, at: float) -> Self:
         """Records a verified plan with its operations as `planned`, at a ledger time, unless it is recorded already.
 
         Raises:
@@ -72,7 +72,7 @@ class PlanLedger:
                     " recorded_in) SELECT ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
                     [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, clock.wall_time(at)],
                 )
-                _insert(ledger, int(cursor.lastrowid or 0), manifest.host, operations, at)
+                _insert(ledger, int(cursor.lastrowid or 0), plan, at)
             elif recorded != (sha256, manifest.host):
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
             connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id])
@@ -233,14 +233,18 @@ class PlanLedger:
         return [(self.host, path, name) for path, fields in rows for name in _split(fields)]
 
 
-def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
-    wall_at = ledger.clock.wall_time(at)
+def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
+    """Inserts the operations: of a body only the names of an update's fields, of a create hashes of its keys."""
+    kind, host, wall_at = KINDS[plan.kind], plan.manifest.host, ledger.clock.wall_time(at)
     claims: list[tuple[str, bytes, int, int]] = []
 
     def operations() -> Iterator[tuple[object, ...]]:
-        for row in rows:
-            claims.extend((host, salted(ledger.salt, key), plan, row.id) for key in row.keys)
-            yield plan, row.id, row.method, row.path, ",".join(row.fields), wall_at, at
+        for op in plan.operations():
+            keys = [key for name, value in op.keys.items() for key in key_hashes(host, name, value)]
+            if not (kind.is_listed or kind.is_update):
+                keys = [body_hash(op.path, op.body), record_hash(op.path, op.body, kind.unique_fields)]
+            claims.extend((host, salted(ledger.salt, key), number, op.id) for key in keys)
+            yield number, op.id, op.method, op.path, ",".join(op.body) if kind.is_update else "", wall_at, at
 
     ledger.connection.executemany(
         "INSERT INTO operations (plan, id, method, path, fields, state, updated_at, state_at)"

@@ -14,10 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pipelines.ledger.keys import body_hash, key_hashes, record_hash
-from pipelines.ledger.model import FINAL_STATES, NewOperation
+from pipelines.ledger.model import FINAL_STATES
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, file_sha256
+from pipelines.plan.model import file_sha256
 from pipelines.push import checks, results
 from pipelines.push.eligibility import (
     Eligibility,
@@ -68,9 +67,9 @@ def push(
     plan, legacy, public_v1 = checks.open_plan(folder)
     check_settle_s(options.settle_s, legacy)
     checks.check_agreement(plan, options.confirm, options.agreed)
-    observed = (
-        [("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop))] if public_v1 is not None else []
-    )
+    result = PushResult(plan)
+    if public_v1 is not None:
+        result.observed.add(("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop)))
     path = ledger_path()
     if (changed := checks.changes_since(plan.manifest, legacy)) is not None:
         with Ledger.open(path, readonly=True) as ledger:
@@ -80,12 +79,10 @@ def push(
         results.check_writable(plan.folder)
         results.check_ledger(plan, path, ledger.pushes(plan.manifest.plan_id))
         checks.check_current(plan, ledger)
-        plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
+        plan_ledger = PlanLedger.record(ledger, plan, ledger.clock.now())
         results.count_push(plan.folder, plan_ledger)
         with dependencies.client(legacy, hooks.stop) as client:
-            result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client, changed).run()
-    result.observed = [*observed, *result.observed]
-    return result
+            return _PushRun(result, plan_ledger, options, hooks, dependencies, legacy, client, changed).run()
 
 
 @contextmanager
@@ -139,25 +136,11 @@ def recover(ledger: Ledger, host: str, deadline_s: float) -> None:
         PlanLedger(ledger, plan_id).recover(INTENT_MAX_AGE_S + deadline_s, ledger.clock.now())
 
 
-def new_operations(plan: Plan) -> Iterator[NewOperation]:
-    """The operations of a plan as the ledger records them: of a body only the names of an update's fields."""
-    kind, host = KINDS[plan.kind], plan.manifest.host
-    for operation in plan.operations():
-        keys: tuple[bytes, ...] = ()
-        if kind.is_listed:
-            keys = tuple(key for name, value in operation.keys.items() for key in key_hashes(host, name, value))
-        elif not kind.is_update:
-            path, body = operation.path, operation.body
-            keys = (body_hash(path, body), record_hash(path, body, kind.unique_fields))
-        fields = tuple(operation.body) if kind.is_update else ()
-        yield NewOperation(operation.id, operation.method, operation.path, keys, fields)
-
-
 @dataclass
 class _PushRun:
     """One push in progress, with the ledger locked."""
 
-    plan: Plan
+    result: PushResult
     ledger: PlanLedger
     options: PushOptions
     hooks: PushHooks
@@ -167,8 +150,8 @@ class _PushRun:
     changed: UsageError | None = None
 
     def __post_init__(self) -> None:
-        options, manifest = self.options, self.plan.manifest
-        self.kind = KINDS[self.plan.kind]
+        self.plan = self.result.plan
+        options, manifest, self.kind = self.options, self.plan.manifest, KINDS[self.plan.kind]
         is_open = not self.ledger.counts().keys() <= set(FINAL_STATES)
         self.rules = PushRules(
             settle_s=settle_time_s(options.settle_s, self.client) if is_open else SETTLE_S,
@@ -181,11 +164,9 @@ class _PushRun:
             changed=f"{self.changed.message}: plan it again" if self.changed is not None else "",
             answered=options.not_landed,
         )
-        self.result = PushResult(self.plan)
         self.eligibility = Eligibility()
         self.assessed_at = self.ledger.now()
         self.ended = 0
-        self.observed: set[tuple[str, str]] = set()
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
@@ -210,7 +191,6 @@ class _PushRun:
         settle_times = map(self.ledger.ledger.clock.wall_time, self._settle_times())
         result.settles_at = min(settle_times, default=None)
         result.states = self.ledger.counts()
-        result.observed = sorted(self.observed)
         try:
             results.count_push(self.plan.folder, self.ledger)
             remove_unsent(self.plan, self.ledger.ids("planned"))
@@ -231,11 +211,8 @@ class _PushRun:
                 self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
             with self.hooks.defer_signals():
                 sent = self._send()
-            self.eligibility.withheld |= {
-                number: Withheld("blocked", reason) for number, reason in sent.withheld.items()
-            }
+            self.eligibility.withheld |= sent.withheld
             self.result.broke = sent.broke
-            self.observed |= sent.observed
             if sent.error is not None:
                 raise sent.error
             if self.hooks.stop.is_set() or sent.broke:
@@ -256,7 +233,7 @@ class _PushRun:
         return [at for at in times if at > self.assessed_at]
 
     def _read_customers(self, keys: Container[Key]) -> CustomerListing:
-        return read_list(self.client, self.legacy, keys, self.hooks, self.dependencies, self.observed)
+        return read_list(self.client, self.legacy, keys, self.hooks, self.dependencies, self.result.observed)
 
     def _without_password(self, to_send: Set[int]) -> set[int]:
         """The operations whose password is in an input that was changed or is missing."""
@@ -312,9 +289,11 @@ class _PushRun:
                 grace_s=self.dependencies.grace_s,
                 stop=self.hooks.stop,
                 uptime=lambda: self.dependencies.read_clock().uptime,
+                observed=self.result.observed,
+                result=result,
                 is_probe=probes > 0,
             )
-            result.add(loop.run(tasks(fresh)))
+            loop.run(tasks(fresh))
             left = sorted(self.ledger.ids("planned") & to_send - set(result.withheld))
             probes = 1 if result.went_well else probes + 1
             if not (result.broke and left and probes <= PROBES_MAX and (self.kind.is_listed or self.kind.is_update)):

@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple
 
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
-from pipelines.push.eligibility import PushRules, UnsettledUpdates
+from pipelines.push.eligibility import PushRules, UnsettledUpdates, Withheld
 from pipelines.push.outcome import classify, is_plain_success
 from pipelines.push.pace import WAIT_STEP_S, Pace
 from pipelines.push.plan_ledger import PlanLedger
@@ -82,23 +82,14 @@ class SendResult:
         in_doubt: how many operations are in doubt now, and were not for the same reason before.
         withheld: operations that were not sent, with the reason.
         broke: whether too many doubts in a row ended it.
-        went_well: whether any response was certain.
-        observed: (what, value) of responses that the ledger does not record because they concern all operations.
+        went_well: whether any response to the last loop was certain.
     """
 
     in_doubt: int = 0
-    withheld: dict[int, str] = field(default_factory=dict)
+    withheld: dict[int, Withheld] = field(default_factory=dict)
     error: BridgeError | None = None
     broke: bool = False
     went_well: bool = False
-    observed: set[tuple[str, str]] = field(default_factory=set)
-
-    def add(self, later: SendResult) -> None:
-        """Adds the result of a later loop of the same round."""
-        self.in_doubt += later.in_doubt
-        self.withheld |= later.withheld
-        self.observed |= later.observed
-        self.error, self.broke, self.went_well = later.error, later.broke, later.went_well
 
 
 @dataclass(kw_only=True, eq=False)
@@ -116,6 +107,8 @@ class SendLoop:
         grace_s: seconds allowed for requests in flight after a stop.
         stop: set when a person stops the push.
         uptime: seconds, time asleep included.
+        observed: gets (what, value) of responses that the ledger does not record because they concern all operations.
+        result: of the round, which this loop adds to.
     """
 
     ledger: PlanLedger
@@ -129,6 +122,8 @@ class SendLoop:
     grace_s: float
     stop: threading.Event
     uptime: Callable[[], float]
+    observed: set[tuple[str, str]] = field(default_factory=set)
+    result: SendResult = field(default_factory=SendResult)
     is_probe: bool = False
 
     def __post_init__(self) -> None:
@@ -142,7 +137,7 @@ class SendLoop:
         self._waiting: dict[str, deque[SendTask]] = defaultdict(deque)
         self._doubts_in_row = DOUBTS_MAX - 1 if self.is_probe else 0
         self._ended = 0
-        self._result = SendResult()
+        self.result.broke = self.result.went_well = False
         self._unsettled = UnsettledUpdates(self.ledger, self.rules)
 
     def run(self, tasks: Iterator[SendTask]) -> SendResult:
@@ -168,7 +163,7 @@ class SendLoop:
                 self._tasks.put(None)
             for thread in threads:
                 thread.join(self.grace_s)
-        return self._result
+        return self.result
 
     def _loop(self, tasks: Iterator[SendTask]) -> None:
         changes: list[StateChange] = []
@@ -208,7 +203,7 @@ class SendLoop:
                 continue
             reason = self._unsettled.conflict(task.operation)
             if reason is not None:
-                self._result.withheld[task.operation.id] = reason
+                self.result.withheld[task.operation.id] = Withheld("blocked", reason)
                 continue
             self._in_flight[task.operation.id] = task
             self._targets.add(target)
@@ -247,28 +242,28 @@ class SendLoop:
         if change.to == "confirmed":
             return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
-            self._result.in_doubt += outcome is not None and task.failed != outcome.status
+            self.result.in_doubt += outcome is not None and task.failed != outcome.status
             self._unsettled.add(operation)
         return change
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:
         """Ends the loop, slows it down or lets it continue. Returns whether the loop sends the operation again."""
         if outcome.status == 429:
-            self._result.observed.add(("rate_limit", "legacy: 429 received"))
+            self.observed.add(("rate_limit", "legacy: 429 received"))
         elif outcome.status in (401, 403):
             code = outcome.error.code if outcome.error is not None else ""
-            self._result.observed.add(("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}"))
+            self.observed.add(("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}"))
         if not completed.can_continue:
-            self._result.error = self._result.error or outcome.error or Unreachable("no request gets through")
+            self.result.error = self.result.error or outcome.error or Unreachable("no request gets through")
         elif _is_setback(outcome):
             return True
         elif change.to == "in_doubt":
             self._doubts_in_row += completed.task.failed != outcome.status  # a repeat that fails as before says nothing
             if self._doubts_in_row >= DOUBTS_MAX:
-                self._result.broke = True
+                self.result.broke = True
                 self.pace.halted.set()
         else:
-            self._result.went_well = True
+            self.result.went_well = True
             self._doubts_in_row = 0
             self.pace.reset()
         return False

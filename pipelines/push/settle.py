@@ -24,9 +24,8 @@ from pipelines.push.resolutions import Answers, answer_changes
 from pipelines.push.results import ResultsWriter
 from pipelines.push.run import check_settle_s, ledger_lock, read_list, recover, settle_time_s, walk_folder
 from sources.errors import ExitCode, UsageError
-from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields
-from sources.settings import LegacySettings, http_settings, ledger_path, legacy_settings, reconcile_settings
+from sources.settings import http_settings, ledger_path, legacy_settings, reconcile_settings
 
 
 class OpenDoubt(NamedTuple):
@@ -102,18 +101,32 @@ def settle(
             wall_time=ledger.clock.wall_time,
             country=reconcile_settings().country,
         )
+        shutil.rmtree(walk_folder(), ignore_errors=True)  # of a killed push
         recover(ledger, host, dependencies.deadline_s or http_settings().timeout_s)
         if plan is not None:
             named = _named_plan(ledger, host, plan)
             result.commit(named, answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers))
         if closed := close_overwritten(ledger, host):
             result.settled["abandoned"] = closed
-        try:
-            reasons = _look_up(ledger, legacy, client, rules, hooks, dependencies, result)
-        finally:
-            shutil.rmtree(walk_folder(), ignore_errors=True)
+        settled_at, doubts, reasons = ledger.clock.now() - rules.settle_s, list[Doubt](), dict[tuple[str, int], str]()
+        for plan_id, kind, folder in ledger.unsettled_plans(host):
+            if KINDS[kind].is_listed:
+                doubts += doubts_of(PlanLedger(ledger, plan_id), settled_at, intact_plan(plan_id, folder))
+        if doubts:
+            sought = SoughtKeys(ledger, host, doubts)
+            listing = read_list(client, legacy, sought, hooks, dependencies, result.observed)
+        for doubt in doubts:
+            found = look_up(doubt, sought, listing, rules.country)
+            if not found and doubt.operation is None:
+                found = not_created(doubt)
+            if isinstance(found, StateChange):
+                result.commit(doubt.ledger, [found])
+            else:
+                again = "not found on the platform: push its plan again, in production with --resend, or plan it anew"
+                reasons[doubt.ledger.plan_id, doubt.row.id] = found or again
         result.left = [*_left(ledger, host, rules, reasons)]
-        for settled in (PlanLedger(ledger, plan_id) for plan_id in sorted(result.changed)):
+        for plan_id in sorted(result.changed):
+            settled = PlanLedger(ledger, plan_id)
             if (intact := intact_plan(settled.plan_id, settled.folder)) is not None:
                 ResultsWriter(intact, settled, {}, rules).write()
                 result.plans.append(intact)
@@ -131,37 +144,6 @@ def _named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
             f"the ledger has {what} of {host} with the folder or id {name}", "`orderbridge settle` lists open ones."
         )
     return PlanLedger(ledger, found[0])
-
-
-def _look_up(
-    ledger: Ledger,
-    legacy: LegacySettings,
-    client: Client,
-    rules: PushRules,
-    hooks: PushHooks,
-    dependencies: PushDependencies,
-    result: SettleResult,
-) -> dict[tuple[str, int], str]:
-    """Looks up the creates of customers that have settled. Returns why they remain in doubt, by plan and operation."""
-    settled = ledger.clock.now() - rules.settle_s
-    doubts: list[Doubt] = []
-    for plan_id, kind, folder in ledger.unsettled_plans(legacy.base_url):
-        if KINDS[kind].is_listed:
-            doubts += doubts_of(PlanLedger(ledger, plan_id), settled, intact_plan(plan_id, folder))
-    if not doubts:
-        return {}
-    sought, reasons = SoughtKeys(ledger, legacy.base_url, doubts), {}
-    listing = read_list(client, legacy, sought, hooks, dependencies, result.observed)
-    for doubt in doubts:
-        found = look_up(doubt, sought, listing, rules.country)
-        if isinstance(found, StateChange):
-            result.commit(doubt.ledger, [found])
-        elif not found and doubt.operation is None:
-            result.commit(doubt.ledger, [not_created(doubt)])
-        else:
-            again = "not found on the platform: push its plan again, in production with --resend, or plan it anew"
-            reasons[doubt.ledger.plan_id, doubt.row.id] = found or again
-    return reasons
 
 
 def _left(ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]) -> Iterator[OpenDoubt]:

@@ -19,7 +19,6 @@ from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.eligibility import PushRules, UnsettledUpdates
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import new_operations
 from sources.errors import UsageError
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
 
@@ -70,7 +69,7 @@ def recorded(
 ) -> PlanLedger:
     named: Any = kind or ("variants" if operations[0].method == "PATCH" else "customers")
     plan = Plan(write_plan(folder, host, operations, named))
-    return PlanLedger.record(ledger, plan, new_operations(plan), at)
+    return PlanLedger.record(ledger, plan, at)
 
 
 @pytest.fixture
@@ -121,13 +120,13 @@ def test_a_plan_is_recorded_once_and_may_move_and_its_id_is_no_other_plans(
 ) -> None:
     lead(record(customer(1)), 1, "in_flight", "confirmed")
     moved = Plan((tmp_path / "a").rename(tmp_path / "moved"))
-    book = PlanLedger.record(ledger, moved, new_operations(moved), 5.0)
+    book = PlanLedger.record(ledger, moved, 5.0)
     assert ([row.attempts for row in book.rows("confirmed")], book.folder) == ([1], str(tmp_path / "moved"))
     other = Plan(write_plan(tmp_path / "other", HOST, [customer(2)]))
     for change in ({"plan_id": book.plan_id}, {"plan_id": book.plan_id, "operations_sha256": "", "host": HOST}):
         other.manifest = msgspec.structs.replace(other.manifest, **change)
         with pytest.raises(LedgerError, match="a different plan with the id"):
-            PlanLedger.record(ledger, other, new_operations(other), 2.0)
+            PlanLedger.record(ledger, other, 2.0)
 
 
 def test_a_killed_push_leaves_doubts_no_older_than_what_it_can_have_sent(record: Record) -> None:

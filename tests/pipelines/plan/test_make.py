@@ -35,7 +35,6 @@ from pipelines.plan.suspicious import SuspiciousValues
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import new_operations
 from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import UsageError
@@ -228,12 +227,12 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
     first = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
     assert first.earlier_changes is None
     with Ledger.open(work / "ledger.sqlite") as ledger:
-        plan_ledger = PlanLedger.record(ledger, Plan(first.folder), new_operations(Plan(first.folder)), 1.0)
+        plan_ledger = PlanLedger.record(ledger, Plan(first.folder), 1.0)
         plan_ledger.commit([StateChange(1, "in_flight"), StateChange(2, "in_flight")], 2.0)
         plan_ledger.commit([StateChange(1, "confirmed"), StateChange(2, "rejected")], 3.0)
         foreign = Plan(first.folder)  # changes of another host are not those of this one
         foreign.manifest = msgspec.structs.replace(foreign.manifest, plan_id="foreign", host="https://other.test")
-        plan_ledger = PlanLedger.record(ledger, foreign, new_operations(foreign), 1.0)
+        plan_ledger = PlanLedger.record(ledger, foreign, 1.0)
         plan_ledger.commit([StateChange(2, "in_flight"), StateChange(2, "confirmed")], 3.0)
     same = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
     other = variants(work, "1;1001;;;7\n1;1002;;;3\n", mapping)
@@ -247,7 +246,7 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
     plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"), Reporter("plain"))
     assert f"pushed before, in {pushed}: 1 change will not be sent again" in capsys.readouterr().err
     with Ledger.open(work / "ledger.sqlite") as ledger:
-        plan_ledger = PlanLedger.record(ledger, Plan(other.folder), new_operations(Plan(other.folder)), 4.0)
+        plan_ledger = PlanLedger.record(ledger, Plan(other.folder), 4.0)
         plan_ledger.commit([StateChange(2, "in_flight")], 5.0)
         plan_ledger.commit([StateChange(2, "confirmed")], 6.0)
     partly = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
@@ -259,7 +258,7 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
     assert variants(work, "1;1001;;;1\n", mapping).earlier_changes == (1, pushed, False)
     given_up = variants(work, "1;1003;;;4\n1;1004;;;4\n", mapping)
     with Ledger.open(work / "ledger.sqlite") as ledger:
-        plan_ledger = PlanLedger.record(ledger, Plan(given_up.folder), new_operations(Plan(given_up.folder)), 7.0)
+        plan_ledger = PlanLedger.record(ledger, Plan(given_up.folder), 7.0)
         plan_ledger.commit([StateChange(1, "in_flight"), StateChange(1, "in_doubt", doubt_at=7.0)], 7.0)
         plan_ledger.commit([StateChange(1, "abandoned"), StateChange(2, "abandoned")], 8.0)  # the second was not sent
     again = variants(work, "1;1003;;;5\n1;1004;;;5\n", mapping)
@@ -627,7 +626,7 @@ def test_what_was_created_before_with_other_values_is_not_created_again(
     file.write_text(f"{head}\n{before}\n", "utf-8")
     first = Plan(make_plan(PlanOptions(kind, file, out=work / "first")).folder)
     with Ledger.open(work / "ledger.sqlite") as ledger:
-        book = PlanLedger.record(ledger, first, new_operations(first), 1.0)
+        book = PlanLedger.record(ledger, first, 1.0)
         book.commit([StateChange(1, "in_flight")], 2.0)
         book.commit([StateChange(1, "confirmed")], 2.0)
     file.write_text(f"{head}\n{after}\n", "utf-8")
@@ -669,24 +668,6 @@ def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> PlanResult:
     files = written(Path.cwd(), "Código;Nombre;Correo;Teléfono;NIF\n" + rows, mapping)
     more.setdefault("passwords", "mail")
     return make_plan(PlanOptions("customers", *files, **more))
-
-
-def test_customers_that_were_created_since_they_were_read_are_counted(platform: Bridge) -> None:
-    assert customers("NEW1;Ana;ana@example.com;;N1").created_since == 0
-    host = platform.platform.url
-    with Ledger.open(platform.folder / "ledger.sqlite") as ledger, ledger.transaction() as connection:
-        for number, at in ((1, 1.0), (2, 4e9)):
-            connection.execute(
-                "INSERT INTO plans (plan, plan_id, kind, host, environment, folder, operations_sha256, opened_at)"
-                " VALUES (?, ?, 'customers', ?, 'sandbox', '', '', 0.0)",
-                [number, str(number), host],
-            )
-            connection.execute(
-                "INSERT INTO operations (plan, id, method, path, fields, state, updated_at)"
-                " VALUES (?, 1, 'POST', '/customers', '', 'confirmed', ?)",
-                [number, at],
-            )
-    assert customers("NEW1;Ana;ana@example.com;;N1").created_since == 1
 
 
 def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
