@@ -52,15 +52,15 @@ class Decision:
     Attributes:
         outcome: of each: `send`, or as in the manifest. All rejected ones have the same reason.
         table: the same inputs; fields that are not sent are null.
-        id: of the platform's record, if there is one.
         evidence: for an outcome other than `send`.
+        id: of the platform's record, if there is one.
         code, words: of the reason for a rejection.
     """
 
     outcome: pa.Array
     table: pa.Table
-    id: pa.Array
-    evidence: pa.Array
+    evidence: str
+    id: pa.Array | None = None
     code: str = ""
     words: str = ""
 
@@ -125,18 +125,19 @@ class CustomerDecider(Decider):
         decisions, differences = decide_customers(inputs, documents, known.rows, known.documents, country)
         differences, is_same = self._without_accepted(decisions, differences)
         decision = pc.if_else(pa.array(is_same), "exists_same", array(decisions["decision"]))
+        all_lines = pa.array(first_of(table["lines"].combine_chunks()))
         if len(differences):
             rows_with = array(differences["input"])
-            lines = pa.array(first_of(table["lines"].combine_chunks())).take(rows_with)
+            lines = all_lines.take(rows_with)
             found = pa.Table.from_pandas(differences.drop(columns="input"), preserve_index=False)
             found = found.append_column("line", lines).append_column("outcome", decision.take(rows_with))
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
         is_new = pc.equal(decision, "create")
         if len(self._current.missing):
-            self._find_missing(inputs, is_new, pa.array(first_of(table["lines"].combine_chunks())))
+            self._find_missing(inputs, is_new, all_lines)
         codes = array(_loose(column(array(inputs["erpCode"]).filter(is_new))))
         is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
-        lines = pa.array(first_of(table["lines"].combine_chunks().filter(is_new)))
+        lines = all_lines.filter(is_new)
         self._near_codes += lines.filter(is_near).to_pylist()
         self._new_codes.append(pa.table({"code": codes, "line": lines}))
         if len(known := self._current.price_lists):
@@ -145,9 +146,9 @@ class CustomerDecider(Decider):
             self._unknown_lists += lines.filter(is_unknown).to_pylist()
         names = {"create": "send", "no_key": "rejected"}
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
-        evidence = pa.array([f"read by run {self._current.read.run_id}"] * len(rows), TEXT)
         words = "no erpCode, email or loginCode, so that it could not be looked up"
-        return Decision(outcome, table, pc.fill_null(array(decisions["customer_id"]), ""), evidence, "no_key", words)
+        ids = pc.fill_null(array(decisions["customer_id"]), "")
+        return Decision(outcome, table, f"read by run {self._current.read.run_id}", ids, "no_key", words)
 
     def _without_accepted(
         self, decisions: pd.DataFrame, differences: pd.DataFrame
@@ -178,20 +179,15 @@ class CustomerDecider(Decider):
         new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
         same = "in zeros, case or punctuation only: perhaps the same customer"
         repeated = new.loc[is_repeated(new["code"]), "line"].tolist()
+        gone = "was on the platform before and is missing there: perhaps deleted on purpose"
         found = [
             ("erpCode", "nearly_known", f"erpCode differs from one on the platform {same}", self._near_codes),
             ("erpCode", "nearly_repeated", f"erpCode differs from that of another line {same}", repeated),
-            (
-                "",
-                "was_there",
-                "was on the platform before and is missing there: perhaps deleted on purpose",
-                self._missing,
-            ),
+            ("", "was_there", gone, self._missing),
             ("priceListId", "not_listed", "priceListId is not an active price list", self._unknown_lists),
         ]
-        return [
-            Reason(field, code, words, len(lines), lines[:FIRST_LINES]) for field, code, words, lines in found if lines
-        ]
+        reasons = (Reason(field, code, words, len(lines), lines) for field, code, words, lines in found if lines)
+        return [reason._replace(first=reason.first[:FIRST_LINES]) for reason in reasons]
 
     @cached_property
     def _loose_codes(self) -> pa.Array:
@@ -256,9 +252,8 @@ class UpdateDecider(Decider):
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._find_jumps(inputs, known, table)
         outcome = pc.if_else(reduce(pc.or_, map(pc.is_valid, fields.values())), "send", "unchanged")
-        evidence = pa.array(["assumed: last confirmed value"] * table.num_rows, TEXT)
         to_send = pa.table({"lines": table["lines"], "path": table["path"], **fields})
-        return Decision(outcome, to_send, pa.array([""] * table.num_rows, TEXT), evidence)
+        return Decision(outcome, to_send, "assumed: last confirmed value")
 
     def _find_jumps(self, inputs: pd.DataFrame, known: pd.DataFrame, table: pa.Table) -> None:
         if "price" in self.increments or "price" not in inputs:
@@ -286,7 +281,4 @@ class CreateDecider(Decider):
             is_known = self._is_created(record_hash(path, body, self._unique_fields))
             is_same = self._is_created(body_hash(path, body))
             outcome.append("unchanged" if is_same else "exists_differs" if is_known else "send")
-        size = table.num_rows
-        outcomes = pa.array(outcome, TEXT)
-        evidence = pa.array(["an identical one was created before"] * size, TEXT)
-        return Decision(outcomes, table, pa.array([""] * size, TEXT), evidence)
+        return Decision(pa.array(outcome, TEXT), table, "an identical one was created before")

@@ -60,14 +60,12 @@ def partition(
             suspicious.add(to_send)
             out.write(requests(to_send, spool.kind, options, counts))
             sent.append(pc.list_flatten(to_send["lines"].combine_chunks()))
-            columns = {"outcome": decision.outcome, "id": decision.id, "evidence": decision.evidence}
-            is_rejected = pc.equal(decision.outcome, "rejected")
+            is_unsent, is_rejected = pc.invert(is_sent), pc.equal(decision.outcome, "rejected")
+            columns = {"outcome": decision.outcome, "evidence": pc.if_else(is_unsent, decision.evidence, "")}
             columns |= {name: pc.if_else(is_rejected, getattr(decision, name), "") for name in ("code", "words")}
-            is_unsent = pc.invert(is_sent)
-            outcomes.add_table(
-                first_rows["lines"].combine_chunks().filter(is_unsent),
-                {name: c.filter(is_unsent) for name, c in columns.items()},
-            )
+            columns |= {"id": decision.id} if decision.id is not None else {}
+            unsent = {name: column.filter(is_unsent) for name, column in columns.items()}
+            outcomes.add_table(first_rows["lines"].combine_chunks().filter(is_unsent), unsent)
             duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
             suspicious.add_merged(table.filter(pa.array(duplicates.are_merged(rows))))
     counts.sent = sum(map(len, sent))

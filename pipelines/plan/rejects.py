@@ -14,7 +14,7 @@ import codecs
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -113,18 +113,15 @@ class RejectsWriter:
                 names = [escape(name) for name in columns]
                 writer.writerows(_header_rows(names, options.header_rows or 1))
             self._codes.clear()
+            texts = set(_text_columns(self.mapping)) if self.mapping is not None else set()
             for line, cells, note in self.rows():
                 if len(cells) == len(columns):
-                    self._codes.extend(_codes(line, columns, cells, self.mapping))
+                    self._codes.extend(_codes(line, columns, cells, texts))
                 field, code, words = self.problems[line]
                 added = (str(line), field, code, words + note) if has_header else ()
                 harmless = map(escape, cells) if has_header else map(_indented, cells)
-                writer.writerow(
-                    [
-                        *harmless,
-                        *(_encodable(text, encoding, delimiter, quote or "") for text in map(neutralize, added)),
-                    ]
-                )
+                notes = (_encodable(text, encoding, delimiter, quote or "") for text in map(neutralize, added))
+                writer.writerow([*harmless, *notes])
 
     def rows(self) -> Iterator[tuple[int, list[str], str]]:
         """The rows with problems in the order of the file: line, cells without a password, note of what is missing."""
@@ -158,9 +155,8 @@ class RejectsWriter:
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
-        secret = (
-            self.format.columns.index(self.password_column) if self.password_column in self.format.columns else None
-        )
+        columns = self.format.columns
+        secret = columns.index(self.password_column) if self.password_column in columns else None
         if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
             # its cells may be in other columns than their own, one of them a password; or they are unknown
             return [""] * width, f"; its cells are not repeated: see line {row.line} of the file"
@@ -209,11 +205,11 @@ def _is_same_codec(one: str | None, other: str) -> bool:
     return one is not None and (codecs.lookup(one) == codecs.lookup(other) or {one, other} == {"utf-8", "cp1252"})
 
 
-def _codes(line: int, columns: Sequence[str], cells: Sequence[str], mapping: ColumnMapping | None) -> Iterator[_Code]:
+def _codes(line: int, columns: Sequence[str], cells: Sequence[str], texts: Set[str]) -> Iterator[_Code]:
     """The texts of a row that begin with zeros: a code, a phone. Of each, only what shows that they were lost."""
     for name, cell in zip(columns, cells, strict=True):
         rest = cell.lstrip("0")
-        if rest and rest != cell and mapping is not None and name in _text_columns(mapping):
+        if rest and rest != cell and name in texts:
             yield _Code(line, name, len(cell) - len(rest), _digest(cell))
 
 

@@ -189,25 +189,17 @@ class PlanLedger:
     def _apply(self, connection: sqlite3.Connection, to: State, changes: list[StateChange], at: float) -> None:
         """Changes to one state."""
         allowed = ", ".join(f"'{state}'" for state in PREVIOUS_STATES[to])
-        where = f"WHERE plan = {self._plan} AND id = ? AND state IN ({allowed})"
         wall_at = self.ledger.clock.wall_time(at)
-        if to == "in_flight":
-            cursor = connection.executemany(
-                "UPDATE operations SET state = 'in_flight', attempts = attempts + 1, sent_at = ?, updated_at = ?,"
-                " state_at = ?, status = NULL, code = '', request_id = '', words = '',"
-                f" doubt_at = CASE WHEN ? THEN NULL ELSE doubt_at END {where}",
-                [(at, wall_at, at, change.clear, change.id) for change in changes],
-            )
-        else:
-            cursor = connection.executemany(
-                "UPDATE operations SET state = ?, status = ?, code = ?, request_id = ?, words = ?, updated_at = ?,"
-                " state_at = ?, remote_id = coalesce(?, remote_id),"
-                f" doubt_at = CASE WHEN ? THEN NULL ELSE coalesce(?, doubt_at) END {where}",
-                [
-                    (to, c.status, c.code, c.request_id, c.words, wall_at, at, c.remote_id, c.clear, c.doubt_at, c.id)
-                    for c in changes
-                ],
-            )
+        is_attempt = to == "in_flight"
+        more = {"wall_at": wall_at, "at": at, "sent_at": at if is_attempt else None, "attempts": int(is_attempt)}
+        cursor = connection.executemany(
+            "UPDATE operations SET state = :to, status = :status, code = :code, request_id = :request_id,"
+            " words = :words, updated_at = :wall_at, state_at = :at, sent_at = coalesce(:sent_at, sent_at),"
+            " attempts = attempts + :attempts, remote_id = coalesce(:remote_id, remote_id),"
+            " doubt_at = CASE WHEN :clear THEN NULL ELSE coalesce(:doubt_at, doubt_at) END"
+            f" WHERE plan = {self._plan} AND id = :id AND state IN ({allowed})",
+            [change._asdict() | more for change in changes],
+        )
         if cursor.rowcount != len(changes):
             raise LedgerError(f"plan {self.plan_id}: an operation cannot become {to} from its current state")
         if to == "confirmed":

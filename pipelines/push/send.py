@@ -296,12 +296,8 @@ class SendLoop:
 
     def _can_continue(self, outcome: WriteOutcome, started_at: float) -> bool:
         """Delays or halts all workers at once if the response concerns more than its operation."""
-        if outcome.status in (401, 403):
-            can_continue = False
-        elif _is_setback(outcome):
-            can_continue = self.pace.set_back(started_at, outcome.retry_after_s)
-        else:
-            return True
+        is_delayed = _is_setback(outcome) and self.pace.set_back(started_at, outcome.retry_after_s)
+        can_continue = is_delayed or not (_is_setback(outcome) or outcome.status in (401, 403))
         if not can_continue:
             self.pace.halted.set()
         return can_continue

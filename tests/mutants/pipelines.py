@@ -581,8 +581,8 @@ MUTANTS: Final = (
     Mutant(
         "a-push-goes-on-with-a-key-that-is-refused",
         "pipelines/push/send.py",
-        "        if outcome.status in (401, 403):\n            can_continue = False\n",
-        "        if outcome.status in (401, 403):\n            can_continue = True\n",
+        "not (_is_setback(outcome) or outcome.status in (401, 403))",
+        "not _is_setback(outcome)",
         f"{PUSH} -k key",
     ),
     Mutant(

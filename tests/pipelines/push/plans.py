@@ -6,9 +6,10 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,18 +30,52 @@ from pipelines.plan.model import (
     PlannedOperation,
     sent_as,
 )
+from pipelines.push.listing import CustomerListing
 from pipelines.push.model import PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
+from sources.errors import Unreachable
 from sources.files.formulas import people_rows
 from sources.http.client import Client
+from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import ADDED_FIELDS, KindName
 from sources.settings import HttpSettings
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
+
+
+LOST = WriteOutcome("in_doubt", error=Unreachable("lost"))
+Answer = Callable[[int, str, bytes], WriteOutcome | None]
+
+
+def ids(*numbers: int) -> frozenset[int]:
+    return frozenset(numbers)
+
+
+def nobody(keys: object) -> CustomerListing:
+    """A complete list without any of the customers."""
+    return CustomerListing(True, "complete")
+
+
+class Answering(Client):
+    """A client that answers writes: `answer` gets the place of the request, its path and body; None is a success."""
+
+    def __init__(self, answer: Answer) -> None:  # it has nothing of a client
+        self.answer = answer
+        self.sent: list[tuple[str, bytes]] = []
+        self._lock = threading.Lock()
+
+    def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
+        with self._lock:
+            self.sent.append((path, json_body))
+            place = len(self.sent) - 1
+        return self.answer(place, path, json_body) or WriteOutcome("answered", 204 if verb == "PATCH" else 201)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def customer(number: int, *, password: PasswordSource | None = "stored", **body: Any) -> PlannedOperation:
@@ -178,6 +213,8 @@ class Place:
     platform: Sandbox
     folder: Path
     means: PushDependencies = field(default_factory=lambda: means())
+    now: float = 1_000_000.0
+    """The time, after `stop_clock`."""
 
     @property
     def ledger(self) -> Path:
@@ -191,6 +228,30 @@ class Place:
 
     def push(self, plan: Path, options: PushOptions = YES, **hooks: Any) -> PushResult:
         return push(plan, options, PushHooks(**hooks), self.means)
+
+    def stop_clock(self) -> None:
+        """From now on time is `now`."""
+        self.means = means(read_clock=lambda: ClockReading(self.now, "boot", self.now))
+
+    def answering(self, answer: Answer) -> Answering:
+        """From now on writes are answered so, and the list has nobody."""
+        client = Answering(answer)
+        self.means = replace(self.means, client=lambda settings, stop: client, read_customers=nobody)
+        return client
+
+    def answered(self, plan: Path, *answers: WriteOutcome, asked: PushOptions = YES) -> tuple[PushResult, Answering]:
+        """A push whose writes get these answers in order, and then successes."""
+        client = self.answering(lambda place, *_: answers[place] if place < len(answers) else None)
+        return self.push(plan, replace(asked, concurrency=1)), client
+
+    def lose(self, plan: Path, fault: str = "lost_answer", *, arrives: bool = True, asked: PushOptions = YES) -> None:
+        """A push that ends in doubt under a fault; unless it `arrives`, its customers are not on the platform."""
+        before = self.platform.state.ids("customers")
+        self.platform.set_faults({fault: 1.0})
+        assert self.push(plan, asked).exit_code == 6
+        self.platform.set_faults({})
+        for made in set() if arrives else {*self.platform.state.ids("customers")} - {*before}:
+            self.platform.state.remove("customers", made)
 
     def rows(self, plan: Path) -> list[LedgerRow]:
         """What the ledger knows of a plan's operations."""
@@ -221,15 +282,13 @@ class Place:
 
 
 def means(**more: Any) -> PushDependencies:
-    """Quick retries, short deadlines, nothing waited for after a stop. `clock`: seconds, for both clocks."""
+    """Quick retries, short deadlines, nothing waited for after a stop."""
 
     def client(settings: Any, stop: Any) -> Client:
         key = settings.api_key.reveal()
         http = HttpSettings(read_timeout_s=1.0, timeout_s=1.5)
         return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, http=http)
 
-    if clock := more.pop("clock", None):
-        more["read_clock"] = lambda: ClockReading(clock(), "boot", clock())
     return PushDependencies(**{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more})
 
 

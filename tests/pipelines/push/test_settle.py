@@ -20,23 +20,9 @@ from pipelines.push.outcome import classify
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import settle
 from sources.http.exchange import WriteOutcome
-from tests.pipelines.push.plans import YES, Place, customer, means, outcomes, patch, place, results, subcategory
+from tests.pipelines.push.plans import YES, Place, customer, ids, means, outcomes, patch, place, results, subcategory
 
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
-
-
-def ids(*numbers: int) -> frozenset[int]:
-    return frozenset(numbers)
-
-
-def lose(at: Place, plan: Path, fault: str = "lost_answer", *, arrives: bool = True) -> None:
-    """A push whose answers are lost; unless it `arrives`, its customers are not on the platform either."""
-    before = at.platform.state.ids("customers")
-    at.platform.set_faults({fault: 1.0})
-    assert at.push(plan).exit_code == 6
-    at.platform.set_faults({})
-    for made in set() if arrives else {*at.platform.state.ids("customers")} - {*before}:
-        at.platform.state.remove("customers", made)
 
 
 def there(at: Place) -> list[str]:
@@ -71,10 +57,10 @@ def test_a_push_settles_and_answers_its_doubts_whatever_was_changed_since(
     at: Place, change: Callable[[Path], None]
 ) -> None:
     customers = at.plan([customer(1), customer(2)])
-    lose(at, customers)
+    at.lose(customers)
     at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
     stocks = at.plan([patch(n, n, stock=5, repeatable=False) for n in (1, 2, 3)], "variants")
-    lose(at, stocks)
+    at.lose(stocks)
     for plan in (customers, stocks):
         change(plan)
     assert at.push(customers).exit_code == 0  # one is found, the other is absent and sent again
@@ -88,7 +74,7 @@ def test_what_was_never_sent_waits_for_a_new_plan_once_something_was_changed(
     at: Place, change: Callable[[Path], None]
 ) -> None:
     plan = at.plan([subcategory(n) for n in range(1, 9)], "subcategories")
-    lose(at, plan, "reset_before")
+    at.lose(plan, "reset_before")
     left = at.states(plan).count("planned")
     change(plan)
     if change is set_up_anew:
@@ -105,7 +91,7 @@ def test_what_was_never_sent_waits_for_a_new_plan_once_something_was_changed(
 def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from_being_sent(at: Place) -> None:
     plan = at.plan([customer(1, password="input"), customer(2)])
     at.means = means(read_passwords=lambda plan, lines: dict.fromkeys(lines, "secret"))
-    lose(at, plan, arrives=False)
+    at.lose(plan, arrives=False)
     overwritten(plan)
     assert at.push(plan).exit_code == 6
     assert at.states(plan) == ["in_doubt", "confirmed"]
@@ -115,17 +101,16 @@ def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from
 @pytest.mark.parametrize("is_lost", [True, False])
 @pytest.mark.parametrize("is_absent", [True, False])
 def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(at: Place, is_absent: bool, is_lost: bool) -> None:
-    now = [1_000_000.0]
-    at.means = means(clock=lambda: now[0])
+    at.stop_clock()
     first = at.plan([customer(1)])
-    lose(at, first, arrives=not is_absent)
+    at.lose(first, arrives=not is_absent)
     if is_lost:
         shutil.rmtree(first)
     tonight = at.plan([customer(1, phone="2"), customer(2)])
     assert at.push(tonight, WAITS).exit_code == 5
     assert outcomes(tonight) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
     assert "push again from 1970-01-12 14:01:40 UTC" in results(tonight)["unsent"][0]["words"]
-    now[0] += SETTLE_S + 1
+    at.now += SETTLE_S + 1
     at.push(tonight, WAITS)
     assert outcomes(tonight)["2"] == (
         "confirmed.confirmed" if is_absent else "unsent.exists_now" if is_lost else "unsent.blocked"
@@ -139,9 +124,7 @@ def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(at: Place, is_abse
 def test_an_unproven_list_takes_no_create_from_another_plan(tmp_path: Path) -> None:
     with place(tmp_path, customers=60, readings={"legacy_limit": "ignored"}) as at:
         first = at.plan([customer(1)])
-        at.platform.set_faults({"lost_answer": 1.0})
-        at.push(first, replace(YES, accept_unproven=True))
-        at.platform.set_faults({})
+        at.lose(first, asked=replace(YES, accept_unproven=True))
         at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
         tonight = at.plan([customer(1, phone="2")])
         assert at.push(tonight, replace(YES, accept_unproven=True)).exit_code == 5
@@ -150,9 +133,9 @@ def test_an_unproven_list_takes_no_create_from_another_plan(tmp_path: Path) -> N
 
 def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     found, absent, several = (at.plan([customer(n)]) for n in (1, 2, 3))
-    lose(at, found)
-    lose(at, absent, arrives=False)
-    lose(at, several)
+    at.lose(found)
+    at.lose(absent, arrives=False)
+    at.lose(several)
     at.platform.state.add("customers", {"erpCode": "C00003"})
     for plan in (found, absent, several):
         shutil.rmtree(plan)
@@ -167,17 +150,16 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
 
 
 def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(at: Place) -> None:
-    now = [1_000_000.0]
-    at.means = means(clock=lambda: now[0])
+    at.stop_clock()
     plan = at.plan([customer(1), customer(2), customer(3)])
-    lose(at, plan)
+    at.lose(plan)
     gone, changed = at.platform.state.ids("customers")[-2:]
     at.platform.state.remove("customers", gone)
     at.platform.state.change("customers", changed, {"firstName": "Eva"})
     early = settle(None, Answers(), SETTLE_S, dependencies=at.means)
     assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {})
     assert early.left[0].advice == "it can be looked up from 1970-01-12 14:01:40 UTC"
-    now[0] += SETTLE_S + 1
+    at.now += SETTLE_S + 1
     result = settle(None, Answers(), SETTLE_S, dependencies=at.means)
     assert at.states(plan) == ["confirmed", "in_doubt", "conflict"]
     assert "push its plan again" in result.left[0].advice
@@ -186,7 +168,7 @@ def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle
 
 def test_answers_about_a_plan_that_is_gone_free_its_records(at: Place) -> None:
     lost = at.plan([patch(1, 1, stock=5, repeatable=False), patch(2, 2, stock=5, repeatable=False)], "variants")
-    lose(at, lost)
+    at.lose(lost)
     shutil.rmtree(lost)
     tonight = at.plan([patch(1, 1, stock=6, repeatable=False), patch(2, 2, stock=6, repeatable=False)], "variants")
     assert at.push(tonight).exit_code == 5
@@ -200,13 +182,12 @@ def test_answers_about_a_plan_that_is_gone_free_its_records(at: Place) -> None:
 
 
 def test_a_later_value_ends_the_doubt_about_an_earlier_one_and_is_not_undone(at: Place) -> None:
-    now = [1_000_000.0]
-    at.means = means(clock=lambda: now[0])
+    at.stop_clock()
     first = at.plan([patch(1, 1, sku="A")], "variants")
-    lose(at, first)
+    at.lose(first)
     second = at.plan([patch(1, 1, sku="B")], "variants")
     assert at.push(second, WAITS).exit_code == 5  # the first may still arrive
-    now[0] += SETTLE_S + 1
+    at.now += SETTLE_S + 1
     assert at.push(second, WAITS).exit_code == 0
     assert at.push(first, WAITS).exit_code == 5
     assert at.states(first) == ["abandoned"]
@@ -215,13 +196,12 @@ def test_a_later_value_ends_the_doubt_about_an_earlier_one_and_is_not_undone(at:
 
 
 def test_an_earlier_value_is_not_sent_over_a_later_one_in_doubt(at: Place) -> None:
-    now = [1_000_000.0]
-    at.means = means(clock=lambda: now[0])
+    at.stop_clock()
     first, second = (at.plan([patch(1, 1, sku=sku)], "variants") for sku in "AB")
-    lose(at, first)
-    now[0] += SETTLE_S + 1
-    lose(at, second)
-    now[0] += SETTLE_S + 1
+    at.lose(first)
+    at.now += SETTLE_S + 1
+    at.lose(second)
+    at.now += SETTLE_S + 1
     at.push(first, WAITS)
     assert at.platform.state.variants[1, 1].fields == {"sku": "B"}
     assert at.push(second, WAITS).exit_code == 0
@@ -254,7 +234,7 @@ def test_the_very_same_plan_made_again_sends_what_was_found_to_be_absent(at: Pla
         return make_plan(PlanOptions("customers", file, out=folder, passwords="mail")).folder
 
     first = make()
-    lose(at, first, arrives=False)
+    at.lose(first, arrives=False)
     if is_lost:
         shutil.rmtree(first)
         assert settle(None, Answers(), 0.0, dependencies=at.means).exit_code == 0
@@ -268,7 +248,7 @@ def test_the_very_same_plan_made_again_sends_what_was_found_to_be_absent(at: Pla
 
 def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Place) -> None:
     plan = at.plan([customer(1, erpCode="c1", email="a@x.test"), customer(2, erpCode="c2", lastName="B")])
-    lose(at, plan)
+    at.lose(plan)
     first, second = at.platform.state.ids("customers")[-2:]
     at.platform.state.change("customers", first, {"erpCode": "C1", "email": None})
     at.platform.state.change("customers", second, {"erpCode": "C2", "lastName": "other"})
@@ -276,7 +256,7 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     assert at.states(plan) == ["conflict", "conflict"]  # one lost its e-mail address, the other has another name
     at.platform.state.change("customers", first, {"email": "a@x.test"})
     again = at.plan([customer(1, erpCode="c3", email="c@x.test")])
-    lose(at, again)
+    at.lose(again)
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
     assert at.push(again).exit_code == 0
     assert "erpCode in other letters there" in results(again)["confirmed"][0]["words"]
