@@ -46,7 +46,7 @@ LONGEST_FIRST = (
     "test_date_forms.py", "imports/test_columnar.py", "extract/test_walk.py", "erp/test_match.py",
     "sandbox/test_hostile.py", "files/test_polluted.py", "extract/test_repeated_ids.py",
     "warehouse/test_schema_changes.py", "erp/test_laws.py", "test_schedules.py", "test_secrets.py",
-    "test_customers.py", "push/test_kills.py", "push/test_whole.py", "reporting/test_report.py", "pull/test_disk.py",
+    "test_customers.py", "push/test_kills.py", "reporting/test_report.py", "pull/test_disk.py",
     "http/test_transport.py", "test_ratios.py", "warehouse/test_descriptions.py", "test_notebooks.py",
 )  # fmt: skip
 """Files that take ten seconds or more: begun at the end, one of them would keep a worker busy while the others wait."""

@@ -122,10 +122,12 @@ def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
     path = f"{Path(__file__).parents[3]}{os.pathsep}{broken}"
     process = subprocess.run(
         [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes"],
-        **{"env": {**at.environment(), "PYTHONPATH": path}, "cwd": at.folder, "timeout": 60},  # type: ignore[arg-type]
+        env={**at.environment(), "PYTHONPATH": path},
+        cwd=at.folder,
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
     said = process.stdout + process.stderr
     assert (process.returncode, "ValueError" in said, "ana1@" in said) == (1, True, False)

@@ -317,7 +317,12 @@ def test_an_intent_is_committed_before_a_byte_leaves(
 ) -> None:
     """What another connection reads in the ledger while a request is being sent; commits are slow."""
     commit = PlanLedger.commit
-    monkeypatch.setattr(PlanLedger, "commit", lambda *given: (time.sleep(0.005), commit(*given)))
+
+    def slow_commit(*given: Any) -> None:
+        time.sleep(0.005)
+        commit(*given)
+
+    monkeypatch.setattr(PlanLedger, "commit", slow_commit)
     operations, committed, lock = KINDS[kind], list[str](), threading.Lock()
 
     def answer(_: int, path: str, body: bytes) -> None:

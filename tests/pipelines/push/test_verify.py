@@ -23,7 +23,7 @@ def counted(result: VerifyResult) -> dict[str, int]:
 
 
 def by_code(at: Place) -> dict[str, int]:
-    return {row.get("erpCode"): row["id"] for row in at.platform.state.records("customers")}
+    return {str(row.get("erpCode")): row["id"] for row in at.platform.state.records("customers")}
 
 
 def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at: Place) -> None:
