@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -41,6 +42,7 @@ _PLACES: Final = {
 _Column = tuple[str, str]
 
 
+@cache
 def tables() -> dict[tuple[str, str], list[_Column]]:
     """Columns with their types by schema and table, as an empty warehouse has them."""
     with TemporaryDirectory() as folder, duckdb.connect(f"{folder}/build.duckdb") as build:
