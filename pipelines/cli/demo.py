@@ -1,8 +1,8 @@
 """The command `demo`: the whole bridge against the built-in sandbox, without settings, inside one folder.
 
 In: a folder. Out: what a user would type, each command in a process of its own, with what it prints: pull and
-reconcile, two ERP files imported (the first import is killed in the middle and continued by the same command), run
-again.
+reconcile, two ERP files imported, the first one twice, run again. The files are templates next to this module: customers
+and articles as a Spanish ERP exports them, with a few rows that cannot go.
 """
 
 from __future__ import annotations
@@ -13,39 +13,52 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from pipelines.cli.demo_files import CUSTOMERS_FILE, VARIANTS_FILE, write_files
 from pipelines.cli.process import STOP, exit_process
 from pipelines.cli.terminal import escape
 from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from sandbox.state import State
+from sources.words import render_text
 
 _MARK: Final = ".orderbridge-demo"
-KILL_AFTER: Final = 20
-"""The import is killed once this many customers have been created."""
-LATENCY_MS: Final = 15.0
-_ORDERS: Final = 1_200
-NEW_ORDERS: Final = 4
-"""Placed between the two runs."""
+_CUSTOMERS: Final = "clientes.csv"
+_VARIANTS: Final = "articulos.csv"
+_IMPORT: Final = ("import", "customers", _CUSTOMERS, "--passwords", "file", "--yes")
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
-_REQUEST_TIMEOUT_S: Final = "3"
-"""The sandbox answers in milliseconds: what a killed import has sent is over after this time."""
-_IMPORT_CUSTOMERS: Final = ("import", "customers", CUSTOMERS_FILE, "--passwords", "file", "--yes")
-_WHERE: Final = f"""
+_NEW_ORDERS: Final = 4
+"""Placed before the last run."""
+_STEPS: Final = (
+    (
+        "Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing",
+        ("run", "--verbose"),
+        ExitCode.DONE,
+    ),
+    (f"Import {_CUSTOMERS}, exported from an ERP: each rejected line has its reason", _IMPORT, ExitCode.REJECTED),
+    ("The same command again: what was sent is not sent a second time", _IMPORT, ExitCode.REJECTED),
+    (
+        f"Import {_VARIANTS}: prices, stock and codes of variants; 00038 keeps its zeros",
+        ("import", "variants", _VARIANTS, "--yes"),
+        ExitCode.REJECTED,
+    ),
+    (
+        "Run again, compared with both files: the two errors are planted in the file of customers",
+        ("run", "--erp-customers", _CUSTOMERS, "--erp-variants", _VARIANTS, "--verbose"),
+        ExitCode.FINDINGS,
+    ),
+    ("What was found, as a page", ("report",), ExitCode.DONE),
+)
+"""Title, command and its exit code."""
+_WHERE: Final = f"""\
 report.html                        one page about the warehouse: open it in a browser
-{CUSTOMERS_FILE}, {VARIANTS_FILE}        the ERP files; mappings/ has which column was taken for which field
+{_CUSTOMERS}, {_VARIANTS}        the ERP files; mappings/ has which column was taken for which field
 plan-customers-*/                  result.xlsx with each line and lines to correct, summary.md, passwords.csv
 plan-variants-*/operations.jsonl   each request as it was sent
-warehouse.duckdb                   schemas raw, reconciled, ops and bi: docs/bi.md has SQL for ten questions
+warehouse.duckdb                   schemas raw, reconciled and ops; ops.coverage has the verdict of each list
 Next: make notebooks       (the notebooks, executed with this warehouse, as pages for a browser)
       orderbridge init     (a project of yours)"""
 
@@ -61,7 +74,7 @@ Next: make notebooks       (the notebooks, executed with this warehouse, as page
 def command(folder: Path) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 
-    Pull, reconcile, import, a crash in the middle, import again, verify. Nothing outside the folder is touched.
+    Pull, reconcile, import, import again, run, report. Nothing outside the folder is touched.
     """
     STOP.listen()
     demo(folder)
@@ -74,70 +87,24 @@ def demo(folder: Path) -> None:
 
     _fresh(folder)
     started_at = time.monotonic()
-    with serve(SandboxConfig(seed=7, orders=_ORDERS, latency_ms=LATENCY_MS)) as platform:
-        state, shell = platform.state, _Shell(folder, platform.url)
+    with serve(SandboxConfig(seed=7, orders=1_200)) as platform:
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
-        _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
-        shell.run("run", "--verbose")
-        write_files(folder, [row for row in state.records("customers") if all(map(row.get, _NEEDED))])
-        _step(f"Import {CUSTOMERS_FILE}, exported from an ERP, and kill the process in the middle (SIGKILL)")
-        shell.kill(state, len(state.customer_inputs) + KILL_AFTER, *_IMPORT_CUSTOMERS)
-        click.echo(
-            f"The platform had created {len(state.customer_inputs)} customers when the import was killed. One "
-            "answer was outstanding:\nwhether that customer exists is unknown, so the request is not simply repeated."
-        )
-        _step("The same command again: wait until the outcome can be known, look that customer up, go on, verify")
-        shell.run(*_IMPORT_CUSTOMERS, "--wait", ends_with=ExitCode.REJECTED)
-        created = Counter(str(body.get("erpCode")) for body in state.customer_inputs)
-        twice = sum(count > 1 for count in created.values())
-        click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
-        _step(f"Import {VARIANTS_FILE}: prices, stock and codes of variants")
-        shell.run("import", "variants", VARIANTS_FILE, "--yes", ends_with=ExitCode.REJECTED)
-        sold = state.variants[10, 1038].fields
-        click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
-        _step("Run again, compared with both files: the two errors are planted in the file of customers")
-        state.grow("orders", NEW_ORDERS)
-        files = ("--erp-customers", CUSTOMERS_FILE, "--erp-variants", VARIANTS_FILE)
-        shell.run("run", *files, "--verbose", ends_with=ExitCode.FINDINGS)
-        shell.run("report")
-    _step(f"Where to look, in {escape(folder.absolute())}")
-    click.echo(f"{_WHERE.lstrip()}\nDone in {time.monotonic() - started_at:.0f} s.")
-    if twice:
-        raise BridgeError("a customer was created twice")
-
-
-def _step(title: str) -> None:
-    click.echo(f"\n── {title}")
-
-
-class _Shell:
-    """Runs commands in a folder, with the settings of a sandbox."""
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self._folder, self._environment = folder, _environment(folder, url)
-
-    def run(self, *words: str, ends_with: ExitCode = ExitCode.DONE) -> None:
-        """Runs a command to its end. Raises BridgeError if it has another exit code."""
-        with self._started(words) as process:
-            code = process.wait()
-        if code != ends_with:
-            raise BridgeError(f"`{shlex.join(words)}` ended with exit code {code}")
-
-    def kill(self, state: State, created: int, *words: str) -> None:
-        """Runs a command, and kills it once that many customers have been created. Raises BridgeError if it ends."""
-        with self._started(words) as process:
-            while len(state.customer_inputs) < created:  # as long as a slow machine needs: the import has limits itself
-                if process.poll() is not None:
-                    raise BridgeError(f"the import to be killed ended by itself ({process.wait()})")
-                time.sleep(0.002)
-            process.kill()
-
-    def _started(self, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        click.echo(f"$ orderbridge {shlex.join(words)}")
-        sys.stdout.flush()
-        command = [sys.executable, "-m", "pipelines.cli", *words]
-        out = sys.stdout.fileno()
-        return subprocess.Popen(command, cwd=self._folder, env=self._environment, stdout=out, stderr=out)  # noqa: S603 # our own command
+        there = [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))]
+        for name in (_CUSTOMERS, _VARIANTS):
+            text = render_text("pipelines.cli", f"{name}.j2", there=there).replace("\n", "\r\n")
+            (folder / name).write_bytes(text.encode("cp1252"))
+        environment = _environment(folder, platform.url)
+        for title, words, ends_with in _STEPS:
+            if ends_with is ExitCode.FINDINGS:
+                platform.state.grow("orders", _NEW_ORDERS)
+            click.echo(f"\n── {title}\n$ orderbridge {shlex.join(words)}")
+            sys.stdout.flush()
+            line, out = [sys.executable, "-m", "pipelines.cli", *words], sys.stdout.fileno()
+            done = subprocess.run(line, cwd=folder, env=environment, stdout=out, stderr=out, check=False)  # noqa: S603 # our own command
+            if done.returncode != ends_with:
+                raise BridgeError(f"`{shlex.join(words)}` ended with exit code {done.returncode}")
+    click.echo(f"\n── Where to look, in {escape(folder.absolute())}\n{_WHERE}")
+    click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
 
 
 def _environment(folder: Path, url: str) -> Mapping[str, str]:
@@ -148,10 +115,9 @@ def _environment(folder: Path, url: str) -> Mapping[str, str]:
 
     hidden = tuple(f"{variable(section)}__" for section in SECTIONS if section != "files")
     own = {name: value for name, value in os.environ.items() if not name.upper().startswith(hidden)}
-    given = settings(url) | {"sources.http.timeout_s": _REQUEST_TIMEOUT_S}
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
-    variables = {variable(key): value for key, value in given.items()}
-    return own | variables | {"DLT_PROJECT_DIR": str(folder.absolute()), "PYTHONPATH": path}
+    given = {variable(key): value for key, value in settings(url).items()}
+    return own | given | {"DLT_PROJECT_DIR": str(folder.absolute()), "PYTHONPATH": path}
 
 
 def _fresh(folder: Path) -> None:
