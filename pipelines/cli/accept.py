@@ -12,7 +12,7 @@ import msgspec
 
 from pipelines.cli.options import json_option
 from pipelines.cli.process import start
-from pipelines.cli.terminal import print_json, print_lines
+from pipelines.cli.terminal import print_result
 from sources.errors import UsageError
 from transforms.rules import Severity
 
@@ -115,7 +115,5 @@ def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
         subject = f" {one.subject!r}" if one.subject else ""
         lines.append(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
     lines = lines or ["nothing is accepted"]
-    if as_json:
-        print_json("accept", lines, {"accepted": [msgspec.to_builtins(one) for one in entries]})
-    else:
-        print_lines(*lines)
+    record = {"accepted": [msgspec.to_builtins(one) for one in entries]}
+    print_result("accept", lines, record, "json" if as_json else "plain")

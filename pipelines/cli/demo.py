@@ -1,8 +1,8 @@
 """The command `demo`: the whole bridge against the built-in sandbox, without settings, inside one folder.
 
 In: a folder. Out: what a user would type, each command in a process of its own, with what it prints: pull and
-reconcile, two ERP files imported, the first one twice, run again. The files are templates next to this module: customers
-and articles as a Spanish ERP exports them, with a few rows that cannot go.
+reconcile, two ERP files imported, the first one twice, run again. The files are templates next to this module:
+customers and articles as a Spanish ERP exports them, with a few rows that cannot go.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
 from pipelines.cli.options import json_option, log_option, path_option, plan_options
 from pipelines.cli.process import KEPT, STOP, exit_process, print_error, start
-from pipelines.cli.terminal import Style, escape, print_json, print_lines
-from sources.errors import UsageError
+from pipelines.cli.terminal import Style, escape, print_result
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pipelines.import_file.run import ImportResult, ImportSteps
     from pipelines.mapping import Mapping
     from pipelines.plan.make import PlanResult
-    from pipelines.plan.model import Plan
 
 _STOPPED: Final = "; nothing was sent: run the same command again to go on"
 _SHOWN: Final = 20
@@ -86,10 +84,7 @@ def command(
 
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
     result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
-    if reporter.style == "json":
-        print_json("import", lines_of(result), record(result))
-    else:
-        print_lines(*lines_of(result))
+    print_result("import", lines_of(result), record(result), reporter.style)
     error = result.push.error or result.error
     if error is not None:
         print_error(result.exit_code, str(error), "orderbridge: ")
@@ -118,7 +113,7 @@ def steps(reporter: Reporter) -> ImportSteps:
     return ImportSteps(
         pull=run_pull,
         push=lambda folder, options: push_command.send(folder, options, Reporter(reporter.style)),
-        agree=agree,
+        agree=push_command.agree,
         on_plan=on_plan,
         on_step=reporter.event,
         ask_columns=ask_columns,
@@ -178,25 +173,6 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
         if answer == "a":
             break
     return answers
-
-
-def agree(plan: Plan, examples: Sequence[str]) -> bool:
-    """Shows examples on a terminal and asks whether to send; for production, the number has to be typed."""
-    if not sys.stdin.isatty():
-        return False
-    from pipelines.push.checks import describe_plan
-
-    for line in examples:
-        click.echo(f"  {escape(line)}", err=True)
-    text, count = escape(describe_plan(plan)), plan.manifest.operations
-    if plan.manifest.environment == "sandbox":
-        is_agreed = click.confirm(f"{text}. Send?", err=True)
-    else:
-        typed = click.prompt(f"{text}. To send, type {count}", default="", show_default=False, err=True)
-        is_agreed = typed.strip() == str(count)
-    if not is_agreed:
-        raise UsageError("nothing was sent", "Run the same command again to send it.")
-    return True
 
 
 def lines_of(result: ImportResult) -> list[str]:

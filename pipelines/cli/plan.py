@@ -12,7 +12,7 @@ import click
 
 from pipelines.cli.options import json_option, log_option, path_option, plan_options
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import Style, print_json, print_lines
+from pipelines.cli.terminal import Style, print_result
 from sources.kinds import KINDS
 from sources.words import number
 
@@ -31,10 +31,7 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
 
     result = make_plan(options, on_proposal)
     print_warnings(result, reporter)
-    if reporter.style == "json":
-        print_json("plan", summary_lines(result, result.folder), record(result))
-    else:
-        print_lines(*summary_lines(result, result.folder))
+    print_result("plan", summary_lines(result, result.folder), record(result), reporter.style)
     return result.exit_code
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pipelines.cli import terminal
 from pipelines.cli.options import answer_options, json_option, log_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
-from pipelines.cli.terminal import Style, escape, print_json, print_lines
+from pipelines.cli.terminal import Style, escape
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.words import number
 
@@ -53,10 +55,7 @@ def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
 
 def print_result(result: PushResult, style: Style) -> None:
     """Prints the result of a push on stdout."""
-    if style == "json":
-        print_json("push", lines_of(result), record(result))
-    else:
-        print_lines(*lines_of(result))
+    terminal.print_result("push", lines_of(result), record(result), style)
 
 
 def record(result: PushResult) -> dict[str, Any]:
@@ -155,9 +154,13 @@ def command(
     """
     reporter = start("json" if as_json else style)
     from pipelines.ledger.push_log import publish_push_log
+    from pipelines.plan.model import Plan
     from pipelines.push.model import PushOptions
 
-    agreed = yes or (confirm is None and _agreed(plan))
+    agreed = yes
+    if not yes and confirm is None and sys.stdin.isatty():
+        to_send = Plan(plan)
+        agreed = to_send.manifest.environment == "sandbox" and agree(to_send)
     result = send(plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle, **options), reporter)
     print_result(result, reporter.style)
     if result.error is not None:
@@ -183,16 +186,20 @@ def refresh_workbook(plan: Plan) -> None:
             print_error(error.exit_code, f"the workbook is that of before: {error}", "orderbridge: ")
 
 
-def _agreed(folder: Path) -> bool:
-    """Asks on a terminal whether to send a plan for a sandbox."""
+def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
+    """Shows examples on a terminal and asks whether to send; for production, the number has to be typed."""
     if not sys.stdin.isatty():
         return False
-    from pipelines.plan.model import Plan
     from pipelines.push.checks import describe_plan
 
-    plan = Plan(folder)
-    if plan.manifest.environment != "sandbox":
-        return False
-    if not click.confirm(f"{escape(describe_plan(plan))}. Send?", err=True):
+    for line in examples:
+        click.echo(f"  {escape(line)}", err=True)
+    text, count = escape(describe_plan(plan)), plan.manifest.operations
+    if plan.manifest.environment == "sandbox":
+        is_agreed = click.confirm(f"{text}. Send?", err=True)
+    else:
+        typed = click.prompt(f"{text}. To send, type {count}", default="", show_default=False, err=True)
+        is_agreed = typed.strip() == str(count)
+    if not is_agreed:
         raise UsageError("nothing was sent", "Run the same command again to send it.")
     return True

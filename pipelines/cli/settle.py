@@ -10,7 +10,7 @@ import click
 from pipelines.cli.options import answer_options, log_option
 from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.push import refresh_workbook
-from pipelines.cli.terminal import Style, print_json, print_lines
+from pipelines.cli.terminal import Style, print_result
 from sources.errors import UsageError
 from sources.words import number
 
@@ -66,11 +66,8 @@ def command(
             if doubt.plan_id == plan_id
         ]
     lines.append(f"{number(len(result.left), 'write')} in doubt")
-    if style == "json":
-        left = [doubt._asdict() for doubt in result.left]
-        print_json("settle", lines, {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code})
-    else:
-        print_lines(*lines)
+    left = [doubt._asdict() for doubt in result.left]
+    print_result("settle", lines, {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code}, style)
     for settled in result.plans:
         refresh_workbook(settled)
     publish_push_log(observed=result.observed, accept_older=accept_ledger)

@@ -10,7 +10,7 @@ import click
 
 from pipelines.cli.options import json_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import print_json, print_lines
+from pipelines.cli.terminal import print_result
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ def command(max_age: float | None, as_json: bool) -> None:
     from pipelines.reporting.status import read_status
 
     status = read_status(max_age)
-    if as_json:
-        print_json("status", lines(status), status.as_dict())
-    else:
-        print_lines(*lines(status))
+    print_result("status", lines(status), status.as_dict(), "json" if as_json else "plain")
     exit_process(ExitCode.COVERAGE if status.too_old else ExitCode.DONE)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -47,6 +47,14 @@ def event_json(name: str, message: str, /, **facts: object) -> str:
 def print_lines(*lines: object) -> None:
     """Prints lines on stdout, each escaped."""
     sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
+
+
+def print_result(name: str, lines: Sequence[str], record: Mapping[str, object], style: Style) -> None:
+    """Prints a result on stdout: its lines, or JSON."""
+    if style == "json":
+        print_json(name, lines, record)
+    else:
+        print_lines(*lines)
 
 
 def print_json(name: str, lines: Iterable[str], record: Mapping[str, object]) -> None:

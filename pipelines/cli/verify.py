@@ -9,7 +9,7 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import Style, print_json, print_lines
+from pipelines.cli.terminal import Style, print_result
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -34,16 +34,8 @@ def command(plan: Path, style: Style) -> None:
     from pipelines.push.verify import verify
 
     result = verify(plan)
-    print_result(result, style)
+    print_result("verify", lines_of(result), record(result), style)
     exit_process(result.exit_code)
-
-
-def print_result(result: VerifyResult, style: Style) -> None:
-    """Prints what a verification found on stdout."""
-    if style == "json":
-        print_json("verify", lines_of(result), record(result))
-    else:
-        print_lines(*lines_of(result))
 
 
 def record(result: VerifyResult) -> dict[str, Any]:
