@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.imports import Inputs, ReadyInput, RejectedInput, open_inputs
 from pipelines.mapping import load
-from tests.sources.files.test_workbook import sheet, text, workbook
+from tests.sources.files.workbooks import sheet, text, workbook
 
 
 def opened(folder: Path, field: str, cells: list[str | float], mapping: str | None = None) -> Inputs:

@@ -41,7 +41,7 @@ from sources.errors import UsageError
 from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
-from tests.sources.files.test_workbook import sheet, text, workbook
+from tests.sources.files.workbooks import sheet, text, workbook
 
 FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}
 HOST = "http://127.0.0.1:9"

@@ -34,10 +34,6 @@ OPTIONS = [
 ]
 
 
-def exactly(table: SourceTable) -> list[Row | RejectedRow]:
-    return list(table.rows())
-
-
 def in_batches(table: SourceTable, size: int) -> list[Row | RejectedRow]:
     rows: list[Row | RejectedRow] = []
     for batch in table.batches(size, rows.append):
@@ -48,7 +44,7 @@ def in_batches(table: SourceTable, size: int) -> list[Row | RejectedRow]:
 
 def outcome(table: SourceTable, size: int | None) -> object:
     try:
-        return exactly(table) if size is None else in_batches(table, size)
+        return list(table.rows()) if size is None else in_batches(table, size)
     except UsageError as error:
         return error.message
 

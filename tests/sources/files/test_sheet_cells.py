@@ -21,7 +21,7 @@ from sources.errors import UsageError
 from sources.files import sheet_xml
 from sources.files.sheet_cells import Cell, CellKind, NumberFormat, column_of, number_format, number_text
 from sources.files.sheet_xml import WorkbookXml
-from tests.sources.files.test_workbook import workbook
+from tests.sources.files.workbooks import workbook
 
 FORMATS = [None, *map(number_format, ("00000", '"ART-"0000', "0%", '0.00 "€"', "000-000", '0"-"00" A"'))]
 SOME_CELLS = st.one_of(
@@ -78,7 +78,7 @@ def padded(fmt: NumberFormat, digits: str) -> str:
 @example([(0.0001, None), (0.00012345678901234, None), (123456.789012345, None), (-1.5, None), (math.nan, None)])
 @example([(38.0, FORMATS[-1]), (123456.0, FORMATS[-1]), (0.0, FORMATS[-2]), (-3.0, FORMATS[1]), (1e15, FORMATS[1])])
 @example([(0.5, FORMATS[3]), (38.0, FORMATS[1]), (38.5, FORMATS[1]), (38.0, FORMATS[2])])
-def test_16_4_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell, NumberFormat | None]]) -> None:
+def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell, NumberFormat | None]]) -> None:
     numbers = np.array([FORMATS.index(fmt) for _, fmt in column], np.int32)
     texts, kinds = column_of([cell for cell, _ in column], numbers, [fmt for fmt in FORMATS if fmt is not None])
     assert list(zip(texts.to_pylist(), kinds.tolist(), strict=True)) == [one_by_one(*cell) for cell in column]
@@ -102,7 +102,7 @@ CELL = st.tuples(
 @example([[(1, 'r="{}"', ' t="e"', "")]], 1 << 18, "", False)
 @example([[(1, 'r="{}"', ' s="1"', "")]], 1 << 18, "", False)
 @example([[(1, 'r="{}"', ' s="1" x="/>"', "<v>1</v></c>")]], 1 << 18, "", False)
-def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
+def test_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
     rows: list[list[tuple[int, str, str, str]]], chunk: int, prefix: str, is_row_numbered: bool
 ) -> None:
     xml, positions = "", list[tuple[int, int]]()
@@ -138,7 +138,7 @@ def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
     assert scan.holds_table == (sum(width > 1 for width in widths.values()) > 1)
 
 
-def test_16_4_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path) -> None:
+def test_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path) -> None:
     """What the reader of the cells sees is seen before it allocates: in attributes, prefixes and between chunks."""
     far = 'r="XFD1048576"'
     in_values = f'<c x=">" {far}>', f'<c {far} x="/>">', f"<c {far} x='/>'>"
