@@ -1,22 +1,24 @@
+"""Both ways through a file, as columns and one by one, give the same (`read` compares them)."""
+
 from __future__ import annotations
 
 import csv
+import io
 import random
-from pathlib import Path
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports import CleanBatch, Inputs, ReadyInput, open_inputs
-from pipelines.imports.json_columns import json_text
-from pipelines.mapping import load
+from pipelines.imports.bodies import values
+from tests.pipelines.imports.opening import read
 
 MAPPINGS = {
     "variants": (
         """
-kind = "variants"
 [numbers]
 decimal = ","
 thousands = "."
@@ -47,7 +49,6 @@ i = "images[1].url"
     ),
     "customers": (
         """
-kind = "customers"
 [columns]
 a = "erpCode"
 b = "email"
@@ -75,7 +76,6 @@ i = "password"
     ),
     "warehouses": (
         """
-kind = "warehouses"
 [columns]
 a = "name"
 b = "isDefault"
@@ -98,30 +98,7 @@ i = { ignore = true }
     ),
 }
 COLUMNS = "abcdefghi"
-
-
-def opened(folder: Path, kind: str, rows: list[list[str]]) -> Inputs:
-    with (folder / "in.csv").open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out, delimiter=";").writerows([list(COLUMNS), *rows])
-    reported = '[file]\ndelimiter = ";"\nquote = "\\""\nescape = ""\nencoding = "utf-8"\nheader_row = 1\n'
-    (folder / "m.toml").write_text(MAPPINGS[kind][0] + reported, "utf-8")
-    return open_inputs(kind, folder / "in.csv", load(folder / "m.toml"), login_mode="email")
-
-
-def as_texts(inputs: Inputs, *, in_columns: bool) -> tuple[dict[int, dict[str, str]], dict[int, Any]]:
-    """What is ready by line, each field as JSON; and the others."""
-    ready: dict[int, dict[str, str]] = {}
-    others: dict[int, Any] = {}
-    for item in inputs.in_columns() if in_columns else inputs:
-        if isinstance(item, CleanBatch):
-            names = list(item.columns)
-            for line, *texts in zip(item.lines.to_pylist(), *(item.columns[n].to_pylist() for n in names), strict=True):
-                ready[line] = {name: text for name, text in zip(names, texts, strict=True) if text is not None}
-        elif isinstance(item, ReadyInput):
-            ready[item.lines[0]] = {**{name: json_text(value) for name, value in item.body.items()}, **item.path}
-        else:
-            others[item.lines[0]] = item
-    return ready, others
+FILE = '[file]\ndelimiter = ";"\nquote = "\\""\nescape = ""\nencoding = "utf-8"\nheader_row = 1\n'
 
 
 @pytest.mark.parametrize("kind", MAPPINGS)
@@ -132,23 +109,23 @@ def test_both_ways_through_a_file_give_the_same(tmp_path_factory: pytest.TempPat
     chance = random.Random(seed)
     columns = [chance.sample(values, chance.randint(1, len(values))) for values in MAPPINGS[kind][1]]
     rows = [[chance.choice(values) for values in columns] for _ in range(chance.choice((1, 2, 3, 5, 8, 40, 120)))]
-    inputs = opened(tmp_path_factory.mktemp("columns"), kind, rows)
-    assert as_texts(inputs, in_columns=True) == as_texts(inputs, in_columns=False)
+    out = io.StringIO()
+    csv.writer(out, delimiter=";").writerows([list(COLUMNS), *rows])
+    read(tmp_path_factory.mktemp("columns"), out.getvalue(), MAPPINGS[kind][0] + FILE, kind, login_mode="email")
 
 
-def test_clean_lines_go_as_columns_and_no_other_does(tmp_path: Path) -> None:
-    rows = [["7", str(n), "s", "1,5", "", "1", "no", "", ""] for n in range(50)]
-    rows[20][3], rows[30][5], rows[40][3] = "gratis", "0", ""
-    items = list(opened(tmp_path, "variants", rows).in_columns())
-    assert isinstance(items[0], CleanBatch)
-    assert len(items[0].lines) == 47
-    assert [item.lines for item in items[1:]] == [(22,), (32,), (42,)]
-    assert not any(isinstance(item, ReadyInput) for item in items)
-
-
-@pytest.mark.parametrize("kind", MAPPINGS)
-def test_lines_that_the_intake_refuses_all_of_leave_no_columns_behind(tmp_path: Path, kind: str) -> None:
-    inputs = opened(tmp_path, kind, [["a\0b"] * len(COLUMNS) for _ in range(3)])
-    found = as_texts(inputs, in_columns=True)
-    assert found == as_texts(inputs, in_columns=False)
-    assert list(found[1]) == [2, 3, 4]
+@pytest.mark.parametrize(
+    ("kind", "column", "expected"),
+    [
+        ("number", ["18.00", None, "0.125", "18.00"], [Decimal(18), None, Decimal("0.125"), Decimal(18)]),
+        ("number", ["100", "0.0", "-0", "-0.0"], [Decimal(100), Decimal(0), Decimal(0), Decimal(0)]),
+        ("integer", ["7", "9007199254740993", None], [7, 9007199254740993, None]),
+        ("text", ["a", None], ["a", None]),
+        ("boolean", [True, None, False], [True, None, False]),
+    ],
+)
+def test_values_are_pythons_own_and_exact(kind: str, column: list[Any], expected: list[Any]) -> None:
+    found, distinct = values(kind, pa.array(column))
+    assert found == expected
+    assert set(distinct) == set(expected) - {None}
+    assert [str(value) for value in found] == [str(value) for value in expected]

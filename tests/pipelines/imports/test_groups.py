@@ -1,53 +1,198 @@
-"""Lines that stand for each other: cells from above, and where groups begin."""
+"""Lines that stand for each other: groups, cells filled from above, lines that are no inputs, other files."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.imports.groups import blank_lines, changes, filled_down
+from pipelines.imports import ReadyInput, RejectedInput, SkippedLine
+from pipelines.imports import lines as walking
+from pipelines.imports.groups import filled_down
+from tests.pipelines.imports.opening import VARIANT, opened, outcomes, read, refused, results
+
+SIZES = pytest.mark.parametrize("size", [1, 2, 3, 100])
+"""Rows of a batch."""
+GROUPED = '[columns]\ncode = "erpCode"\nname = "firstName"\nnif = "documents[+].number"\n[group]\nby = ["code"]\n'
 
 
-def table(**columns: list[str]) -> pa.Table:
-    return pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
+@SIZES
+def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    text = "code,name,nif\nA,Ana,1\nA,,2\nB,Bo,3\nA2,Al,\nC,,4\nC,Cy,\n"
+    assert read(tmp_path, text, GROUPED, "customers") == [
+        ReadyInput((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
+        ReadyInput((4,), {}, {"erpCode": "B", "firstName": "Bo", "documents": [{"number": "3"}]}),
+        ReadyInput((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
+        ReadyInput((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
+    ]
 
 
-def test_an_empty_cell_takes_the_cell_above_within_its_group() -> None:
-    rows = table(handle=["a", "a", "b", "b"], option=["Size", "", " ", "Color"])
-    filled, rows_from = filled_down(rows, ["option"], ["handle"])
-    assert filled["option"].to_pylist() == ["Size", "Size", " ", "Color"]
-    assert rows_from["option"].tolist() == [0, 0, -3, 3]  # nothing was found from row 2 on
-    filled, rows_from = filled_down(rows, ["option"], [])
-    assert filled["option"].to_pylist() == ["Size", "Size", "Size", "Color"]
-    assert rows_from["option"].tolist() == [0, 0, 0, 3]
+@SIZES
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        ("A,Ana,1\nA,Eva,2\n", [((2, 3), "lines_differ")]),
+        ("A,Ana,1\nB,Bo,2\nA,,3\n", [((2,), "group_apart"), ((4,), "group_apart")]),
+        ("A,Ana,1\n,Bo,2\nA,,3\n", [((2,), "group_apart"), ((3,), "group_blank"), ((4,), "group_apart")]),
+        ("A,Ana,1\nA,,\nA,\nA,,3\nB,Bo,4\n", [((2, 3, 5), "group_torn"), ((4,), "too_short")]),
+        ("A,Ana,1\nB,\nC,Cy,3\nD,Di,4\n", [((2,), "group_torn"), ((3,), "too_short"), ((4,), "group_torn")]),
+        ("A,Ana,1\nB,Bo,2\nB,Bo\n", [((3,), "group_torn"), ((4,), "too_short")]),  # A is complete
+        ("A,Ana,1\nA ,Eva,2\n", [((2, 3), "lines_differ")]),
+        (",Ana,1\n,Eva,2\n", [((2, 3), "group_blank")]),
+        ("A\n", [((2,), "too_short")]),
+        ("A,Ana,7.5E+12\nA,,2\n", [((2, 3), "damaged_code")]),
+    ],
+)
+def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reported: list[tuple[tuple[int, ...], str]], size: int
+) -> None:
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
+    assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == reported
+    assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
 
 
-def test_a_column_that_reports_the_group_can_be_filled_itself() -> None:
-    rows = table(handle=["a", "", "b", ""], option=["Size", "", "", "Color"])
-    filled, _ = filled_down(rows, ["option", "handle"], ["handle"])
-    assert filled["handle"].to_pylist() == ["a", "a", "b", "b"]
-    assert filled["option"].to_pylist() == ["Size", "Size", "", "Color"]
+def test_a_list_of_a_group_holds_its_limit(tmp_path: Path) -> None:
+    mapping = f'{VARIANT}url = "images[+].url"\n[group]\nby = ["productId", "variantId"]\n'
+    text = "productId,variantId,url\n" + "1,1,a\n" * 5 + "1,2,a\n" * 6
+    first, second = results(tmp_path, text, mapping)
+    assert len(first["images"]) == 5
+    assert second == ["0 - images max_items"]
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "x", "y"]))))
-def test_filling_is_what_a_loop_does(rows: list[tuple[str, str]]) -> None:
-    expected: list[str] = []
-    for at, (key, cell) in enumerate(rows):
-        same = at > 0 and rows[at - 1][0] == key
-        expected.append(cell or (expected[-1] if same else ""))
-    made = table(key=[key for key, _ in rows], cell=[cell for _, cell in rows])
-    assert filled_down(made, ["cell"], ["key"])[0]["cell"].to_pylist() == expected
+@SIZES
+@pytest.mark.parametrize(
+    ("text", "filled", "reported"),
+    [
+        ("A,Ana,1\nB,,2\nC,Cy\nD,,4\nE,Eva,5\nF,,6\n", "Ana Ana Eva Eva", {4: "too_short", 5: "fill_torn"}),
+        ("A,Ana,1\nC,\nD,,4\nE,,5\n", "Ana", {3: "too_short", 4: "fill_torn", 5: "fill_torn"}),
+        ("C,\nD,,4\nE,Eva,5\n", "Eva", {2: "too_short", 3: "fill_torn"}),
+        ("A,Ana,1\ncode,name,nif\nD,,4\n", "Ana Ana", {3: "repeated_header"}),  # no row, and no name
+        ("A,,1\nB,Bo,2\nC,,3\n", "- Bo Bo", {}),
+    ],
+)
+def test_a_cell_is_not_filled_across_a_line_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, filled: str, reported: dict[int, str], size: int
+) -> None:
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    mapping = '[rows]\nfill_down = ["name"]\n[columns]\ncode = "erpCode"\nname = "firstName"\nnif = { ignore = true }\n'
+    items = read(tmp_path, f"code,name,nif\n{text}", mapping, "customers")
+    assert [item.body.get("firstName", "-") for item in items if isinstance(item, ReadyInput)] == filled.split()
+    assert {item.lines[0]: item.problems[0].code for item in items if isinstance(item, RejectedInput)} == reported
 
 
-def test_a_group_begins_where_one_of_its_columns_changes() -> None:
-    rows = table(a=["1", "1", "1", "2"], b=["x", "x", "y", "y"])
-    assert changes(rows, ["a", "b"]).tolist() == [True, False, True, True]
-    assert changes(rows, []).tolist() == [True, False, False, False]
-    assert changes(table(a=[]), ["a"]).tolist() == []
+@pytest.mark.parametrize(("within", "torn"), [("", [3, 4]), ('fill_within = ["key"]\n', [4])])
+def test_a_cell_is_not_filled_from_another_rejected_line(tmp_path: Path, within: str, torn: list[int]) -> None:
+    """In a file of rejected lines the line above is another one than it was; a line that could be read is filled."""
+    mapping = f'[rows]\nfill_down = ["name"]\n{within}[columns]\nkey = "erpCode"\nname = "firstName"\n'
+    text = "key,name,line,field,code,words\nA,Ana,2,x,y,z\nA,,3,x,y,z\nA,,9,x,too_short,z\n"
+    items = read(tmp_path, text, mapping, "customers")
+    assert [item.lines[0] for item in items if isinstance(item, RejectedInput)] == torn
+    ready = [item.body.get("firstName") for item in items if isinstance(item, ReadyInput)]
+    assert ready == ["Ana", None][: 3 - len(torn)]
 
 
-def test_a_line_is_blank_where_all_of_the_columns_are() -> None:
-    rows = table(a=["", " ", "x", "NULL"], b=["", "y", "", ""])
-    assert blank_lines(rows, ["a", "b"]).tolist() == [True, False, False, False]
-    assert blank_lines(rows, ["a", "b"], ("NULL",)).tolist() == [True, False, False, True]
+KEYS = st.sampled_from(["a", "b", " a"])
+
+
+@given(st.lists(st.tuples(KEYS, st.sampled_from(["", " ", "x", "y", "NULL"]), st.sampled_from(["", "p"]))))
+def test_filling_is_what_a_loop_does(rows: list[tuple[str, str, str]]) -> None:
+    """`cell` within `key`; `key` is filled itself, and from any line."""
+    keys: list[str] = []
+    cells: list[tuple[str, int]] = []
+    for at, (key, cell, blank) in enumerate(rows):
+        keys.append(keys[-1] if blank and at else "" if blank else key)
+        same = at > 0 and keys[at - 1].strip() == keys[at].strip()
+        is_given = cell.strip() and cell != "NULL"
+        above = cells[-1] if same else (cell, -1 - at)
+        cells.append((cell, at) if is_given else above if above[1] >= 0 else (cell, above[1]))
+    columns = {"key": ["" if blank else key for key, _, blank in rows], "cell": [cell for _, cell, _ in rows]}
+    table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+    filled, origins = filled_down(table, ["cell", "key"], ["key"], ("NULL",))
+    assert filled["key"].to_pylist() == keys
+    assert list(zip(filled["cell"].to_pylist(), origins["cell"].tolist(), strict=True)) == cells
+
+
+def test_the_line_of_a_product_above_its_variants_is_skipped_and_filled_from(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/mapping.md").read_text("utf-8")
+    mapping = page.partition("## A merged export")[2].partition("```toml\n")[2].partition("```")[0]
+    text = "Producto;Variante;PVP;Título\n7;;;Camisa\n;1001;9,50;\n;1002;10,50;\n8;;;Gorra\n;1003;5,00;\n"
+    items = read(tmp_path, text, mapping.partition("\n")[2])
+    assert [item.path["productId"] for item in items if isinstance(item, ReadyInput)] == ["7", "7", "8"]
+    assert [item.lines for item in items if isinstance(item, SkippedLine)] == [(2,), (5,)]
+
+
+@pytest.mark.parametrize(("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", ReadyInput)])
+def test_lines_of_totals_are_rejected_skipped_or_kept(tmp_path: Path, totals: str, third: type) -> None:
+    text = "name,productId,variantId,price\nAna,1,2,1\nEva,3,4,2\nTotal,1,2,3\nLeo,5,6,3\n"
+    items = read(tmp_path, text, f'ignore = ["name"]\n[rows]\ntotals = "{totals}"\n{VARIANT}price = "price"\n')
+    assert [type(item) for item in items] == [ReadyInput, ReadyInput, third, ReadyInput]
+
+
+SHOP = """ignore = ["Title"]
+[rows]
+fill_down = ["Option1 Name"]
+fill_within = ["Handle"]
+skip_blank = ["Price"]
+[columns]
+"Option1 Name" = { field = "attributes[0].name", empty = ["Title"] }
+"Option1 Value" = { field = "attributes[0].value", empty = ["Default Title"] }
+"Price" = "price"
+[[lookup]]
+file = "ids.csv"
+match = { "Handle" = "handle", "Option1 Value" = "option" }
+give = { productId = "product_id", variantId = "variant_id" }
+"""
+IDS = "handle,option,product_id,variant_id\n"
+HEADER = "Handle,Title,Option1 Name,Option1 Value,Price\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    same = "cup,Small,8,84\ncup,Small,8,84\n"
+    rows = "ring,Gold,7,71\nring,Silver,7,72\ncup,Default Title,8,81\ncup,Big,8,82\ncup,Big,8,83\n"
+    (tmp_path / "ids.csv").write_text(IDS + rows + same)
+    text = (
+        f"{HEADER}ring,Ring,Color,Gold,69.99\nring,,,Silver,55\nring,,,,\n"
+        "cup,Cup,Title,Default Title,9.50\ncup,,,Tiny,3\ncup,,,Big,4\ncup,,,Small,5\n"
+    )
+    items = read(tmp_path, text, SHOP)
+    gold, silver = ([{"name": "Color", "value": color}] for color in ("Gold", "Silver"))
+    assert items[:4] == [
+        ReadyInput((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
+        ReadyInput((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
+        SkippedLine((4,), "Price: empty"),
+        ReadyInput((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
+    ]
+    tiny, big, small = outcomes(items[4:])
+    assert tiny[0] == "6 Handle, Option1 Value productId lookup_not_found"
+    assert big[0] == "7 Handle, Option1 Value productId lookup_ambiguous"
+    assert isinstance(small, list), "an attribute without a name"
+    assert "lookup" not in str(small)
+    assert opened(tmp_path, text, SHOP).files == [tmp_path / name for name in ("file.csv", "mapping.toml", "ids.csv")]
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (None, "lookup file ids.csv not found"),
+        ("handle,option,productid,variant_id\na,b,1,2\n", "no column 'product_id' (did you mean productid?)"),
+        (IDS + "a,b,1,2\na,c,1\n", "lookup file ids.csv, line 3: 3 cells, but the header has 4"),
+    ],
+)
+def test_a_lookup_that_cannot_be_read_is_an_error(tmp_path: Path, ids: str | None, words: str) -> None:
+    if ids is not None:
+        (tmp_path / "ids.csv").write_text(ids)
+    assert words in refused(tmp_path, f"{HEADER}a,b,c,d,1\n", SHOP)
+
+
+def test_what_is_left_of_a_clean_batch_is_empty(tmp_path: Path) -> None:
+    found: list[Any] = results(tmp_path, "productId,variantId,sku\n1,1,a\0\n1,2,b\0c\n", f'{VARIANT}sku = "sku"\n')
+    assert found == [["2 - - nul"], ["3 - - nul"]]

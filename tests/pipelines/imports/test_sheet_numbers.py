@@ -8,89 +8,51 @@ from typing import Any
 
 import pytest
 
-from pipelines.imports import Inputs, ReadyInput, RejectedInput, open_inputs
+from pipelines.imports import Inputs, open_inputs
 from pipelines.mapping import load
-from tests.sources.files.workbooks import sheet, text, workbook
+from tests.pipelines.imports.opening import VARIANT, opened, outcomes
+from tests.sources.files.workbooks import cell, sheet, text, workbook
 
 
-def opened(folder: Path, field: str, cells: list[str | float], mapping: str | None = None) -> Inputs:
+def of_sheet(folder: Path, field: str, cells: list[str | float], mapping: str | None = None) -> Inputs:
     """A sheet with a column of texts and numbers, behind productId and variantId."""
     header = text("A1", "productId") + text("B1", "variantId") + text("C1", field)
-    rows = [
-        (n, f'<c r="A{n}"><v>1</v></c><c r="B{n}"><v>{n}</v></c>' + cell(f"C{n}", value))
-        for n, value in enumerate(cells, 2)
-    ]
+    rows = [(n, cell(f"A{n}", 1) + cell(f"B{n}", n) + cell(f"C{n}", value)) for n, value in enumerate(cells, 2)]
     file = workbook(folder, ("Hoja1", sheet((1, header), *rows)))
-    if mapping is None:
-        return open_inputs("variants", file)
     (folder / "mapping.toml").write_text(f'kind = "variants"\n{mapping}', "utf-8")
-    return open_inputs("variants", file, load(folder / "mapping.toml"))
-
-
-def cell(ref: str, value: str | float) -> str:
-    return text(ref, value) if isinstance(value, str) else f'<c r="{ref}"><v>{value}</v></c>'
-
-
-def found(inputs: Inputs, field: str) -> list[Any]:
-    """The field of each input, or the codes in a list."""
-    return [
-        item.body[field] if isinstance(item, ReadyInput) else [p.code for p in item.problems]
-        for item in inputs
-        if isinstance(item, ReadyInput | RejectedInput)
-    ]
+    return open_inputs("variants", file, load(folder / "mapping.toml") if mapping is not None else None)
 
 
 @pytest.mark.parametrize(
-    ("cells", "values"),
+    ("field", "cells", "values", "written"),
     [
-        ([19.99, 1.234, 12], ["19.99", "1.234", "12"]),
-        (["1.234", 19.99, 1.234], [["ambiguous_number"], "19.99", "1.234"]),
-        (["1.234", "2,50", 19.99, 1.234], ["1234", "2.50", "19.99", "1.234"]),
-        (["1,234", "2.50", 19.99, 1.234], ["1234", "2.50", "19.99", "1.234"]),
-        (["1,5", "1.5", 19.99], [["mixed_numbers"], ["mixed_numbers"], "19.99"]),
+        ("price", [19.99, 1.234, 12], ["19.99", "1.234", "12"], "1.234"),
+        ("price", ["1.234", 19.99, 1.234], ["ambiguous_number", "19.99", "1.234"], "1·234"),
+        ("price", ["1.234", "2,50", 19.99, 1.234], ["1234", "2.5", "19.99", "1.234"], "1,234"),
+        ("price", ["1,234", "2.50", 19.99, 1.234], ["1234", "2.5", "19.99", "1.234"], "1.234"),
+        ("price", ["1,5", "1.5", 1.234], ["mixed_numbers", "mixed_numbers", "1.234"], "1·234"),
+        ("stock", ["1.000", 2.5, 7], ["ambiguous_number", "not_whole", "7"], "2·5"),
     ],
-    ids=["numbers alone", "texts prove nothing", "texts prove a comma", "texts prove a point", "texts prove both"],
 )
-def test_texts_are_read_by_texts_and_numbers_as_they_are(tmp_path: Path, cells: Any, values: Any) -> None:
-    wanted = [value if isinstance(value, list) else Decimal(value) for value in values]
-    assert found(opened(tmp_path, "price", cells), "price") == wanted
-
-
-def test_numbers_of_a_sheet_prove_no_stock(tmp_path: Path) -> None:
-    assert found(opened(tmp_path, "stock", ["1.000", 2.5, 7]), "stock") == [["ambiguous_number"], ["not_whole"], 7]
+def test_texts_are_read_by_texts_and_numbers_as_they_are(
+    tmp_path: Path, field: str, cells: Any, values: list[str], written: str
+) -> None:
+    inputs = of_sheet(tmp_path, field, cells)
+    found = [str(one[field]) if isinstance(one, dict) else one[0].split()[-1] for one in outcomes(list(inputs))]
+    assert found == values
+    own = [one for batch in inputs.table.batches() for one in batch[field].to_pylist()]
+    assert written in own, "what is written out of the table is read again in one notation"
 
 
 def test_a_reported_notation_is_that_of_texts(tmp_path: Path) -> None:
-    inputs = opened(
-        tmp_path,
-        "PVP",
-        ["1.234", 1.234, 19.99, "2,5"],
-        '[numbers]\ndecimal = ","\n[columns]\nproductId = "productId"\nvariantId = "variantId"\nPVP = "price"\n',
-    )
-    assert found(inputs, "price") == [Decimal("1234"), Decimal("1.234"), Decimal("19.99"), Decimal("2.5")]
-
-
-def test_a_sheets_numbers_are_written_as_the_texts_of_their_column(tmp_path: Path) -> None:
-    """What is written out of the table is read again in one notation."""
-    for cells, written in (
-        (["2,50", 1.234], ["2,50", "1,234"]),
-        (["2.50", 1.234], ["2.50", "1.234"]),
-        (["1.000", 1.234], ["1.000", "1·234"]),
-        ([1.234], ["1.234"]),
-    ):
-        table = opened(tmp_path, "price", cells).table  # type: ignore[arg-type] # a list of both
-        assert [value for batch in table.batches() for value in batch["price"].to_pylist()] == written
+    mapping = f'[numbers]\ndecimal = ","\n{VARIANT}PVP = "price"\n'
+    found = outcomes(list(of_sheet(tmp_path, "PVP", ["1.234", 1.234, 19.99, "2,5"], mapping)))
+    assert [body["price"] for body in found] == [Decimal(price) for price in ("1234", "1.234", "19.99", "2.5")]
 
 
 def test_a_lookups_numbers_prove_nothing_of_its_texts(tmp_path: Path) -> None:
-    prices: list[tuple[str, str | float]] = [("A", "1.234"), ("B", 19.99)]
-    rows = [(n, text(f"A{n}", sku) + cell(f"B{n}", price)) for n, (sku, price) in enumerate(prices, 2)]
+    rows = [(2, text("A2", "A") + text("B2", "1.234")), (3, text("A3", "B") + cell("B3", 19.99))]
     workbook(tmp_path, ("H", sheet((1, text("A1", "code") + text("B1", "PVP")), *rows)), name="prices.xlsx")
-    (tmp_path / "file.csv").write_text("productId,variantId,sku\n1,1,A\n1,2,B\n", "utf-8")
-    (tmp_path / "mapping.toml").write_text(
-        'kind = "variants"\n[columns]\nproductId = "productId"\nvariantId = "variantId"\nsku = "sku"\n'
-        '[[lookup]]\nfile = "prices.xlsx"\nmatch = { sku = "code" }\ngive = { price = "PVP" }\n',
-        "utf-8",
-    )
-    inputs = open_inputs("variants", tmp_path / "file.csv", load(tmp_path / "mapping.toml"))
-    assert found(inputs, "price") == [["ambiguous_number"], Decimal("19.99")]
+    lookup = '[[lookup]]\nfile = "prices.xlsx"\nmatch = { sku = "code" }\ngive = { price = "PVP" }\n'
+    inputs = opened(tmp_path, "productId,variantId,sku\n1,1,A\n1,2,B\n", f'{VARIANT}sku = "sku"\n{lookup}')
+    assert outcomes(list(inputs)) == [["2 - price ambiguous_number"], {"sku": "B", "price": Decimal("19.99")}]

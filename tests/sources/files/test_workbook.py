@@ -249,8 +249,8 @@ def test_the_only_visible_sheet_with_a_table_is_taken_or_the_one_given(tmp_path:
     path = workbook(tmp_path, ("Old", old), ("Notas", note), ("Empty", ""), ("A &amp; B", TABLE), hidden=("Old",))
     assert open_table(path).format.sheet == "A & B"
     assert open_table(path).format.sheets == ("Old", "Notas", "Empty", "A & B")
-    for choice in ("Old", "1"):
-        assert open_table(path, ReadOptions(sheet=choice)).columns[0] == "old"
+    for given in ("Old", "1"):
+        assert open_table(path, ReadOptions(sheet=given)).columns[0] == "old"
     several = workbook(tmp_path, ("Notas", note), ("Enero", TABLE), ("Feb &amp; Mar", TABLE), name="several.xlsx")
     assert open_table(several, ReadOptions(sheet="Feb & Mar")).format.sheet == "Feb & Mar"
     hidden = workbook(tmp_path, ("Old", old), ("Empty", ""), name="hidden.xlsx", hidden=("Old",))
