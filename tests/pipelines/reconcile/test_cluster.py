@@ -6,23 +6,20 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dask
 import pytest
 from distributed import LocalCluster
 
 from pipelines.reconcile import cluster as cluster_module
-from pipelines.reconcile import match as match_module
-from pipelines.reconcile import orders, parts
+from pipelines.reconcile import match, orders, parts
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop
 from tests.pipelines.reconcile.test_erp_customers import shop as shop
-from tests.pipelines.reconcile.test_match import assert_equal, match_in_buckets, some_frames
-from tests.transforms.erp.whole import match
+from tests.pipelines.reconcile.test_reconcile import tables_of
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +32,15 @@ def address() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-def test_a_cluster_makes_the_same_match(address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    frames = some_frames(4, 60)
-    monkeypatch.setattr(match_module, "ROWS_PER_BUCKET", 200)
-    with Cluster(address).mapper(tmp_path) as map_tasks:
-        assert_equal(match(*frames, country="PE"), match_in_buckets(*frames, map_tasks))
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_run_on_a_cluster_publishes_the_same_tables_or_none(
     shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tables() -> list[Any]:
-        names = ("customers", "price_lists", "orders", "order_lines", "erp_customers", "erp_differences", "exceptions")
-        return [shop.made.rows(f"FROM reconciled.{name}") for name in names]
-
     here = reconcile(ErpFiles(shop.file))
-    whole = tables()
-    monkeypatch.setattr(parts, "PART_ROWS", 9)
+    whole = tables_of(shop.made)
+    monkeypatch.setattr(parts, "PART_ROWS", 3)
+    monkeypatch.setattr(match, "ROWS_PER_BUCKET", 5)
     there = reconcile(ErpFiles(shop.file, scheduler=address))
-    assert tables() == whole
+    assert tables_of(shop.made) == whole
     assert there.match == here.match
     assert there.rows == here.rows
 

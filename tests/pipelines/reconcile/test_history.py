@@ -126,14 +126,6 @@ ANA, EVA = {"1": "Ana"}, {"1": "Eva"}
     ("nights", "expected"),
     [
         pytest.param(
-            [[(0, ANA)], [(1, ANA)], [(2, EVA)]], [("Ana", 0, 2, "changed"), ("Eva", 2, None, None)], id="a change"
-        ),
-        pytest.param(
-            [[(0, ANA)], [(1, {})], [(2, {})], [(3, ANA)]],
-            [("Ana", 0, 1, "missing"), ("Ana", 3, None, None)],
-            id="missing, and back",
-        ),
-        pytest.param(
             [[(0, ANA)], [(1, {})], [(2, ANA), (3, {})]],
             [("Ana", 0, 1, "missing"), ("Ana", 2, 3, "missing")],
             id="back and missing again between two reconciles",
@@ -142,11 +134,6 @@ ANA, EVA = {"1": "Ana"}, {"1": "Eva"}
             [[(0, ANA | {"2": "Eva"})], [(1, {"2": "Eva"}, False)]],
             [("Ana", 0, None, None), ("Eva", 0, None, None)],
             id="a walk that proves nothing ends nothing",
-        ),
-        pytest.param(
-            [[(0, ANA)], [(1, EVA), (2, {})]],
-            [("Ana", 0, 1, "changed"), ("Eva", 1, 2, "missing")],
-            id="changed and then missing, unseen",
         ),
         pytest.param(
             [[(5, ANA)], [(3, EVA)], [(1, {})], [(4, EVA)], [(2, {})], [(6, EVA), (4, {})]],

@@ -13,7 +13,6 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile import match as match_module
-from pipelines.reconcile.parts import Mapper
 from pipelines.warehouse.sql import replace
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
 from tests.transforms.erp.whole import MatchResult, hashes, match
@@ -27,7 +26,6 @@ def match_in_buckets(
     lines: pd.DataFrame,
     known: pd.DataFrame,
     papers: pd.DataFrame,
-    map_tasks: Mapper = map,
     reviews: pd.DataFrame | None = None,
 ) -> MatchResult:
     """The match by way of a build on disk, and of files and buckets of two rows."""
@@ -36,7 +34,7 @@ def match_in_buckets(
         replace(build, "customers", known.assign(is_missing=known["_missing_since"].notna()))
         replace(build, "papers", papers)
         build.execute("CREATE TABLE raw.customers__documents AS FROM reconciled.papers")
-        findings, repeated = match_module.match_lines(build, lines, "PE", map_tasks, reviews)
+        findings, repeated = match_module.match_lines(build, lines, "PE", reviews=reviews)
         rows, pairs, differences = (
             typed(from_arrow(build.sql(f"FROM reconciled.{name}").to_arrow_table()), schema)
             for name, schema in (
