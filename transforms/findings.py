@@ -7,12 +7,11 @@ name, address, code or document number: everybody may see the table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from transforms.frames import (
     TEXT,
@@ -23,9 +22,9 @@ from transforms.frames import (
     frame,
     from_arrow,
     is_repeated,
-    is_strictly_increasing,
     joined_text,
     look_up,
+    to_arrow,
 )
 from transforms.rules import RULES
 
@@ -124,28 +123,9 @@ def shared_value_findings(entity: str, name: str, values: UniqueValues) -> pd.Da
 
 def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """All findings in one frame, sorted by entity, rule, id and detail."""
-    by_rule: dict[tuple[str, str], list[pd.DataFrame]] = {}
-    for one in findings:
-        for rows in _by_rule(one):
-            by_rule.setdefault((rows["entity"].iloc[0], rows["rule"].iloc[0]), []).append(rows)
-    if not by_rule:
-        return frame(FINDINGS)
-    return pd.concat([_sorted(pd.concat(by_rule[rule])) for rule in sorted(by_rule)], ignore_index=True)
-
-
-def _by_rule(findings: pd.DataFrame) -> Iterable[pd.DataFrame]:
-    """The findings of each rule: most rules are sorted already, and sorting all by four texts takes far longer."""
-    keys = ["entity", "rule"]
-    if all(pc.count_distinct(array(findings[key])).as_py() < 2 for key in keys):
-        return [findings] if len(findings) else []
-    return (rows for _, rows in findings.groupby(keys, sort=False))
-
-
-def _sorted(findings: pd.DataFrame) -> pd.DataFrame:
-    """Sorted by id and detail. Most are already, since the tables that they are about are sorted by id."""
-    if is_strictly_increasing(findings["entity_id"]):
-        return findings
-    return findings.sort_values(["entity_id", "detail"])
+    rows = pa.concat_tables([to_arrow(one, FINDINGS) for one in (frame(FINDINGS), *findings)])
+    order = [(name, "ascending") for name in ("entity", "rule", "entity_id", "detail")]
+    return from_arrow(rows.sort_by(order).combine_chunks())
 
 
 def count_text(before: str, counts: Column[Any], after: str = "") -> Column[Any]:

@@ -408,10 +408,6 @@ def _propose_customer(
     return None, f"{' and '.join(by_id)} refer to different customers" if by_id else ""
 
 
-def _dates(facts: ColumnFacts, rows: int) -> tuple[int, str]:
-    return facts.given, f"{facts.given} of {rows} have a value"
-
-
 def _totals(facts: ColumnFacts, rows: int) -> tuple[int, str]:
     amounts = facts.amounts
     if amounts.is_ambiguous:
@@ -422,19 +418,18 @@ def _totals(facts: ColumnFacts, rows: int) -> tuple[int, str]:
 
 def _statuses(facts: ColumnFacts, rows: int) -> tuple[int, str]:
     distinct = len(facts.words)
-    count = facts.given if distinct <= STATUSES_MAX else 0
-    return count, f"{facts.given} of {rows} have one of {distinct} values"
-
-
-def _currencies(facts: ColumnFacts, rows: int) -> tuple[int, str]:
-    return facts.currencies, f"{facts.currencies} of {rows} are codes of three letters"
+    evidence = f"{facts.given} of {rows} have one of {distinct} values"
+    return facts.given if distinct <= STATUSES_MAX else 0, evidence
 
 
 _EXAMINED: Final[dict[str, tuple[Callable[[ColumnFacts, int], tuple[int, str]], float]]] = {
-    "ordered_at": (_dates, FILLED_SHARE_MIN),
+    "ordered_at": (lambda facts, rows: (facts.given, f"{facts.given} of {rows} have a value"), FILLED_SHARE_MIN),
     "total": (_totals, SHARE_MIN),
     "order_status": (_statuses, FILLED_SHARE_MIN),
-    "currency": (_currencies, SHARE_MIN),
+    "currency": (
+        lambda facts, rows: (facts.currencies, f"{facts.currencies} of {rows} are codes of three letters"),
+        SHARE_MIN,
+    ),
 }
 """By field: how many values fit it, with the evidence; the least share of rows."""
 

@@ -45,6 +45,7 @@ from transforms.frames import (
     typed,
 )
 from transforms.order_fields import AmountEvidence, OrderFields, money, texts_of
+from transforms.texts import without_blank
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -179,7 +180,13 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
         currency=_texts(rows, "currency").str.upper(),
         ordered_date=local_days(dates.at, context.timezone),
     )
-    ours["unknown_because"] = _unknown_because(ours, reading.unknown)
+    looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}
+    reasons = [
+        pc.if_else(array(ours[column].isna()), f"{reading.unknown.get(name, f'{name}: no readable value')}; ", "")
+        for name, column in looked_at.items()
+    ]
+    because = pc.utf8_rtrim(pc.binary_join_element_wise(*reasons, ""), "; ")
+    ours["unknown_because"] = without_blank(column(because, ours.index))
     counts: Counter[str] = Counter(zone_unknown=dates.zone_count)
     counts.update({f"disputed {name}": count for name, count in disputed.items()})
     findings = [*_customer_findings(ours, names.get("customer_id", ""), reading.coverage_gap, counts)]
@@ -189,7 +196,13 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     detail = joined_text([f"{names.get('ordered_at', '')} ", date_text(ours["ordered_at"])])
     findings.append(rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail))
     if "total" in names:
-        findings += _total_findings(ours, texts_of(rows["total"]).notna(), names["total"], reading.amounts, counts)
+        is_unread = texts_of(rows["total"]).notna() & total.isna()
+        is_negative = (total < 0) & ~ours["is_missing"]
+        if reading.amounts.is_ambiguous:
+            counts["unread totals"] = int(is_unread.sum())
+            is_unread = is_negative = constant(False, ours.index, BOOLEAN)
+        for rule, where in (("total_unreadable", is_unread), ("total_negative", is_negative)):
+            findings.append(rule_findings("orders", rule, ours["order_id"], where, names["total"]))
     listed = ours[~ours["is_missing"]]
     counted = listed[listed["total"].notna()]
     counts["with total"] = len(counted)
@@ -223,17 +236,6 @@ def orders_findings(counts: Counter[str], reading: OrdersReading) -> pd.DataFram
     return combine_findings(findings)
 
 
-def _unknown_because(ours: pd.DataFrame, unknown: Mapping[str, str]) -> Column[Any]:
-    """Of each order the reasons for what is not known of it; null where all is."""
-    looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}
-    reasons = [
-        pc.if_else(array(ours[name].isna()), f"{unknown.get(field, f'{field}: no readable value')}; ", "")
-        for field, name in looked_at.items()
-    ]
-    texts = pc.utf8_rtrim(pc.binary_join_element_wise(*reasons, ""), "; ")
-    return column(pc.if_else(pc.equal(texts, ""), None, texts), ours.index)
-
-
 def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]) -> list[pd.DataFrame]:
     """Orders of no or of an unknown customer; those that a gap may explain are counted."""
     ids, status, is_listed = ours["order_id"], ours["customer_status"], ~ours["is_missing"]
@@ -245,19 +247,6 @@ def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[
         rule_findings("orders", "customer_unknown", ids, is_absent & (not gap), name),
         rule_findings("orders", "customer_ambiguous", ids, is_unknown & ours["is_ambiguous"], name),
         rule_findings("orders", "customer_missing", ids, (status == "none") & is_listed, name),
-    ]
-
-
-def _total_findings(
-    ours: pd.DataFrame, is_given: Column[Any], name: str, amounts: AmountEvidence, counts: Counter[str]
-) -> list[pd.DataFrame]:
-    is_unread = is_given & ours["total"].isna()
-    if amounts.is_ambiguous:
-        counts["unread totals"] = int(is_unread.sum())
-        return []
-    return [
-        rule_findings("orders", "total_unreadable", ours["order_id"], is_unread, name),
-        rule_findings("orders", "total_negative", ours["order_id"], (ours["total"] < 0) & ~ours["is_missing"], name),
     ]
 
 

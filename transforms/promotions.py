@@ -73,7 +73,11 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
         ends_before_start=(ends["at"] < starts["at"]) & (ends["last"] <= starts["at"]),
     )
     rows = rows.assign(status=_status(rows, starts, ends, context.as_of.astimezone(UTC)))
-    findings += [*_date_findings(rows, dates, starts, ends), *_field_findings(rows)]
+    findings += form_findings("promotions", "dates", "startDate, expirationDate", dates, dates.zone_count)
+    if not dates.is_unreadable:  # an expiration of 9999-12-31 is right, such a start is not
+        for where, field in ((starts["unread"] | starts["endless"], "startDate"), (ends["unread"], "expirationDate")):
+            findings.append(rule_findings("promotions", "dates_unreadable", rows["promotion_id"], where, field))
+    findings += _field_findings(rows)
     return typed(rows, PROMOTIONS), combine_findings(findings), dates
 
 
@@ -110,21 +114,6 @@ def _status(rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of:
         ],
         "running",
     )
-
-
-def _date_findings(
-    rows: pd.DataFrame, dates: DateColumn, starts: pd.DataFrame, ends: pd.DataFrame
-) -> list[pd.DataFrame]:
-    """What is wrong with the dates of all promotions; an expiration of 9999-12-31 is right, such a start is not."""
-    of_column = form_findings("promotions", "dates", "startDate, expirationDate", dates, dates.zone_count)
-    if dates.is_unreadable:
-        return of_column
-    ids, is_start_unread = rows["promotion_id"], starts["unread"] | starts["endless"]
-    return [
-        rule_findings("promotions", "dates_unreadable", ids, is_start_unread, "startDate"),
-        rule_findings("promotions", "dates_unreadable", ids, ends["unread"], "expirationDate"),
-        *of_column,
-    ]
 
 
 def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:

@@ -64,7 +64,7 @@ class TotalCandidates:
     def is_far(self, name: str, other: str) -> bool:
         """Whether two columns are not the same amount in most orders, whatever taxes and shipping are."""
         ratio = self._ratio(name, other)
-        return len(ratio) > 0 and bool(_is_far(ratio).sum() > len(ratio) / 2)
+        return bool(_is_far(ratio).sum() > len(ratio) / 2)
 
     def differing(self, name: str) -> dict[str, str]:
         """The columns that differ from one of them in more than a few orders, with counts."""
@@ -77,13 +77,10 @@ class TotalCandidates:
         return result
 
     def _ratio(self, name: str, other: str) -> Numbers:
-        return _ratio(self.values[name], self.values[other])
-
-
-def _ratio(values: Numbers, others: Numbers) -> Numbers:
-    is_both = (np.nan_to_num(values) != 0) & (np.nan_to_num(others) != 0)
-    ratio: Numbers = values[is_both] / others[is_both]
-    return ratio
+        values, others = self.values[name], self.values[other]
+        is_both = (np.nan_to_num(values) != 0) & (np.nan_to_num(others) != 0)
+        ratio: Numbers = values[is_both] / others[is_both]
+        return ratio
 
 
 def _is_far(ratio: Numbers) -> Bools:

@@ -102,22 +102,6 @@ class _File:
     used: Sequence[str]
 
 
-@dataclass(slots=True)
-class _Lines:
-    """The lines of the file: `rows`, `refused` and `skipped` as in `ErpCustomers`.
-
-    Attributes:
-        groups: columns of the mapping's groups, and `_line`, of all lines; None without groups.
-        scattered: keys of the groups whose lines are not next to each other.
-    """
-
-    rows: pd.DataFrame
-    refused: dict[int, str]
-    skipped: int
-    groups: pa.Table | None
-    scattered: Set[str]
-
-
 def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
     """Reads the file of the ERP's customers; None without one.
 
@@ -130,10 +114,16 @@ def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
         return None
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     file = _open(files.customers, mapping)
-    lines = _read_lines(file)
-    if lines.groups is not None:
-        _merge_groups(lines, lines.groups, file)
-    _fill_defaults(lines.rows, file.sources)
+    rows, refused, skipped, groups = _read_lines(file)
+    if groups is not None:
+        single = {name: source for name, source in file.sources.items() if not source.target.is_each}
+        rows = rows[~rows[LINE_COLUMN].isin(list(refused))].reset_index(drop=True)
+        groups = groups.filter(pc.is_in(groups[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
+        merged, differing = _first_of_groups(rows, groups, file.mapping.group, single)
+        refused |= dict.fromkeys(differing, "lines_differ")
+        skipped += len(rows) - len(differing) - len(merged)
+        rows = merged
+    _fill_defaults(rows, file.sources)
     origins = {
         name: source.column
         if source.lookup == IN_FILE
@@ -141,7 +131,7 @@ def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
         for name, source in file.sources.items()
     }
     unread = tuple(name for name in file.columns if name not in file.used)
-    return ErpCustomers(lines.rows, dict(sorted(lines.refused.items())), lines.skipped, origins, unread)
+    return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
 
 
 def _open(path: Path, mapping: ColumnMapping | None) -> _File:
@@ -168,7 +158,8 @@ def _open(path: Path, mapping: ColumnMapping | None) -> _File:
     return _File(table, mapping, columns, sources, lookups, used)
 
 
-def _read_lines(file: _File) -> _Lines:
+def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Table | None]:
+    """The rows, `refused` and `skipped` as in `ErpCustomers`; the columns of the mapping's groups, and `_line`."""
     mapping, sources = file.mapping, file.sources
     schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
     parts, groups, skipped = [schema.empty_table()], list[pa.Table](), 0
@@ -190,19 +181,10 @@ def _read_lines(file: _File) -> _Lines:
         }
         parts.append(pa.table({**cells, LINE_COLUMN: lines[LINE_COLUMN]}, schema))
     rows = from_arrow(pa.concat_tables(parts).combine_chunks())
-    return _Lines(rows, refused, skipped, pa.concat_tables(groups) if groups else None, scattered.scattered)
-
-
-def _merge_groups(lines: _Lines, groups: pa.Table, file: _File) -> None:
-    """Makes one row of the lines of each group, and moves groups that a plan rejects to `refused`."""
-    names = file.mapping.group
-    lines.refused = _incomplete_groups(groups, names, lines.scattered, lines.refused) | lines.refused
-    rows = lines.rows[~lines.rows[LINE_COLUMN].isin(list(lines.refused))].reset_index(drop=True)
-    groups = groups.filter(pc.is_in(groups[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
-    single = {name: source for name, source in file.sources.items() if not source.target.is_each}
-    lines.rows, differing = _first_of_groups(rows, groups, names, single)
-    lines.refused |= dict.fromkeys(differing, "lines_differ")
-    lines.skipped += len(rows) - len(differing) - len(lines.rows)
+    if not groups:
+        return rows, refused, skipped, None
+    keys = pa.concat_tables(groups)
+    return rows, _incomplete_groups(keys, mapping.group, scattered.scattered, refused) | refused, skipped, keys
 
 
 def _fill_defaults(rows: pd.DataFrame, sources: Mapping[str, Source]) -> None:
