@@ -25,7 +25,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sources.contract import Field, Record
 from sources.decode import rows
-from sources.decode.json_text import has_odd_texts
+from sources.decode.json_text import dump, has_odd_texts, json_texts
 from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_array
 from sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
 from sources.decode.table_schema import (
@@ -203,6 +203,10 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
                 return day, day is not None
     elif isinstance(value, bool) and field.type == "boolean":
         return value, True
+    elif isinstance(value, list) and field.items is not None:
+        for item in value:
+            read_value(Field(field.name, field.items), item, f"{path}[]")
+        return dump(value), True
     raise InvalidRow(f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}")
 
 
@@ -265,7 +269,7 @@ class _Columnar:
         self._observations: Counter[tuple[str, str]] = Counter()
         self._pages = text.pages
         self._read_extra = lru_cache(maxsize=None)(partial(read_extra_fields, text.pages))
-        numbers = [f.name for each in (table, *table.children) for f in each.fields if f.type == "number"]
+        numbers = [f.name for each in (table, *table.children) for f in each.fields if "number" in (f.type, f.items)]
         if has_odd_texts(text, frozenset(numbers)):
             raise ColumnarFallback
         first = _raw_rows_decoder.decode(text.pages[0].rows)
@@ -335,14 +339,16 @@ def _declared_type(table: TableSchema, first: _RawRows) -> pa.StructType:
 
 
 def _parse_type(field: Field, first: _RawRows) -> pa.DataType:
+    if field.items is not None:
+        return pa.list_(_parse_type(Field(field.name, field.items), first))
     if field.type == "integer":
         return pa.int64()
     if field.type in ("boolean", "number"):
         return TYPES[field.type]
     is_number = field.type == "identifier" and field.json != "string"
     if field.type in ("identifier", "text"):
-        values = (bytes(row[field.name])[:1] for row in first if field.name in row)
-        is_number = next((value != b'"' for value in values if value != b"n"), is_number)
+        values = (bytes(row[field.name]).lstrip(b"[ ")[:1] for row in first if field.name in row)
+        is_number = next((value != b'"' for value in values if value not in (b"n", b"]")), is_number)
     return pa.int64() if is_number else pa.string()
 
 
@@ -352,6 +358,8 @@ def _column(field: Field, parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     Raises:
         ColumnarFallback, pyarrow.ArrowInvalid: a value that only the row-by-row path reads.
     """
+    if field.type == "array":
+        return json_texts(parsed), None
     if field.type == "identifier":
         return pc.cast(parsed, pa.string()), None
     if field.type == "text" and pa.types.is_integer(parsed.type):

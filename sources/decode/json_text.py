@@ -13,12 +13,13 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
 from sources.decode import rows
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, int32_array, text_scalar
 from sources.decode.rows import InvalidRow, Number, Page
 from sources.decode.schema_inference import (
     ARROW,
@@ -35,6 +36,7 @@ from sources.decode.table_schema import DECIMAL
 _compact: Final = partial(msgspec.json.format, indent=-1)
 _DECIMALS: Final = pa.list_(DECIMAL)
 _CACHE_MAX: Final = 100_000
+_PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,38 @@ def column_value(kind: ColumnKind | Literal["key"], value: object) -> object:
     if kind in ("json", "list"):
         return dump(value)
     return plain_text(value) if kind == "key" else value
+
+
+def json_texts(parsed: pa.Array) -> pa.Array:
+    """Lists of texts or numbers as JSON text. Raises ColumnarFallback for others, and for texts that need an escape."""
+    items = parsed.flatten()
+    if items.null_count:
+        raise ColumnarFallback
+    quote = '"' if pa.types.is_string(items.type) else ""
+    if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
+        raise ColumnarFallback
+    texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
+    if pa.types.is_decimal(items.type):
+        texts = pa.ListArray.from_arrays(_offsets(parsed), _plain_decimals(texts.flatten()), mask=parsed.is_null())
+    begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
+    joined = pc.binary_join_element_wise(begin, pc.binary_join(texts, between), end, text_scalar(""))
+    has_items = pc.cast(pc.list_value_length(parsed), pa.bool_())
+    return pc.if_else(has_items, joined, text_scalar("[]"))
+
+
+def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
+    """Decimals in plain form, as `rows.canonical` writes them, of texts that Arrow made of them."""
+    trimmed = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")  # each has nine decimals, or an exponent
+    plain = pc.if_else(pc.equal(trimmed, text_scalar("0E-9")), text_scalar("0"), trimmed)
+    if pc.any(pc.match_substring(plain, "E")).as_py():  # below 0.000001
+        raise ColumnarFallback
+    return plain
+
+
+def _offsets(lists: pa.ListArray) -> pa.Array:
+    """Where the items of each list begin in all items."""
+    offsets = np.from_dlpack(lists.offsets)
+    return int32_array(offsets - offsets[0])
 
 
 def dump(value: object) -> str:

@@ -36,7 +36,9 @@ TYPES: Final = {
     "boolean": pa.bool_(),
     "date": pa.date32(),
     "decimal_text": DECIMAL,
+    "array": pa.string(),
 }
+"""The column of each type of field; an array of values is JSON text."""
 PLACE: Final = (("_page", pa.int32()), ("_position", pa.int32()))
 
 
@@ -67,7 +69,7 @@ class TableSchema:
 
 @lru_cache(maxsize=64)
 def table_schema(record: Record) -> TableSchema:
-    """The table of a record's rows: its scalar fields are columns, each array of objects is a child table.
+    """The table of a record's rows: its fields are columns, but each array of objects is a child table.
 
     Raises:
         ValueError: a field has a type that no column holds.
@@ -76,9 +78,9 @@ def table_schema(record: Record) -> TableSchema:
     children = tuple(
         TableSchema(f"{record.name}__{snake(f.name)}", f.name, "", f.fields, _schema(f.fields, places))
         for f in record.fields
-        if f.type == "array"
+        if f.fields
     )
-    scalars = tuple(f for f in record.fields if f.type != "array")
+    scalars = tuple(f for f in record.fields if not f.fields)
     return TableSchema(record.name, "", record.key, scalars, _schema(scalars), children)
 
 

@@ -27,12 +27,11 @@ import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode import rows
-from sources.decode.json_text import RawReader, column_value, dump, has_odd_texts, parse_type
+from sources.decode.json_text import RawReader, column_value, dump, has_odd_texts, json_texts, parse_type
 from sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
     has_empty,
-    int32_array,
     items_of,
     parse,
     positions,
@@ -58,7 +57,6 @@ from sources.decode.schema_inference import (
 from sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
 
 FOUND: Final = "field found, not shown by the interface"
-_PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
 
 
 class InferredSchema:
@@ -343,44 +341,12 @@ def _has(struct: pa.StructType, keys: tuple[str, ...]) -> bool:
 def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:
     """A parsed column as its table holds it. Raises ColumnarFallback or ArrowInvalid if a value is of another kind."""
     if column.kind == "list":
-        return _json_texts(parsed)
+        return json_texts(parsed)
     if column.kind == "empty":
         if pa.types.is_list(parsed.type) and len(parsed.flatten()):
             raise ColumnarFallback
         return pa.nulls(len(parsed), pa.string())
     return pc.cast(parsed, ARROW[column.kind])
-
-
-def _json_texts(parsed: pa.Array) -> pa.Array:
-    """Lists of texts or numbers as JSON text."""
-    items = parsed.flatten()
-    if items.null_count:
-        raise ColumnarFallback
-    quote = '"' if pa.types.is_string(items.type) else ""
-    if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
-        raise ColumnarFallback
-    texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
-    if pa.types.is_decimal(items.type):
-        texts = pa.ListArray.from_arrays(_offsets(parsed), _plain_decimals(texts.flatten()), mask=parsed.is_null())
-    begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
-    joined = pc.binary_join_element_wise(begin, pc.binary_join(texts, between), end, text_scalar(""))
-    has_items = pc.cast(pc.list_value_length(parsed), pa.bool_())
-    return pc.if_else(has_items, joined, text_scalar("[]"))
-
-
-def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
-    """Decimals in plain form, as `rows.canonical` writes them, of texts that Arrow made of them."""
-    trimmed = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")  # each has nine decimals, or an exponent
-    plain = pc.if_else(pc.equal(trimmed, text_scalar("0E-9")), text_scalar("0"), trimmed)
-    if pc.any(pc.match_substring(plain, "E")).as_py():  # below 0.000001
-        raise ColumnarFallback
-    return plain
-
-
-def _offsets(lists: pa.ListArray) -> pa.Array:
-    """Where the items of each list begin in all items."""
-    offsets = np.from_dlpack(lists.offsets)
-    return int32_array(offsets - offsets[0])
 
 
 def _add_lines(

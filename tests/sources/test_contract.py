@@ -16,7 +16,8 @@ module = types.ModuleType("sources.contract")
 text = Path(spec.origin).read_text("utf-8")
 for field, added in (
     ('Field("birthdate", "date", "string", meaning="YYYY-MM-DD")',
-     'Field("loyaltyTier", "text", meaning="level of the customer"), Field("loyalSince", "date", "string")'),
+     'Field("loyaltyTier", "text", meaning="level of the customer"), Field("loyalSince", "date", "string"), '
+     'Field("tags", "array", items="text")'),
     ('Field("forTaxes", "boolean")', 'Field("issuedOn", "date", "string", meaning="day of issue")'),
     ('Field("password", "text", required=True, min_length=1)', 'Field("loyaltyTier", "text", min_length=3)'),
 ):
@@ -36,10 +37,10 @@ from tests.pipelines.bridge import bridge
 with bridge(Path.cwd()) as made:
     first = made.platform.state.ids("customers")[0]
     documents = [{"number": "1", "issuedOn": "2021-03-04"}]
-    changed = {"loyaltyTier": "gold", "loyalSince": "2020-02-29", "documents": documents}
+    changed = {"loyaltyTier": "gold", "loyalSince": "2020-02-29", "tags": ["a", "b"], "documents": documents}
     made.platform.state.change("customers", first, changed)
     made.pull("customers")
-    print(made.rows("SELECT id = $1, loyalty_tier, loyal_since::TEXT, _extra FROM raw.customers "
+    print(made.rows("SELECT id = $1, loyalty_tier, loyal_since::TEXT, tags, _extra FROM raw.customers "
                     "WHERE loyalty_tier IS NOT NULL", first))
     print(made.rows("SELECT customer_id = $1, number, issued_on::TEXT, _extra FROM raw.customers__documents "
                     "WHERE issued_on IS NOT NULL", first))
@@ -68,7 +69,7 @@ def test_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout.splitlines() == [
-        "[(True, 'gold', '2020-02-29', None)]",
+        "[(True, 'gold', '2020-02-29', '[\"a\",\"b\"]', None)]",
         "[(True, '1', '2021-03-04', None)]",
         "[(0,)]",
         "loyalty_tier | VARCHAR | level of the customer; loyaltyTier of GET /customers",

@@ -134,6 +134,25 @@ CELLS: list[tuple[Record, str, str, object]] = [
 ]
 
 
+LISTED = Record(
+    "customers",
+    (
+        *(Field("id", "identifier", required=True), Field("tags", "array", items="text")),
+        *(Field("lists", "array", items="identifier"), Field("prices", "array", items="number")),
+    ),
+    key="id",
+)
+CELLS += [
+    (LISTED, '{"id":1,"tags":["a","b c"],"lists":[]}', "tags", '["a","b c"]'),
+    (LISTED, '{"id":1,"tags":["\\""]}', "tags", '["\\""]'),
+    (LISTED, '{"id":1,"lists":[7, 1e3]}', "lists", "[7,1000]"),
+    (LISTED, '{"id":1,"lists":["A"]}', "lists", '["A"]'),
+    (LISTED, '{"id":1,"lists":[]}', "lists", "[]"),
+    (LISTED, '{"id":1,"lists":null}', "lists", None),
+    (LISTED, '{"id":1,"prices":[1.50,2]}', "prices", "[1.5,2]"),
+]
+
+
 @pytest.mark.parametrize(("record", "row", "column", "value"), CELLS)
 def test_a_value_is_exact_however_it_is_written(record: Record, row: str, column: str, value: object) -> None:
     assert cell(record, row, column) == value
@@ -170,6 +189,13 @@ REASONS: list[tuple[Record, str, str]] = [
         "adjustmentValue: expected decimal, found more than 9 decimals or 29 digits",
     ),
     (PRICE_LIST, '{"id":"a","adjustmentValue":"1,5"}', "adjustmentValue: expected decimal, found another string"),
+]
+
+
+REASONS += [
+    (LISTED, '{"id":1,"tags":[["a"]]}', "tags[]: expected string, found array"),
+    (LISTED, '{"id":1,"lists":[null]}', "lists[]: expected identifier, found null"),
+    (LISTED, '{"id":1,"tags":"a"}', "tags: expected array, found string"),
 ]
 
 

@@ -162,6 +162,9 @@ TAXED: dict[str, Any] = {"sku": "A", "taxes": [{"a": 1}, None, 5], "a": [{"taxes
 @example(
     [{"lines": lines, "a": None} for lines in [[TAXED, TAXED]] * 9 + [{"0": TAXED, "2": TAXED}, TAXED, {}, "", [None]]]
 )
+@example(
+    [{"lines": [], "a": a} for a in [{"taxes": [{"a": 1}]}] * 9 + [[{"taxes": [{}]}] * 2, [{"taxes": [{"a": 2}]}]]]
+)
 @given(st.lists(st.fixed_dictionaries({"lines": VALUES | LINES, "a": VALUES}), min_size=1, max_size=12))
 @settings(deadline=None)
 def test_items_counted_in_pages_are_those_that_are_decoded(orders: list[dict[str, Any]]) -> None:

@@ -106,6 +106,14 @@ def test_an_id_that_comes_twice_after_the_saved_cursor_is_noticed(
         orders.walk(start)
 
 
+def test_a_row_that_is_quarantined_after_the_saved_cursor_is_noticed(orders: Orders) -> None:
+    start = orders.position()
+    orders.state.grow("orders", 1)
+    orders.state.change("orders", orders.state.ids("orders")[-1], {"status": "\0"})
+    with pytest.raises(TailMismatch, match="1 rows after the saved cursor were quarantined"):
+        orders.walk(start)
+
+
 def test_pages_that_became_smaller_are_compared_over_their_borders(orders: Orders) -> None:
     start = orders.position()
     orders.fault("capped_limit")

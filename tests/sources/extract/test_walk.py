@@ -211,6 +211,7 @@ def test_rows_that_are_refused_are_reported_once_and_the_list_is_not_proven(
     result = walked(platform, tmp_path)
     assert (result.verdict, len(result.sweeps), result.distinct) == ("unproven", sweeps, count - 2)
     assert sorted(str(one.key) for one in result.quarantined) == ["13", "14", *map(str, repeated)]
+    assert (result.sweeps[0].duplicates, result.sweeps[0].quarantined) == (0, 2 + len(repeated))
     assert result.total("rows") == result.distinct + result.duplicates + len(result.quarantined)
     assert all("birthdate" in one.reason and "Zoë" not in one.reason for one in result.quarantined)
 
