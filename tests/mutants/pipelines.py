@@ -410,14 +410,14 @@ MUTANTS: Final = (
         "pipelines/mapping/check.py",
         "if path in filled and not target.is_each:",
         'if path in filled and not target.is_each and not (key[0] == "lookup" and filled[path] == "a constant"):',
-        "tests/pipelines/mapping/test_filled_twice.py",
+        "tests/pipelines/mapping/test_mapping.py",
     ),
     Mutant(
         "a-field-is-filled-by-two-lookups",
         "pipelines/mapping/check.py",
         "if path in filled and not target.is_each:",
         'if path in filled and not target.is_each and not (key[0] == filled[path][:6] == "lookup"):',
-        "tests/pipelines/mapping/test_filled_twice.py",
+        "tests/pipelines/mapping/test_mapping.py",
     ),
     Mutant(
         "the-order-of-notes-depends-on-the-hash-seed",
@@ -752,7 +752,7 @@ MUTANTS: Final = (
         "pipelines/imports/lines.py",
         "unread = [row.line for row in rejected if row.code not in _WITHOUT_CELLS]",
         "unread = list[int]()",
-        "tests/pipelines/imports/test_inputs.py",
+        "tests/pipelines/imports/test_groups.py",
     ),
     Mutant(
         "a-signal-while-a-pull-is-published-drops-its-pages",

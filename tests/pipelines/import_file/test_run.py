@@ -50,20 +50,23 @@ def test_a_file_is_opened_once_however_many_mappings_are_kept(desk: Desk, monkey
     assert opened == ["clientes.csv"]
 
 
-@pytest.mark.parametrize(("age_h", "clock_h", "is_pulled"), [(0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)])
 def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_by_a_clock_ahead(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, age_h: float, clock_h: float, is_pulled: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-            return datetime.now(tz) + timedelta(hours=clock_h)
-
     desk.run(desk.write())
-    desk.done.clear()
-    monkeypatch.setattr("pipelines.import_file.run.datetime", Clock)
-    desk.run(desk.write(CUSTOMERS + "00009;Eva;eva@example.test\n"), max_age_h=age_h)
-    assert desk.done == [*(["pull"] if is_pulled else []), "plan", "push", "pull"]
+    for n, (age_h, clock_h, is_pulled) in enumerate(((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)), 1):
+
+        class Clock(datetime):
+            shift = timedelta(hours=clock_h)
+
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+                return datetime.now(tz) + cls.shift
+
+        desk.done.clear()
+        monkeypatch.setattr("pipelines.import_file.run.datetime", Clock)
+        desk.run(desk.write(f"{CUSTOMERS}9000{n};Eva;eva{n}@example.test\n"), max_age_h=age_h)
+        assert desk.done == [*(["pull"] if is_pulled else []), "plan", "push", "pull"]
 
 
 def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.mapping import Formats, GeneratePasswords, Lookup, MappedColumn, Mapping, load, propose, to_toml
-from pipelines.mapping.field_paths import FieldPath, all_paths, resolve
+from pipelines.mapping import Formats, Lookup, MappedColumn, Mapping, load, to_toml
+from pipelines.mapping.field_paths import FieldPath, resolve
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.files.layout import column_name
-from sources.kinds import KINDS
 
 GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]
 
@@ -99,6 +99,18 @@ give = { variantId = "id" }
     )
 
 
+PARTS = {
+    "column": ('"{}" = "sku"\n', "", "column '"),
+    "constant": ("", '[constants]\nsku = "X"\n', "a constant"),
+    "lookup": (
+        "",
+        '[[lookup]]\nfile = "ids{}.csv"\nmatch = {{ X = "code" }}\ngive = {{ sku = "sku" }}\n',
+        "lookup ids",
+    ),
+}
+"""What fills a field: what stands under [columns], what follows it, and how it is called."""
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -157,7 +169,21 @@ give = { variantId = "id" }
         ('V\n[rows]\nfill_within = ["A"]\n[columns]\n', "fill_within is set without fill_down"),
         ('V\n[columns]\n[[lookup]]\nfile = "a"\nmatch = {}\ngive = { productId = "a" }\n', "lookup"),
         ('C\n[columns]\nA = "password"\n[group]\nby = ["A"]\n', "a password column can be neither filled down nor"),
+        ('V\n[columns]\nA = { field = "sku", send = "always", change = true }\n', "are sent always or when changed"),
+        ('C\n[columns]\nA = { field = "email", send = "always" }\n', "are sent always or when changed"),
+        ('V\nstrict = true\n[columns]\n"*" = "ignore"\n', 'it can only be "ignore", not strict'),
+        ('V\n[columns]\nA = "images[+].url"\nB = "images[0].url"\n[group]\nby = ["C"]\n', "use one or the other"),
+        *((f'V\n[columns]\nX = "erpCode"\n{"".join(PARTS[one][0].format(n) for n, one in enumerate(pair))}'
+           f'{"".join(PARTS[one][1].format(n) for n, one in enumerate(pair))}',
+           f"sku is filled twice: by {PARTS[pair[0]][2]}")
+          for pair in combinations_with_replacement(PARTS, 2) if pair != ("constant", "constant")),
+        # beyond all bounds
+        (f"V\n[columns]\n[constants]\nproductId = {'9' * 5000}\n", "a number has too many digits"),
+        ("kind = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ("[columns]\nA = " + "{a=" * 50_000 + "1" + "}" * 50_000, "nested too deeply"),
+        ("# " + "x" * (2 << 20), "larger than 1 MiB"),
     ],
+    ids=lambda text: text[:40],
 )  # fmt: skip
 def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
     kinds = {"C": 'kind = "customers"', "V": 'kind = "variants"', "S": 'kind = "subcategories"'}
@@ -166,22 +192,19 @@ def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(tmp_path: Pat
     )
 
 
-def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
-    reported = refused(
-        tmp_path, 'kind = "customers"\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\n'
+def test_all_mistakes_are_reported_at_once_and_no_value_of_the_file(tmp_path: Path) -> None:
+    text = (
+        'kind = "customers"\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\npassword = "hunter2"\n'
     )
-    assert "3 mistakes" in reported
-    assert [int(line) for line in re.findall(r"line (\d)", reported)] == [3, 4, 6]
-
-
-def test_no_mistake_repeats_a_value_of_the_file(tmp_path: Path) -> None:
-    assert "hunter2" not in refused(tmp_path, 'kind = "customers"\n[columns]\n[constants]\npassword = "hunter2"\n')
+    reported = refused(tmp_path, text)
+    assert "4 mistakes" in reported
+    assert [int(line) for line in re.findall(r"line (\d)", reported)] == [3, 4, 7, 6]
+    assert "hunter2" not in reported
 
 
 def test_a_mapping_of_another_kind_is_refused(tmp_path: Path) -> None:
-    assert "is a mapping for variants, not customers" in refused(
-        tmp_path, 'kind = "variants"\n[columns]\n', "customers"
-    )
+    text = 'kind = "variants"\n[columns]\n'
+    assert "is a mapping for variants, not customers" in refused(tmp_path, text, "customers")
     assert load(written(tmp_path, "[columns]\n"), "customers").kind == "customers"
 
 
@@ -191,132 +214,37 @@ def test_a_file_that_is_no_text_or_not_there_is_reported(tmp_path: Path) -> None
     (tmp_path / "mapping.toml").write_bytes('kind = "customers" # Código'.encode("cp1252"))
     with pytest.raises(UsageError, match="not UTF-8"):
         load(tmp_path / "mapping.toml")
-
-
-def test_what_a_windows_editor_saves_is_read(tmp_path: Path) -> None:
-    (tmp_path / "mapping.toml").write_bytes(
-        '\ufeffkind = "customers"\r\n[columns]\r\n"Código" = "erpCode"\r\n'.encode()
-    )
+    text = '\ufeffkind = "customers"\r\n[columns]\r\n"Código" = "erpCode"\r\n'  # by an editor of Windows
+    (tmp_path / "mapping.toml").write_bytes(text.encode())
     assert load(tmp_path / "mapping.toml").columns["Código"].field == "erpCode"
 
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
-
-
-@given(
-    st.dictionaries(names.map(column_name), st.none(), max_size=4),
-    st.builds(
-        Formats,
-        decimal=st.just(","),
-        thousands=st.sampled_from([None, "", ".", " "]),
-        empty=st.none() | st.tuples(names),
-    ),
-    st.fixed_dictionaries({"documents[0].isDefault": st.booleans()}, optional={"firstName": names, "phone": names}),
-    st.sampled_from([None, "mail", "file"]),
-    names.map(column_name),
+FORMATS = st.builds(
+    Formats,
+    decimal=st.just(","),
+    thousands=st.sampled_from([None, "", ".", " "]),
+    empty=st.none() | st.tuples(names),
 )
+CONSTANTS = st.fixed_dictionaries(
+    {"documents[0].isDefault": st.booleans()}, optional={"firstName": names, "phone": names}
+)
+
+
+@given(st.lists(names.map(column_name), max_size=4), FORMATS, CONSTANTS, st.sampled_from([None, "mail", "file"]))
 def test_what_is_written_reads_back_as_the_same(
-    tmp_path_factory: pytest.TempPathFactory,
-    ignored: dict[str, None],
-    formats: Formats,
-    constants: dict[str, Any],
-    make: GeneratePasswords | None,
-    name: str,
+    tmp_path_factory: pytest.TempPathFactory, ignored: list[str], formats: Formats, constants: dict[str, Any], make: Any
 ) -> None:
-    folder = tmp_path_factory.mktemp("mapping")
-    columns = {name: MappedColumn(name, "erpCode", ("loginCode",), Formats(empty=("-",)), "omit", "0", trim=False)}
-    columns |= {other: MappedColumn(other, None) for other in ignored if other != name}
-    path = folder / "mapping.toml"
-    mapping = Mapping(
-        "customers",
-        columns,
-        ReadOptions(header_row=0, quote=""),
-        formats,
-        dict(constants),
-        make,
-        path=path,
-    )
+    path = tmp_path_factory.mktemp("mapping") / "mapping.toml"
+    name = (ignored or ["Código"])[0]
+    columns = {other: MappedColumn(other, None) for other in ignored}
+    columns = {name: MappedColumn(name, "erpCode", ("loginCode",), Formats(empty=("-",)), "omit", "0", trim=False)} | {
+        other: column for other, column in columns.items() if other != name
+    }
+    mapping = Mapping("customers", columns, ReadOptions(header_row=0, quote=""), formats, constants, make, path=path)
     path.write_bytes(to_toml(mapping).encode())
     assert load(path) == mapping
     assert to_toml(load(path)) == to_toml(mapping)
-
-
-def test_a_proposal_saved_reads_back_and_its_unknown_columns_are_left_to_be_named(tmp_path: Path) -> None:
-    proposed = propose(["Código", "Descripción del producto", "PVP", "a\u202eb\x7f"], "variants")
-    text = to_toml(proposed)
-    assert all(line.isprintable() for line in text.splitlines())
-    assert '# "Descripción del producto" = ""' in text
-    assert load(written(tmp_path, text)).columns == proposed.columns
-
-
-@pytest.mark.parametrize(
-    ("kind", "headers"),
-    [
-        (
-            "customers",
-            "Código=erpCode,Razón social=documents[0].fiscalName,Nombre=firstName,Apellidos=lastName,Teléfono=phone,"
-            "Correo=email,Dirección fiscal=documents[0].fiscalAddress,NIF=documents[0].number,"
-            "Lista de precios=priceListId,Contraseña=password",
-        ),
-        (
-            "customers",
-            "Customer No.=erpCode,Company=documents[0].fiscalName,First name=firstName,SURNAME=lastName,E-Mail=email,"
-            "VAT number=documents[0].number,priceListId=priceListId,login_code=loginCode",
-        ),
-        (
-            "variants",
-            "Producto=productId,Variante=variantId,Artículo=erpCode,PVP=price,Existencias=stock,"
-            "Exento IVA=priceIsTaxExempt,Múltiplo=salesUnitFactor,Escalón=jumpFactor,Peso=weight,Foto=images[0].url,"
-            "Foto 2=images[1].url,Talla=attributes.Talla",
-        ),
-        (
-            "variants",
-            "product_id=productId,VARIANT ID=variantId,Item code=erpCode,Unit price=price,Quantity=stock,"
-            "Tax exempt=priceIsTaxExempt,sales-unit-factor=salesUnitFactor,images[3].url=images[3].url",
-        ),
-        ("subcategories", "Categoría=categoryId,Nombre=name,Descripción=description,Orden=order"),
-        ("warehouses", "Almacén=name,Por defecto=isDefault,Dirección=location.line,CP=location.zipCode,code=code"),
-    ],
-)
-def test_headers_in_english_and_spanish_are_proposed(kind: str, headers: str) -> None:
-    pairs = dict(pair.split("=") for pair in headers.split(","))
-    proposed = propose(list(pairs), kind)
-    assert {name: column.field for name, column in proposed.columns.items()} == pairs
-    assert proposed.unknown == ()
-
-
-def test_names_that_may_mean_another_field_are_not_proposed() -> None:
-    """`Clave` is the customer's code in some ERPs, and not a password; `Address 2` is no second document."""
-    names = ["Clave", "Cliente", "Customer", "Dirección 2", "Address2", "Empresa 2", "Correo fiscal 2"]
-    assert propose(names, "customers").unknown == tuple(names)
-    assert propose(["Number", "Send"], "customers").unknown == ("Number", "Send")
-    assert propose(["Name", "Value", "URL"], "variants").unknown == ("Name", "Value", "URL")
-    known = propose(["NIF 2", "Address 1", "For taxes"], "customers").columns
-    assert [column.field for column in known.values()] == [
-        "documents[1].number",
-        "documents[0].fiscalAddress",
-        "documents[0].forTaxes",
-    ]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_interfaces_own_names_are_proposed(kind: str) -> None:
-    proposed = propose(all_paths(kind), kind)
-    assert {name: column.field for name, column in proposed.columns.items()} == {path: path for path in all_paths(kind)}
-
-
-def test_a_proposal_is_explained_a_line_a_column() -> None:
-    assert propose(["PVP", "Descripción"], "variants").explain() == [
-        "PVP          → price",
-        "Descripción  matches no field",
-    ]
-
-
-def test_two_columns_for_one_field_are_refused_or_left() -> None:
-    with pytest.raises(UsageError, match="'Correo' and 'E-mail' both match email"):
-        propose(["Correo", "E-mail", "Nombre"], "customers")
-    left = propose(["Correo", "E-mail", "Nombre"], "customers", conflicts="leave")
-    assert (list(left.columns), left.unknown) == (["Nombre"], ("Correo", "E-mail"))
 
 
 @pytest.mark.parametrize(
@@ -347,23 +275,6 @@ def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
     keys = tomllib.loads(text)
     whole = text if "kind" in keys else f'kind = "variants"\n{text}'
     load(written(tmp_path, whole if "columns" in keys else f"{whole}\n[columns]\n"))
-
-
-# --- hostile mappings ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (f"kind = 'variants'\n[columns]\n[constants]\nproductId = {'9' * 5000}\n", "a number has too many digits"),
-        ("kind = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
-        ("[columns]\nA = " + "{a=" * 50_000 + "1" + "}" * 50_000, "nested too deeply"),
-        ("# " + "x" * (2 << 20), "larger than 1 MiB"),
-    ],
-    ids=["digits", "lists", "tables", "size"],
-)
-def test_14_12_a_mapping_beyond_all_bounds_is_an_input_error(tmp_path: Path, text: str, words: str) -> None:
-    assert words in refused(tmp_path, text)
 
 
 LOOKUP = """kind = "variants"

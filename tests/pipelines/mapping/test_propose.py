@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from pipelines.mapping import propose
+from pipelines.mapping import load, propose, to_toml
+from pipelines.mapping.field_paths import all_paths
+from sources.errors import UsageError
+from sources.kinds import KINDS
 
 FISCAL, ADDRESS, NUMBER = "documents[0].fiscalName", "documents[0].fiscalAddress", "documents[0].number"
 COMPANIES = ["Cafés Luz S.L.", "Ana Ruiz", "Bodegas Mar SA", "Talleres Gil, S.L."]
@@ -85,41 +90,81 @@ EXPORTS: dict[str, dict[str, tuple[str, list[str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+OTHERS: dict[str, tuple[str, str]] = {
+    "customers": ("customers", "Lista de precios=priceListId,Contraseña=password,Razón social=documents[0].fiscalName"),
+    "logins": ("customers", "SURNAME=lastName,E-Mail=email,login_code=loginCode,priceListId=priceListId,NIF 2="
+               "documents[1].number,Address 1=documents[0].fiscalAddress,For taxes=documents[0].forTaxes"),
+    "artículos": ("variants", "Producto=productId,Variante=variantId,Artículo=erpCode,PVP=price,Existencias=stock,"
+                  "Exento IVA=priceIsTaxExempt,Múltiplo=salesUnitFactor,Escalón=jumpFactor,Peso=weight,"
+                  "Foto=images[0].url,Foto 2=images[1].url,Talla=attributes.Talla"),
+    "articles": ("variants", "product_id=productId,VARIANT ID=variantId,Item code=erpCode,Unit price=price,"
+                 "Quantity=stock,Tax exempt=priceIsTaxExempt,sales-unit-factor=salesUnitFactor,"
+                 "images[3].url=images[3].url"),
+    "subcategories": ("subcategories", "Categoría=categoryId,Nombre=name,Descripción=description,Orden=order"),
+    "warehouses": ("warehouses", "Almacén=name,Por defecto=isDefault,Dirección=location.line,CP=location.zipCode,"
+                   "code=code"),
+    # what may mean another field: `Clave` is the customer's code in some ERPs; `Address 2` is no second document
+    "doubtful": ("customers", "Clave=,Cliente=,Customer=,Dirección 2=,Address2=,Empresa 2=,"
+                 "Correo fiscal 2=,Number=,Send="),
+    "general": ("variants", "Name=,Value=,URL="),
+    **{f"interface {kind}": (kind, ",".join(f"{path}={path}" for path in all_paths(kind))) for kind in KINDS},
+}  # fmt: skip
+CASES = {name: ("customers", columns) for name, columns in EXPORTS.items()} | {
+    name: (kind, {one.split("=")[0]: (one.split("=")[1], []) for one in pairs.split(",")})
+    for name, (kind, pairs) in OTHERS.items()
+}
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_the_columns_of_an_export_are_proposed_and_none_is_wrong(name: str) -> None:
-    export = EXPORTS[name]
-    proposed = propose(
-        list(export), "customers", conflicts="leave", samples={one: cells for one, (_, cells) in export.items()}
-    )
+    kind, export = CASES[name]
+    samples = {one: cells for one, (_, cells) in export.items()}
+    proposed = propose(list(export), kind, conflicts="leave", samples=samples if name in EXPORTS else None)
     found = {column: mapped.field for column, mapped in proposed.columns.items()}
     assert found == {column: field for column, (field, _) in export.items() if field}
+    assert proposed.unknown == tuple(column for column, (field, _) in export.items() if not field)
     assert proposed.contested == {}
 
 
-def test_values_show_what_a_name_does_not() -> None:
-    columns = {
-        "Buzón": ["ana@example.com", "eva@example.com", "luz@example.com"],
-        "Vendedor": ["jefe@shop.example", "jefe@shop.example", "jefe@shop.example"],
-        "Mail": ["sí", "no", "no"],
-        "Código": ["1", "2", "3"],
-    }
-    proposed = propose(list(columns), "customers", samples=columns)
-    assert {name: column.field for name, column in proposed.columns.items()} == {"Buzón": "email", "Código": "erpCode"}
-    assert proposed.unknown == ("Vendedor", "Mail")
+MAILS = ["ana@example.com", "eva@example.com", "luz@example.com"]
+VALUES = {"Buzón": MAILS, "Vendedor": ["jefe@shop.example"] * 3, "Mail": ["sí", "no", "no"], "Código": ["1", "2", "3"]}
 
 
 @pytest.mark.parametrize(
     ("columns", "kind", "expected", "contested"),
     [
+        (VALUES, "customers", {"Buzón": "email", "Código": "erpCode"}, {}),  # what a name does not show
         ({"Correo": ["a@b.es"], "E-mail": ["c@d.es"]}, "customers", {}, {"email": ("Correo", "E-mail")}),
         ({"Correo": ["a@b.es"], "E-mail": [""]}, "customers", {"Correo": "email"}, {}),
         ({"PVP": ["consultar", "-", "consultar"], "Stock": ["3"]}, "variants", {"Stock": "stock"}, {}),
+        (
+            {"PVP": ["consultar", "-"], "Stock": ["3"]},
+            "variants",
+            {"PVP": "price", "Stock": "stock"},
+            {},
+        ),  # too few cells
         ({"Name": ["Ana Ruiz"], "Código": ["1"]}, "customers", {"Código": "erpCode"}, {}),
     ],
 )
-def test_proposals_that_cancel_each_other_are_left_to_a_person(
+def test_values_veto_a_name_and_what_cancels_each_other_is_left_to_a_person(
     columns: dict[str, list[str]], kind: str, expected: dict[str, str], contested: dict[str, tuple[str, ...]]
 ) -> None:
     proposed = propose(list(columns), kind, conflicts="leave", samples=columns)
     assert {name: column.field for name, column in proposed.columns.items()} == expected
     assert proposed.contested == contested
+    if contested:
+        with pytest.raises(UsageError, match="'Correo' and 'E-mail' both match email"):
+            propose(list(columns), kind)
+
+
+def test_a_proposal_is_explained_and_saved_with_its_unknown_columns_left_to_be_named(tmp_path: Path) -> None:
+    assert propose(["PVP", "Descripción"], "variants").explain() == [
+        "PVP          → price",
+        "Descripción  matches no field",
+    ]
+    proposed = propose(["Código", "Descripción del producto", "PVP", "a\u202eb\x7f"], "variants")
+    text = to_toml(proposed)
+    assert all(line.isprintable() for line in text.splitlines())
+    assert '# "Descripción del producto" = ""' in text
+    (tmp_path / "mapping.toml").write_text(text, "utf-8")
+    assert load(tmp_path / "mapping.toml").columns == proposed.columns
