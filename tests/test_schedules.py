@@ -19,7 +19,7 @@ import yaml  # type: ignore[import-untyped]
 from sources.errors import ExitCode
 from sources.settings.sections import SETTINGS
 from sources.settings.setting import variable
-from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.bridge import Bridge, bridge, wait_for
 
 CHECKOUT = Path(__file__).parents[1]
 EXAMPLES = CHECKOUT / "docs/schedules"
@@ -65,10 +65,10 @@ def schedule() -> tuple[dict[str, str], list[tuple[str, str]]]:
 def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(tmp_path: Path) -> None:
     reported = settings(ENVIRONMENT)
     known = {variable(key) for key in SETTINGS}
-    assert set(reported) <= known
+    assert set(reported) <= {*known, "DLT_PROJECT_DIR"}
     assert {name for name in known if name.endswith(("API_KEY", "BASE_URL"))} <= set(reported)
     done = sh(f"set -a; . {ENVIRONMENT}; env", tmp_path)
-    assert {line for line in done.stdout.splitlines() if "__" in line} == {
+    assert {line for line in done.stdout.splitlines() if line.partition("=")[0] in reported} == {
         f"{name}={reported[name]}" for name in reported
     }
     for value in reported.values():
@@ -93,8 +93,9 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
     data = tmp_path / "srv/data"
     data.mkdir(parents=True)
     reported = {name: value for name, value in platform.environment().items() if "__" in name}
-    reported["WAREHOUSE__PATH"] = str(data / "warehouse.duckdb")
-    assert set(reported) >= set(settings(ENVIRONMENT))
+    del reported["WAREHOUSE__PATH"]
+    reported["DLT_PROJECT_DIR"] = str(data)
+    assert {*reported, "SOURCES__LEGACY__LOGIN_MODE"} >= set(settings(ENVIRONMENT))
     (tmp_path / "orderbridge.env").write_text("".join(f"{name}={value}\n" for name, value in reported.items()))
     program = Path(shutil.which("python3", path=os.fspath(CHECKOUT / ".venv/bin")) or "python3").parent
     binaries = tmp_path / "srv/.venv/bin"
@@ -110,8 +111,7 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
     written = {path.name: path for path in data.iterdir() if path.name != ".dlt"}  # of dlt, which writes its id there
     assert set(written) == {"warehouse.duckdb", "nightly.jsonl", "report.html", "status.txt"}
     for path in written.values():
-        if path.name != "status.txt":
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
     log = (data / "nightly.jsonl").read_text("utf-8")
     assert platform.platform.legacy_key not in log
     assert '"published": true' in log
@@ -123,36 +123,72 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
 
 
 ORGANIZATION = """
-case "$2" in *bad) echo '{"event": "error", "message": "the key is wrong"}' >&2; exit 3;; *shy)
-    [ -f "$2/tried" ] || { touch "$2/tried"; exit 4; };; esac
-[ -z "$SOURCES__LEGACY__BASE_URL" ] || exit 1
-until mkdir "$2/../$(sed -n 's#.*//\\(.*\\)"#\\1#p' "$2/.dlt/secrets.toml")" 2>/dev/null; do exit 9; done
-sleep 0.1; rmdir "$2/../one.example" "$2/../two.example" 2>/dev/null
-exit 0
+[ -z "$SOURCES__LEGACY__BASE_URL$DESTINATION__POSTGRES__CREDENTIALS" ] && [ "$LC_ALL$PWD" = "C$2" ] || exit 1
+case "$2" in *bad) printf '%s\\n' '{"event": "error", "message": "the key is wrong\\n  Check it."}' >&2; exit 3;; *shy)
+    [ -f tried ] || { touch tried; exit 4; };; *part)
+    echo '{"event": "pull", "lists": [{"resource": "orders", "problem": "gone"}, {"resource": "x", "problem": ""}]}'
+    exit 7;; *slow) : >started; trap 'echo {}; exit 143' TERM; sleep 60 & wait;; esac
+host=$(sed -n 's#.*//\\(.*\\)"#\\1#p' .dlt/secrets.toml)
+[ -z "$host" ] || { mkdir "../$host" || exit 9; sleep 0.1; rmdir "../$host"; }
 """
 
 
-def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_other(tmp_path: Path) -> None:
+def organizations(tmp_path: Path, *names: str) -> list[str]:
+    """Projects, on two hosts in turn. Returns the command of a night, with an environment of its own."""
+    for number, name in enumerate(names):
+        (tmp_path / "projects" / name / ".dlt").mkdir(parents=True)
+        settings = f'[sources.legacy]\nbase_url = "https://{("one", "two")[number % 2]}.example"\n'
+        (tmp_path / "projects" / name / ".dlt/secrets.toml").write_text("[torn" if name == "torn" else settings)
     program = made(tmp_path / "bin", ORGANIZATION)
-    for number, name in enumerate(("a", "b", "c-bad", "d", "e-shy", "f")):
-        folder = tmp_path / "projects" / name / ".dlt"
-        folder.mkdir(parents=True)
-        address = f"https://{('one', 'two')[number % 2]}.example"
-        (folder / "secrets.toml").write_text(f'[sources.legacy]\nbase_url = "{address}"\n')
-    options = ("--at-once=4", "--per-host=1", "--wait-s=0")
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "organizations.py", tmp_path / "projects", *options],
-        env={"PATH": os.environ["PATH"], "ORDERBRIDGE": str(program), "SOURCES__LEGACY__BASE_URL": "https://x.example"},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    bad, total = done.stdout.splitlines()
-    assert (done.returncode, done.stderr, bad) == (3, "", "c-bad: exit code 3: the key is wrong")
-    assert re.fullmatch("6 organizations in . s: 5 with exit code 0, 1 with exit code 3", total)
+    environment = {"PATH": os.environ["PATH"], "ORDERBRIDGE": str(program), "LC_ALL": "C"}
+    environment |= {"SOURCES__LEGACY__BASE_URL": "https://x", "DESTINATION__POSTGRES__CREDENTIALS": "postgresql://x"}
+    command = [sys.executable, str(EXAMPLES / "organizations.py"), str(tmp_path / "projects"), "--wait-s=0"]
+    return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *command]
+
+
+def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_other(tmp_path: Path) -> None:
+    names = ("a", "b", "c-bad", "d", "e-shy", "f-part", "g", "torn")
+    night = organizations(tmp_path, *names)
+    (tmp_path / "projects/d/nightly.jsonl").mkdir()  # which cannot be opened
+    done = subprocess.run([*night, "--per-host=1"], capture_output=True, text=True, timeout=60)
+    *needs, total = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (7, "")
+    assert needs[0] == "c-bad: exit code 3: the key is wrong Check it."
+    assert needs[1].startswith("d: exit code 2: ")
+    assert needs[1].endswith("nightly.jsonl'")
+    assert needs[2:] == ["f-part: exit code 7: orders: gone"]
+    counts = "5 with exit code 0, 1 with exit code 2, 1 with exit code 3, 1 with exit code 7"
+    assert re.fullmatch(f"8 organizations in . s: {counts}", total)
     calls = (tmp_path / "bin/calls").read_text().splitlines()
-    assert sorted(calls) == sorted(
-        f"--project {tmp_path}/projects/{name} run --log json"
-        for name in ("a", "b", "c-bad", "d", "e-shy", "e-shy", "f")
+    ran = sorted(
+        f"--project {tmp_path}/projects/{name} run --log json --report report.html" for name in (*names, "e-shy")
     )
+    assert sorted(calls) == [call for call in ran if "/d " not in call]
+
+
+def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_problems_alone(tmp_path: Path) -> None:
+    night = organizations(tmp_path, "a")
+    for arguments in (["run", "--log", "json", "--erp-customers", "clientes.csv"], ["status"]):
+        done = subprocess.run([*night, "--quiet", "--", *arguments], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        call = (tmp_path / "bin/calls").read_text().splitlines()[-1]
+        assert call == f"--project {tmp_path}/projects/a {' '.join(arguments)}"
+    assert {path.name for path in (tmp_path / "projects/a").glob("nightly*")} == {"nightly.jsonl", "nightly.log"}
+    shutil.rmtree(tmp_path / "projects/a")
+    done = subprocess.run([*night, "--quiet"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, "there is no project" in done.stderr) == (2, "", True)
+
+
+def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(tmp_path: Path) -> None:
+    night = organizations(tmp_path, "a-slow", "b")
+    with subprocess.Popen([*night, "--at-once=1"], stdout=subprocess.PIPE, text=True) as process:
+        wait_for((tmp_path / "projects/a-slow/started").exists)
+        process.terminate()
+        said = process.communicate(timeout=30)[0].splitlines()
+    assert process.returncode == 143
+    assert said[0] == "a-slow: exit code 143: see nightly.jsonl"
+    assert said[1].endswith("1 with exit code 143, 1 not started")
+    assert (tmp_path / "projects/a-slow/nightly.jsonl").read_text() == "{}\n"
 
 
 def test_the_times_of_the_crontab_are_times() -> None:
@@ -223,9 +259,9 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("no systemd here")
-    made(tmp_path / "srv/.venv/bin", "exit 0")
+    made(tmp_path / "srv/.venv/bin", "exit 0").with_name("python").symlink_to(SH)
     units = [*EXAMPLES.glob("*.service"), *EXAMPLES.glob("*.timer")]
-    assert len(units) == 4
+    assert len(units) == 6
     for unit in units:
         (tmp_path / unit.name).write_text(placed(unit.read_text("utf-8"), tmp_path))
     for unit in units:
@@ -239,7 +275,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
             subprocess.run([analyze, "calendar", times], capture_output=True, check=True, timeout=300)
 
 
-UNITS = ("orderbridge.service", "orderbridge-monitor.service")
+UNITS = ("orderbridge.service", "orderbridge-monitor.service", "orderbridge-organizations.service")
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -301,7 +337,7 @@ def test_the_workflow_gives_each_secret_to_the_step_that_needs_it() -> None:
     for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(reported)):
         assert f"`{name}`" in page
     settings_given = {*job["env"], *step("Pull, reconcile, report")["env"]}
-    assert settings_given == set(settings(ENVIRONMENT))
+    assert settings_given == {*settings(ENVIRONMENT)} - {"SOURCES__LEGACY__LOGIN_MODE"}
 
 
 def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
@@ -364,9 +400,10 @@ def test_the_schedules_of_the_page_import_what_they_name(tmp_path: Path) -> None
         (tmp_path / "erp" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "erp" / file).touch()
     page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
-    lines = re.findall(r"^(?:\S+ ){5}cd /srv/orderbridge/data && (.*import\.sh.*)$", page, re.MULTILINE)
-    for line in lines:
-        there = line.replace("/srv/orderbridge/docs/schedules", str(EXAMPLES)).replace("/srv/erp", f"{tmp_path}/erp")
+    (tmp_path / "srv/data").mkdir(parents=True)
+    shutil.copy(ENVIRONMENT, tmp_path / "orderbridge.env")
+    for line in re.findall(r"^(?:[\d*/]+ ){5}(.*import\.sh.*)$", page, re.MULTILINE):
+        there = placed(line, tmp_path).replace("/srv/erp", f"{tmp_path}/erp")
         assert sh(there, tmp_path, PATH=f"{tmp_path}/bin:{os.environ['PATH']}").returncode == 0
     calls = (tmp_path / "bin/calls").read_text().splitlines()
     assert [Path(call.split()[2]).relative_to(tmp_path / "erp") for call in calls] == [

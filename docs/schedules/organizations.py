@@ -1,14 +1,17 @@
 """A night of many organizations: runs orderbridge in each project of a folder, some at a time, and prints one summary.
 
     python organizations.py /srv/projects --at-once 4 --per-host 2
+    python organizations.py /srv/projects --quiet -- pull orders --tail --log json
 
 Each folder with a `.dlt` is a project: settings, warehouse and ledger of an organization. Its run is a process of its
-own, which sees no settings of the environment, so that nothing is shared and one that fails stops no other. At most
-`--at-once` run at the same time, and at most `--per-host` of those that read the same host. A run that ends with 4 (the
-platform did not answer) or 8 (locked) is tried again after the others.
+own in that folder, which sees none of the environment but PATH, HOME, the locale, the time zone and TMPDIR, so that
+nothing is shared and one that fails stops no other. At most `--at-once` run at the same time, and at most `--per-host`
+of those that read the same host. A run that ends with 4 (the platform did not answer) or 8 (locked) is tried again
+after the others. A signal is passed on to the runs, and no further one is started.
 
-Output of a run: nightly.jsonl in its project. Printed: a line for each organization that needs attention, then totals.
-Exit code: the highest of those that failed; 5, rows in quarantine, counts as done.
+Output of a run: nightly.jsonl in its project, or nightly.log of a command without JSON. Printed: a line for each
+organization that needs attention, then totals. Exit code: the highest of those that failed; 5, rows in quarantine,
+counts as done; 2 without a project; 128 and the number of the signal that stopped the night.
 """
 
 from __future__ import annotations
@@ -16,113 +19,169 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "RECONCILE__", "NOTIFY__", "DLT_")
-DONE, AGAIN = (0, 5), (4, 8)
+RUN = ["run", "--log", "json", "--report", "report.html"]
+PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
+DONE, AGAIN, USAGE = (0, 5), (4, 8), 2
 
 
 def hosts(project: Path) -> set[str]:
-    """The hosts that a project's settings name."""
+    """The hosts that a project's settings name; none where they cannot be read: orderbridge says what is wrong."""
     found: set[str] = set()
     for name in ("config.toml", "secrets.toml"):
-        file = project / ".dlt" / name
-        sources = tomllib.loads(file.read_text("utf-8")).get("sources", {}) if file.exists() else {}
-        addresses = [section.get("base_url") for section in sources.values() if isinstance(section, dict)]
-        found |= {urlsplit(address).netloc for address in addresses if isinstance(address, str)}
+        try:
+            sources = tomllib.loads((project / ".dlt" / name).read_text("utf-8"))["sources"]
+            found |= {urlsplit(section["base_url"]).netloc for section in sources.values() if "base_url" in section}
+        except (OSError, ValueError, LookupError, AttributeError, TypeError):
+            continue
     return found
 
 
 class Night:
     """Runs each project once, as many at a time as all and as their hosts bear."""
 
-    def __init__(self, arguments: list[str], at_once: int, per_host: int) -> None:
-        self.arguments, self.at_once, self.per_host = arguments, at_once, per_host
+    def __init__(self, program: str, arguments: list[str], at_once: int, per_host: int) -> None:
+        self.command, self.arguments, self.at_once, self.per_host = program, arguments, at_once, per_host
         self.busy: Counter[str] = Counter()
         self.turn = threading.Condition()
         self.codes: dict[Path, int] = {}
         self.reasons: dict[Path, str] = {}
+        self.children: set[subprocess.Popen[bytes]] = set()
+        self.signal = 0
 
     def run(self, projects: list[Path]) -> None:
         """One round."""
-        self.waiting = list(projects)
+        self.waiting = [(project, hosts(project)) for project in projects]
         with ThreadPoolExecutor(self.at_once) as pool:
             for future in [pool.submit(self._next) for _ in projects]:
                 future.result()
 
+    def stop(self, number: int, _: object) -> None:
+        """Passes a signal on as SIGTERM; no further run is started."""
+        with self.turn:
+            self.signal = number
+            for child in self.children:
+                child.terminate()
+            self.turn.notify_all()
+
     def _next(self) -> None:
         with self.turn:
-            while (project := next(filter(self._is_free, self.waiting), None)) is None:
+            while not self.signal and (turn := next(filter(self._is_free, self.waiting), None)) is None:
                 self.turn.wait()
-            self.waiting.remove(project)
-            self.busy.update(hosts(project))
+            if self.signal:
+                return
+            self.waiting.remove(turn)
+            project, named = turn
+            self.busy.update(named)
         try:
             self.codes[project], self.reasons[project] = self._run(project)
+        except OSError as error:
+            self.codes[project], self.reasons[project] = USAGE, str(error)
         finally:
             with self.turn:
-                self.busy.subtract(hosts(project))
+                self.busy.subtract(named)
                 self.turn.notify_all()
 
-    def _is_free(self, project: Path) -> bool:
-        return all(self.busy[host] < self.per_host for host in hosts(project))
+    def _is_free(self, turn: tuple[Path, set[str]]) -> bool:
+        return all(self.busy[host] < self.per_host for host in turn[1])
 
     def _run(self, project: Path) -> tuple[int, str]:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        command = [os.environ.get("ORDERBRIDGE", "orderbridge"), "--project", str(project), *self.arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        with (project / "nightly.jsonl").open("a", encoding="utf-8") as log:
-            log.write(done.stderr + done.stdout)
-        return done.returncode, reason(done.stderr)
+        environment = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
+        command = [self.command, "--project", str(project), *self.arguments]
+        file = project / ("nightly.jsonl" if {"json", "--json", "--log=json"} & {*self.arguments} else "nightly.log")
+        with file.open("ab") as log:
+            start = log.tell()
+            with self.turn:
+                child = subprocess.Popen(
+                    command, cwd=project, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                )
+                self.children.add(child)
+                if self.signal:
+                    child.terminate()
+            code = child.wait()
+            self.children.discard(child)
+        said = file.read_bytes()[start:].decode("utf-8", "replace")
+        return code if code >= 0 else 128 - code, reason(said) or f"see {file.name}"
 
 
-def reason(log: str) -> str:
-    """The message of the last error in a log."""
-    for line in reversed(log.splitlines()):
+def reason(said: str) -> str:
+    """Why a run needs attention: its error; else lists that were not published or are too old; else new findings."""
+    events = {event.get("event"): event for event in _events(said)}
+    if "error" in events:
+        return str(events["error"].get("message", "")).replace("\n ", "")
+    lists, status = events.get("pull", {}).get("lists", []), events.get("status", {})
+    told = [f"{row['resource']}: {row['problem']}".replace("\n ", "") for row in lists if row["problem"]]
+    told += [f"{name} is too old" for name in status.get("too_old", [])]
+    new = events.get("reconcile", {}).get("new_findings", [])
+    return "; ".join(told or [f"{one['findings']} new {one['entity']}.{one['rule']}" for one in new])
+
+
+def _events(said: str) -> Iterator[dict[str, Any]]:
+    for line in said.splitlines():
         try:
-            entry = json.loads(line)
+            event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(entry, dict) and entry.get("event") == "error":
-            return str(entry.get("message", "")).partition("\n")[0]
-    return ""
+        if isinstance(event, dict):
+            yield event
 
 
 def main() -> int:
     """Runs the night. Returns the exit code."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").partition("\n")[0], epilog=f"After --: the command, instead of {' '.join(RUN)}"
+    )
     parser.add_argument("folder", type=Path, help="with a project for each organization")
     parser.add_argument("--at-once", type=int, default=4, help="runs at the same time (default: 4)")
     parser.add_argument("--per-host", type=int, default=2, help="of them, for the same host (default: 2)")
     parser.add_argument("--tries", type=int, default=3, help="for a platform that does not answer (default: 3)")
     parser.add_argument("--wait-s", type=float, default=900, help="seconds between the tries (default: 900)")
-    parser.add_argument("arguments", nargs="*", default=["run", "--log", "json"], help="of orderbridge, after --")
-    options = parser.parse_args()
+    parser.add_argument("--quiet", action="store_true", help="print nothing where all is well")
+    own, arguments = sys.argv[1:], []
+    if "--" in own:  # argparse takes what follows only right after the folder
+        own, arguments = own[: own.index("--")], own[own.index("--") + 1 :]
+    options = parser.parse_args(own)
     os.umask(0o077)
     started = time.monotonic()
-    night = Night(options.arguments, options.at_once, options.per_host)
-    projects = left = sorted(path.parent for path in options.folder.glob("*/.dlt"))
+    projects = left = sorted(path.parent.absolute() for path in options.folder.glob("*/.dlt"))
+    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    program = os.environ.get("ORDERBRIDGE") or shutil.which("orderbridge", path=places)
+    if not projects or program is None:
+        missing = f"there is no project (a folder with .dlt) in {options.folder}"
+        print(missing if not projects else "orderbridge is not next to this Python, nor on the PATH", file=sys.stderr)
+        return USAGE
+    night = Night(program, arguments or RUN, options.at_once, options.per_host)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, night.stop)
     for attempt in range(options.tries):
         if attempt:
-            time.sleep(options.wait_s)
+            with night.turn:
+                night.turn.wait_for(lambda: night.signal, options.wait_s)
         night.run(left)
-        left = [project for project in left if night.codes[project] in AGAIN]
-        if not left:
+        left = [project for project in left if night.codes.get(project) in AGAIN]
+        if not left or night.signal:
             break
     failed = {project: code for project, code in night.codes.items() if code not in DONE}
     for project, code in sorted(failed.items()):
-        print(f"{project.name}: exit code {code}: {night.reasons[project] or 'see nightly.jsonl'}")
-    totals = sorted(Counter(night.codes.values()).items())
-    counts = ", ".join(f"{count} with exit code {code}" for code, count in totals)
-    print(f"{len(projects)} organizations in {time.monotonic() - started:.0f} s: {counts}")
-    return max(failed.values(), default=0)
+        print(f"{project.name}: exit code {code}: {night.reasons[project]}")
+    if failed or night.signal or not options.quiet:
+        totals = [f"{count} with exit code {code}" for code, count in sorted(Counter(night.codes.values()).items())]
+        totals += [f"{count} not started"] if (count := len(projects) - len(night.codes)) else []
+        print(f"{len(projects)} organizations in {time.monotonic() - started:.0f} s: {', '.join(totals)}")
+    return 128 + night.signal if night.signal else max(failed.values(), default=0)
 
 
 if __name__ == "__main__":

@@ -67,9 +67,10 @@ def print_result(result: PullResult, style: Style) -> None:
     facts = [_facts(result, walked) for walked in result.lists]
     published = [f"published {result.path} (run {result.run_id})"] if result.published else []
     if style == "json":
+        shown = [f"{row['resource']}: {row['problem'] or '{rows} rows, {verdict}'.format_map(row)}" for row in facts]
         print_json(
             "pull",
-            [f"{row['resource']}: {row['rows']} rows, {row['verdict']}" for row in facts] + published,
+            shown + published,
             {
                 "run_id": result.run_id,
                 "published": result.published,

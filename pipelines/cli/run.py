@@ -84,9 +84,8 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
     lists = (f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})" for walked in result.lists)
     lines = [f"read: {', '.join(lists)}"]
     for walked in result.lists:
-        if walked.error is not None or walked.resource in result.held_back:
-            lines.append(f"{walked.resource}: {result.held_back.get(walked.resource) or '; '.join(walked.evidence)}")
-            lines += [f"  {walked.error.hint}"] if walked.error is not None and walked.error.hint else []
+        if problem := result.problem(walked):
+            lines += f"{walked.resource}: {problem}".split("\n")
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
         lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
     if reconciled is not None:

@@ -76,7 +76,14 @@ class PullResult:
             "changed": change.changed if change else None,
             "missing": change.newly_missing if change and walked.is_whole else None,
             "quarantined": len(walked.quarantined),
+            "problem": self.problem(walked),
         }
+
+    def problem(self, walked: ListResult) -> str:
+        """Why a list was not published, and what to do; empty where it was."""
+        if walked.error is None:
+            return self.held_back.get(walked.resource, "")
+        return f"{'; '.join(walked.evidence)}\n  {walked.error.hint}".rstrip()
 
     @property
     def exit_code(self) -> int:

@@ -68,7 +68,8 @@ def test_the_summary_of_a_run_reaches_the_webhook(published: Bridge, webhook: We
     assert (posted["exit_code"], posted["published"], posted["run_id"]) == (0, True, reported)
     by_list = {row["resource"]: row for row in posted["lists"]}
     assert by_list["orders"] == {
-        "resource": "orders", "verdict": "complete", "rows": 30, "new": 0, "changed": 1, "missing": 0, "quarantined": 0
+        "resource": "orders", "verdict": "complete", "rows": 30, "new": 0, "changed": 1, "missing": 0, "quarantined": 0,
+        "problem": "",
     }  # fmt: skip
     assert posted["schema_changes"] == ["orders: new field orders.gift_wrap"]
     assert "orders: 30 complete, 1 changed" in posted["text"]
