@@ -212,8 +212,12 @@ def choose_fields(
     proposal = _propose_fields(orders, customers, configured.customer_notation, used)
     facts, rows, totals = proposal.facts, orders.rows, proposal.totals
     chosen: dict[str, str | None] = {}
-    findings = []
+    findings = list[pd.DataFrame]()
     unknown: dict[str, str] = {}
+
+    def found(rule: str, detail: str) -> None:
+        findings.append(table_finding("orders", rule, detail))
+
     for name in ORDER_FIELDS:
         setting, before, now = (getattr(one, name) for one in (configured, pinned, proposal.fields))
         keeps = before is not None and before in orders.kinds
@@ -235,18 +239,24 @@ def choose_fields(
                 is_rare = name in _EXAMINED and given < FILLED_SHARE_MIN * rows
                 change = f"{before} is kept, but {given} of {rows} orders have a value" if is_rare else ""
             if change:
-                findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
+                found("field_changed", f"{name}: {change}; {advice}")
         if not rows or name not in _EXPECTED:
             continue
         if chosen[name] is None:
             unknown[name] = f"{name}: {dispute or 'no column is proven'}"
-            rule = "field_disputed" if dispute else "field_not_found"
             reason = f"{dispute}; " if dispute else ""
             detail = f"{name}: {reason}{_candidates(name, orders, proposal.evidence)}; {advice}"
-            findings.append(table_finding("orders", rule, detail))
+            found("field_disputed" if dispute else "field_not_found", detail)
         elif name in _EXAMINED and (given := facts[str(chosen[name])].given) < FILLED_SHARE_MIN * rows:
             unknown[name] = f"{name}: {chosen[name]} has a value in {given} of {rows} orders"
-    findings += _total_findings(totals, chosen["total"], rows)
+    total = chosen["total"] or ""
+    holding = totals.holdings.get(total)
+    if rows and holding == "cents":
+        found("total_in_cents", f"total: {total} is a hundred times what the lines come to: it is divided by 100")
+    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(total).items()]
+    differing += ["what the lines come to in most orders"] if holding in ("pieces", "other") else []
+    if rows and differing:
+        found("totals_differ", f"total: {total} is used; it differs from {', '.join(differing)}")
     status = chosen["order_status"]
     related = related_columns(orders.kinds, status)
     words = {name: facts[name].words or {"1"} for name in [*related, *filter(None, [status])] if facts[name].given}
@@ -258,12 +268,10 @@ def choose_fields(
         if configured.cancelled_values is not None:
             reason = "no order has a value of reconcile.order_cancelled"
         candidates = _candidates("order_status", orders, proposal.evidence)
-        detail = f"order_status: {reason}; {candidates}; set reconcile.order_status"
-        findings.append(table_finding("orders", "cancelled_unknown", detail))
+        found("cancelled_unknown", f"order_status: {reason}; {candidates}; set reconcile.order_status")
     notation, is_set = configured.customer_notation, configured.customer_notation is not None
     if not is_set and chosen["customer_id"] == pinned.customer_id:
         notation = pinned.customer_notation
-    holding = totals.holdings.get(chosen["total"] or "")
     was_in_cents = pinned.is_in_cents and chosen["total"] == pinned.total
     chosen_fields = OrderFields(
         *chosen.values(),
@@ -272,27 +280,8 @@ def choose_fields(
         is_in_cents=holding == "cents" or (was_in_cents and holding != "amount"),
     )
     if was_in_cents and not chosen_fields.is_in_cents:
-        detail = f"total: {chosen['total']} was in hundredths and is not any more; set reconcile.order_total"
-        findings.append(table_finding("orders", "field_changed", detail))
+        found("field_changed", f"total: {total} was in hundredths and is not any more; set reconcile.order_total")
     return FieldChoice(chosen_fields, proposal.evidence, combine_findings(findings), cancellation, unknown)
-
-
-def _total_findings(totals: TotalCandidates, chosen: str | None, rows: int) -> list[pd.DataFrame]:
-    """That the total is in hundredths, that other columns differ from it, or that lines do."""
-    if chosen is None or not rows:
-        return []
-    holding = totals.holdings.get(chosen)
-    findings = []
-    if holding == "cents":
-        detail = f"total: {chosen} is a hundred times what the lines come to: it is divided by 100"
-        findings.append(table_finding("orders", "total_in_cents", detail))
-    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(chosen).items()]
-    if holding in ("pieces", "other"):
-        differing.append("what the lines come to in most orders")
-    if differing:
-        detail = f"total: {chosen} is used; it differs from {', '.join(differing)}"
-        findings.append(table_finding("orders", "totals_differ", detail))
-    return findings
 
 
 def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:

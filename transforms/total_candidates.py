@@ -69,8 +69,8 @@ class TotalCandidates:
     def differing(self, name: str) -> dict[str, str]:
         """The columns that differ from one of them in more than a few orders, with counts."""
         result = {}
-        for other in self.values:
-            ratio = self._ratio(name, other) if other != name else np.ones(0)
+        for other in (other for other in self.values if other != name and name in self.values):
+            ratio = self._ratio(name, other)
             count = int((np.abs(ratio - 1) > 0.0005).sum())
             if count > _DIFFER_MIN * len(ratio):
                 result[other] = f"{count} of {len(ratio)}"

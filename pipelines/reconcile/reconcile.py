@@ -130,17 +130,6 @@ def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> Recon
     return result
 
 
-def _settings() -> ReconcileSettings:
-    """The settings of reconciling. Raises UsageError for a country whose phone numbers are not known."""
-    settings = reconcile_settings()
-    if settings.country is not None and settings.country not in CALLING_CODES:
-        raise UsageError(
-            f"reconcile.country is {settings.country}, which is not a country with a calling code",
-            "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.",
-        )
-    return settings
-
-
 class Reconciling:
     """Reconciles in a build: in that of a pull as its `BuildStep`. `result` is set when it was called.
 
@@ -158,7 +147,13 @@ class Reconciling:
         self._forget = files.forget
         Accepted.read(datetime.now(UTC))
         read_reviews()
-        self._settings = settings or _settings()
+        self._settings = settings or reconcile_settings()
+        country = self._settings.country
+        if country is not None and country not in CALLING_CODES:
+            raise UsageError(
+                f"reconcile.country is {country}, which is not a country with a calling code",
+                "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.",
+            )
         self._cluster = Cluster(files.scheduler) if files.scheduler is not None else None
         if self._cluster is not None:
             self._cluster.check()

@@ -127,7 +127,11 @@ def test_a_new_column_does_not_change_the_customers_of_the_orders_overnight(reco
     used = {field: column for field, column in first.order_fields.items() if column}
     pins = "SELECT field, column_name FROM ops.order_fields"
     assert dict(reconciled.rows(pins)) == used | {"lines": "orders__lines", "total_unit": "whole"}
-    update(reconciled, "ALTER TABLE raw.orders ADD COLUMN client_id BIGINT", "UPDATE raw.orders SET client_id = 3")
+    update(
+        reconciled,
+        "ALTER TABLE raw.orders ADD COLUMN client_id BIGINT",
+        "UPDATE raw.orders SET client_id = (SELECT min(id::BIGINT) FROM raw.customers)",
+    )
     again = reconcile()
     assert again.order_fields == first.order_fields
     assert reconciled.rows("SELECT DISTINCT customer_status FROM reconciled.orders") == [("matched",)]
