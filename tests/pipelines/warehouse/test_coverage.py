@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import process_time
 
 import duckdb
 import pytest
@@ -12,67 +14,205 @@ from pipelines.cli.reconcile import match_lines
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
-from pipelines.reporting.status import read_status
-from pipelines.warehouse import ops
+from pipelines.reconcile.reconcile import ReconcileResult, Reconciling
+from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.views import statements
-from sources.errors import CoverageError
-from tests.pipelines.bridge import Bridge, bridge
+from sources.decode.rows import InvalidRow, quarantine
+from sources.extract.result import ListResult, Verdict
+from tests.pipelines.bridge import Bridge
 
-ABSENCES = ("price_list_not_listed", "source_not_listed", "chain_orphaned", "customer_unknown")
-Reconcile = Callable[[Bridge, ErpFiles], ReconcileResult]
-
-
-def one_after_the_other(made: Bridge, files: ErpFiles) -> ReconcileResult:
-    made.pull()
-    return reconcile(files)
-
-
-def in_one_build(made: Bridge, files: ErpFiles) -> ReconcileResult:
-    after = Reconciling(files)
-    pull(PullOptions(command="run"), step=after)
-    assert after.result is not None
-    return after.result
+BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
+READ_AT = "last published read at 2026-03-0{} 04:00 UTC, before orders"
+ROW = quarantine((3, 5), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
+Read = tuple[str, str, Verdict, float]
+"""Run, list, verdict and minutes since `BEGIN`; a run whose name ends with a minus has not published the list."""
 
 
-def absences(made: Bridge) -> list[tuple[str, str]]:
-    """What is said not to be there."""
-    return made.rows(f"SELECT rule, entity_id FROM reconciled.exceptions WHERE rule IN {ABSENCES} ORDER BY ALL")
+@pytest.fixture
+def build() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as build:
+        build.execute("SET TimeZone = 'UTC'")
+        merge.create_missing(build)
+        ops.create_missing(build)
+        yield build
 
 
-def rules(made: Bridge) -> set[str]:
-    return {rule for (rule,) in made.rows("SELECT DISTINCT rule FROM reconciled.exceptions")}
+def record(build: duckdb.DuckDBPyConnection, *reads: Read) -> None:
+    for run, name, verdict, minutes in reads:
+        at = BEGIN + timedelta(minutes=minutes)
+        rows = [ROW, ROW] if verdict == "unproven" else []
+        walked = ListResult(name, verdict, started_at=at, ended_at=at, quarantined=rows)
+        if run.endswith("-"):
+            walked.evidence.append("held back: it shrank")
+        ops.record_coverage(build, run.strip("-"), walked, published=not run.endswith("-"))
 
 
-def unproven(made: Bridge) -> dict[tuple[str, str], str]:
-    """What is said not to be known."""
-    sql = "SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven' AND severity = 'warning'"
-    return {(entity, rule): detail for entity, rule, detail in made.rows(sql)}
-
-
-@pytest.mark.parametrize("reconciled", [one_after_the_other, in_one_build])
-def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
-    fresh: Bridge, tmp_path: Path, reconciled: Reconcile
+@pytest.mark.parametrize(
+    ("reads", "gap"),
+    [
+        ([], "never read"),
+        ([("r1", "customers", "unproven", 0)], "unproven, quarantined rows: 1"),
+        ([("r1-", "customers", "complete", 0)], "never read"),
+        ([("r1", "customers", "complete", 0)], ""),
+        ([("r1", "customers", "complete", 0), ("r1", "orders", "complete", 59)], ""),
+        ([("r1", "customers", "complete", 0), ("r1", "orders", "complete", 61)], READ_AT.format(2)),
+        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 59)], ""),
+        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 61)], READ_AT.format(2)),
+        (
+            [("r1", "customers", "complete", 0), ("r2", "orders", "complete", 9), ("r2-", "customers", "unproven", 9)],
+            READ_AT.format(2),
+        ),
+        (  # a clock that was ahead
+            [("r1", "customers", "complete", 1440), ("r2", "orders", "complete", 9)],
+            READ_AT.format(3),
+        ),
+        ([("r2", "orders", "complete", 9), ("r1", "customers", "complete", 1440)], ""),
+        (
+            [("r1", "customers", "complete", 0), ("r1", "orders", "complete", 0), ("r2", "orders", "tail", 120)],
+            READ_AT.format(2),
+        ),
+    ],
+)
+def test_a_list_proves_absence_where_it_was_read_whole_and_not_before_what_names_its_records(
+    build: duckdb.DuckDBPyConnection, reads: list[Read], gap: str
 ) -> None:
+    record(build, *reads)
+    found = coverage.coverage_gap(build, last_reads(build), "customers", "orders")
+    assert found == (gap and f"customers: {gap}")
+
+
+@pytest.mark.parametrize(
+    ("reads", "is_reported"),
+    [
+        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 30)], True),
+        ([("r1", "customers", "complete", 0), ("r1", "orders", "complete", 30)], False),
+        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 61)], False),
+        ([("r1", "customers", "unproven", 0), ("r2", "orders", "complete", 30)], False),
+        (
+            [("r1", "customers", "complete", 0), ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)],
+            False,
+        ),
+    ],
+)
+def test_what_was_proven_shortly_before_is_reported_with_the_time_of_the_proof(
+    build: duckdb.DuckDBPyConnection, reads: list[Read], is_reported: bool
+) -> None:
+    record(build, *reads)
+    found = [frame.iloc[0] for frame in coverage.proven_before(build, last_reads(build), "orders")]
+    assert [(one["rule"], one["detail"]) for one in found] == is_reported * [
+        (
+            "customers_read_before",
+            "customers proven complete at 2026-03-02 04:00:00 UTC, orders read 1800 s later: "
+            "what was added in between is reported as absent",
+        )
+    ]
+
+
+def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlier_walks(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    build.execute(
+        "INSERT INTO raw.promotions BY NAME SELECT i::VARCHAR AS id, 'r1' AS _run_id, $1 AS _last_seen_at, "
+        "if(i = 3, $1, NULL) AS _missing_since FROM range(4) t(i)",
+        [BEGIN - timedelta(days=1)],
+    )
+    build.execute("UPDATE raw.promotions SET _run_id = 'r2', _last_seen_at = $1 WHERE id = '0'", [BEGIN])
+    record(build, ("r1", "promotions", "complete", -1440))
+    assert coverage.unproven(build, last_reads(build), "promotions") == []
+    record(build, ("r2", "promotions", "unproven", 0))
+    (frame,) = coverage.unproven(build, last_reads(build), "promotions")
+    found = frame.iloc[0]
+    words = "promotions: unproven, quarantined rows: 1; rows of earlier walks: 2"
+    assert (found["entity"], found["rule"], found["detail"]) == ("promotions", "unproven", words)
+
+
+def test_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnection) -> None:
+    record(build, ("r1", "customers", "unproven", 0), ("r2", "customers", "unproven", 9))
+    build.execute("UPDATE ops.quarantine SET duplicate_id = run_id WHERE position = 5")
+    (frame,) = coverage.duplicate_ids(build, last_reads(build), "customers")
+    assert (
+        frame[["entity_id", "rule", "detail"]].to_numpy().tolist()
+        == [["r2", "id_duplicate", "quarantined row: page 3, position 5"]] * 2
+    )
+
+
+def test_the_last_read_of_a_warehouse_of_version_0_1_is_known_and_it_gets_the_columns_that_it_lacks(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    record(build, ("r1", "orders", "complete", 0), ("r2", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))
+    build.execute("UPDATE ops.coverage SET published = false WHERE verdict = 'incomplete'")
+    before = last_reads(build)
+    assert before["orders"].run_id == "r1"
+    build.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN published")
+    build.execute(
+        "ALTER TABLE ops.coverage DROP COLUMN read_number; ALTER TABLE ops.quarantine DROP COLUMN duplicate_id"
+    )
+    assert last_reads(build) == before
+    ops.create_missing(build)
+    assert last_reads(build) == before
+    assert build.execute("SELECT run_id, published, read_number FROM ops.coverage ORDER BY rowid").fetchall() == [
+        ("r1", True, 1), ("r2", False, 2), ("r3", False, 3)
+    ]  # fmt: skip
+
+
+def test_nothing_was_read_into_a_file_without_ops_tables() -> None:
+    with duckdb.connect() as connection:
+        assert last_reads(connection) == {}
+        assert ops.last_observed(connection, "orders_total_gap") is None
+
+
+def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever(build: duckdb.DuckDBPyConnection) -> None:
+    year = 365 * 1440
+    record(build, ("2040", "orders", "complete", 14 * year), ("2026", "orders", "unproven", 0))
+    record(build, ("2041", "orders", "tail", 15 * year), ("t", "orders", "tail", 9))
+    read = last_reads(build)["orders"]
+    assert (read.run_id, read.verdict, read.quarantined_rows, read.tail_run_id) == ("2026", "unproven", 1, "t")
+    assert read.newest == ("t", BEGIN + timedelta(minutes=9))
+    (view,) = (sql.partition(" AS\n")[2] for sql in statements() if "VIEW bi.lists" in sql)
+    sql = f"SELECT run_id, tail_read_at FROM ({view}) WHERE resource = 'orders'"
+    assert build.execute(sql).fetchall() == [("2026", read.tail_ended_at)]
+
+
+def test_quarantined_rows_cost_no_statement_each(build: duckdb.DuckDBPyConnection) -> None:
+    started = process_time()
+    ops.record_coverage(build, "run", ListResult("customers", quarantined=[ROW] * 200_000), published=True)
+    assert process_time() - started < 10  # more than a minute with a statement for each row
+    assert build.execute("SELECT count(*) FROM ops.quarantine").fetchall() == [(200_000,)]
+
+
+def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(fresh: Bridge, tmp_path: Path) -> None:
     state = fresh.platform.state
     base, derived, further, *_ = state.ids("price_lists")
     buyer, refused, *_ = state.ids("customers")
     erp_code = state.records("customers")[1]["erpCode"]
-    order = state.ids("orders")[0]
+    order, customer = state.ids("orders")[0], state.records("orders")[0]["customer"]
     state.change("price_lists", base, {"adjustmentValue": "mucho", "sourcePriceListId": None})
     state.change("price_lists", derived, {"sourcePriceListId": base})
     state.change("price_lists", further, {"sourcePriceListId": derived})
     state.change("customers", buyer, {"priceListId": int(base)})
     state.change("customers", refused, {"birthdate": ["mañana"]})
-    customer = state.records("orders")[0]["customer"]
     state.change("orders", order, {"customer": {**customer, "id": int(refused)}})
     export = tmp_path / "erp.csv"
     export.write_text(f"erpCode;Razón social\n{erp_code};Uno\nnobody;Dos\n", "utf-8")
 
-    given = reconciled(fresh, ErpFiles(customers=export))
-    assert absences(fresh) == []
-    said = unproven(fresh)
+    def reconciled() -> tuple[ReconcileResult, set[tuple[str, str]], dict[tuple[str, str], str], list[str]]:
+        """What is said: of what is absent, of what is not known, and of what names it."""
+        after = Reconciling(ErpFiles(customers=export))
+        pull(PullOptions(command="run"), step=after)
+        assert after.result is not None
+        absent = "('price_list_not_listed', 'source_not_listed', 'chain_orphaned', 'customer_unknown')"
+        said = fresh.rows("SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven'")
+        sql = f"SELECT rule, entity_id FROM reconciled.exceptions WHERE rule IN {absent}"
+        statuses = [
+            fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer),
+            fresh.one("SELECT chain_status FROM reconciled.price_lists WHERE price_list_id = $1", further),
+            fresh.one("SELECT customer_status FROM reconciled.orders WHERE order_id = $1", order),
+        ]
+        return after.result, set(fresh.rows(sql)), {(entity, rule): text for entity, rule, text in said}, statuses
+
+    given, absences, said, statuses = reconciled()
+    assert (absences, statuses) == (set(), ["unknown"] * 3)
     assert " price lists: price_lists: unproven, quarantined rows: 1" in said["price_lists", "sources_unproven"]
     assert "customers: price_lists: unproven, quarantined rows: 1" in said["customers", "price_lists_unproven"]
     assert "orders: customers: unproven, quarantined rows: 1" in said["orders", "customers_unproven"]
@@ -81,231 +221,12 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     assert said["customers", "unproven"] == "customers: unproven, quarantined rows: 1; rows of earlier walks: 0"
     assert given.match is not None
     assert any("may still be on the platform" in line for line in match_lines(given.match))
-    status = "SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1"
-    assert fresh.one(status, buyer) == "unknown"
-    chains = dict(fresh.rows("SELECT price_list_id, chain_status FROM reconciled.price_lists"))
-    assert (chains[derived], chains[further]) == ("unknown", "unknown")
-    assert fresh.one("SELECT customer_status FROM reconciled.orders WHERE order_id = $1", order) == "unknown"
 
     state.remove("price_lists", base)
     state.change("customers", refused, {"birthdate": None})
-    given = reconciled(fresh, ErpFiles(customers=export))
-    assert unproven(fresh) == {}
-    assert {("source_not_listed", derived), ("chain_orphaned", further), ("price_list_not_listed", buyer)} <= set(
-        absences(fresh)
-    )
-    assert fresh.one(status, buyer) == "not_listed"
+    given, absences, said, statuses = reconciled()
+    assert (said, statuses[0]) == ({}, "not_listed")
+    assert {("source_not_listed", derived), ("chain_orphaned", further), ("price_list_not_listed", buyer)} <= absences
     assert given.match is not None
     assert [count for name, _, count in given.match.statuses if name == "only_in_erp"] == [1]
     assert not any("may still be on the platform" in line for line in match_lines(given.match))
-
-
-def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(published: Bridge) -> None:
-    state = published.platform.state
-    state.change("promotions", state.ids("promotions")[0], {"isActive": "quizás"})
-    published.pull("promotions")
-    reconcile()
-    assert unproven(published) == {
-        ("promotions", "unproven"): "promotions: unproven, quarantined rows: 1; rows of earlier walks: 1"
-    }
-
-
-def test_a_row_that_several_sweeps_refused_counts_once(tmp_path: Path) -> None:
-    with bridge(tmp_path, customers=120, readings={"legacy_limit": "ignored"}) as made:
-        state = made.platform.state
-        state.change("customers", state.ids("customers")[0], {"birthdate": ["mañana"]})
-        (walked,) = made.pull("customers").lists
-        assert sum(sweep.quarantined for sweep in walked.sweeps) > 1
-        assert made.one("SELECT quarantined FROM ops.coverage") == 1
-        reconcile()
-        assert unproven(made)["customers", "unproven"].startswith("customers: unproven, quarantined rows: 1;")
-
-
-def test_one_sweep_alone_proves_no_absence(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    order, customer = state.ids("orders")[0], state.records("orders")[0]["customer"]
-    state.change("orders", order, {"customer": {**customer, "id": 999_999}})
-    fresh.pull("customers", "orders", sweeps=1)
-    reconcile()
-    assert ("customer_unknown", order) not in absences(fresh)
-    assert unproven(fresh)["orders", "customers_unproven"].endswith(" of 1 orders: customers: unproven")
-    fresh.pull("customers", "orders")
-    reconcile()
-    assert ("customer_unknown", order) in absences(fresh)
-
-
-def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(published: Bridge) -> None:
-    state = published.platform.state
-    new = state.add("price_lists", {"name": "Nueva", "adjustmentType": "NONE", "adjustmentValue": 0})["id"]
-    buyer = state.ids("customers")[0]
-    state.change("customers", buyer, {"priceListId": int(new)})
-    published.pull("customers")
-    with duckdb.connect(str(published.path)) as connection:
-        connection.execute(
-            "UPDATE ops.coverage SET ended_at = ended_at - INTERVAL 61 MINUTE WHERE resource = 'price_lists'"
-        )
-    reconcile()
-    assert ("price_list_not_listed", buyer) not in absences(published)
-    assert unproven(published)["customers", "price_lists_unproven"].endswith(" UTC, before customers")
-    published.pull("price_lists")
-    reconcile()
-    assert ("customers", "price_lists_unproven") not in unproven(published)
-    assert (
-        published.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
-    )
-
-
-@pytest.mark.parametrize(("minutes", "is_claimed"), [(59, True), (61, False)])
-def test_a_list_read_long_before_another_one_ended_proves_nothing_in_one_run_either(
-    fresh: Bridge, minutes: int, is_claimed: bool
-) -> None:
-    buyer = fresh.platform.state.ids("customers")[0]
-    fresh.platform.state.change("customers", buyer, {"priceListId": 999})
-    fresh.pull("customers", "price_lists")
-    with duckdb.connect(str(fresh.path)) as connection:
-        connection.execute(
-            f"UPDATE ops.coverage SET ended_at = ended_at - INTERVAL {minutes} MINUTE WHERE resource = 'price_lists'"
-        )
-    reconcile()
-    assert (("price_list_not_listed", buyer) in absences(fresh)) == is_claimed
-    assert (("customers", "price_lists_unproven") in unproven(fresh)) != is_claimed
-
-
-def test_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    buyers = state.ids("customers")[:3]
-    for buyer in buyers:
-        state.change("customers", buyer, {"priceListId": 999})
-    fresh.pull("customers", "price_lists")
-    reconcile()
-    before = absences(fresh)
-    assert {("price_list_not_listed", buyer) for buyer in buyers} <= set(before)
-    assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
-    fresh.pull("customers", "promotions")
-    reconcile()
-    assert absences(fresh) == before
-    detail = fresh.one("SELECT detail FROM reconciled.exceptions WHERE rule = 'price_lists_read_before'")
-    read_at = fresh.one("SELECT ended_at FROM ops.last_read WHERE resource = 'price_lists'")
-    assert detail.startswith(f"price_lists proven complete at {read_at:%Y-%m-%d %H:%M:%S} UTC, customers read ")
-    assert detail.endswith(" s later: what was added in between is reported as absent")
-    fresh.pull("customers", "price_lists")
-    reconcile()
-    assert absences(fresh) == before
-    assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
-
-
-def test_a_proof_by_a_clock_that_was_ahead_does_not_hold_for_what_is_read_after_it_was_set_back(
-    published: Bridge,
-) -> None:
-    buyer = published.platform.state.ids("customers")[0]
-    published.platform.state.change("customers", buyer, {"priceListId": 999})
-    with duckdb.connect(str(published.path)) as connection:
-        connection.execute("UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY")
-    published.pull("customers")
-    reconcile()
-    assert ("price_list_not_listed", buyer) not in absences(published)
-    assert unproven(published)["customers", "price_lists_unproven"].endswith(" UTC, before customers")
-    published.pull("price_lists")
-    reconcile()
-    assert ("price_list_not_listed", buyer) in absences(published)
-
-
-def test_a_list_that_was_held_back_proves_no_absence_from_lists_of_the_same_run(published: Bridge) -> None:
-    state = published.platform.state
-    for gone in state.ids("price_lists")[:4]:
-        state.remove("price_lists", gone)
-    buyer = state.ids("customers")[0]
-    state.change("customers", buyer, {"priceListId": 999})
-    assert published.pull("customers", "price_lists").held_back.keys() == {"price_lists"}
-    reconcile()
-    assert ("price_list_not_listed", buyer) not in absences(published)
-    assert (
-        published.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "unknown"
-    )
-    published.pull("customers", "price_lists", accept_shrink=True)
-    reconcile()
-    assert ("price_list_not_listed", buyer) in absences(published)
-
-
-@pytest.mark.parametrize(
-    ("refused", "reason"),
-    [
-        (9, "all 9 rows were quarantined, and 9 records are known"),
-        (6, r"6 of 9 known records are not in the list any more \(more than half\), with 6 rows quarantined"),
-    ],
-)
-def test_a_list_whose_rows_were_refused_is_not_said_to_have_lost_them(fresh: Bridge, refused: int, reason: str) -> None:
-    state = fresh.platform.state
-    fresh.pull("promotions")
-    for key in state.ids("promotions")[:refused]:
-        state.change("promotions", key, {"isActive": "quizás"})
-    with pytest.raises(CoverageError, match=reason) as caught:
-        fresh.pull("promotions")
-    assert "ops.quarantine" in (caught.value.hint or "")
-    assert fresh.pull("promotions", accept_shrink=True).exit_code == 5
-    assert fresh.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
-
-
-def test_a_list_that_was_never_read_proves_nothing(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    state.change("customers", state.ids("customers")[0], {"priceListId": 1})
-    fresh.pull("customers")
-    reconcile()
-    assert absences(fresh) == []
-    assert unproven(fresh)["customers", "price_lists_unproven"].endswith("customers: price_lists: never read")
-    statuses = {name for (name,) in fresh.rows("SELECT DISTINCT price_list_status FROM reconciled.customers")}
-    assert statuses <= {"default", "unknown"}
-
-
-def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(published: Bridge) -> None:
-    state = published.platform.state
-    for number in state.ids("price_lists"):
-        state.remove("price_lists", number)
-    assert published.pull().held_back.keys() == {"price_lists"}
-    with duckdb.connect(str(published.path)) as connection:
-        before = last_reads(connection)
-        connection.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN published")
-        assert last_reads(connection) == before
-    assert not read_status().schema_changes
-    first, second = published.rows("SELECT run_id FROM ops.runs ORDER BY started_at")
-    assert {name: read.run_id for name, read in before.items()} == {
-        "customers": second[0],
-        "orders": second[0],
-        "promotions": second[0],
-        "price_lists": first[0],
-    }
-    reconcile()
-    sql = "SELECT run_id, published FROM ops.coverage WHERE resource = $1 ORDER BY run_id"
-    assert dict(published.rows(sql, "price_lists")) == {first[0]: True, second[0]: False}
-    assert dict(published.rows(sql, "orders")) == {first[0]: True, second[0]: True}
-    with duckdb.connect(str(published.path), read_only=True) as connection:
-        assert last_reads(connection) == before
-        assert before["customers"].legacy_host == published.platform.url.removeprefix("http://")
-
-
-def test_nothing_was_read_into_a_file_without_ops_tables() -> None:
-    with duckdb.connect() as connection:
-        assert last_reads(connection) == {}
-
-
-def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever() -> None:
-    """The last read is the one recorded last: what is known of absent records must not depend on a bad clock."""
-    with duckdb.connect() as connection:
-        ops.create_missing(connection)
-        reads = [
-            ("2040", "complete", "2040-01-01 00:00:00Z"),
-            ("2026a", "unproven", "2026-01-01 00:00:00Z"),
-            ("2041", "tail", "2041-01-01 00:00:00Z"),
-            ("t", "tail", "2026-01-02 00:00:00Z"),
-        ]
-        for number, (run_id, verdict, ended_at) in enumerate(reads):
-            connection.execute(
-                "INSERT INTO ops.coverage BY NAME SELECT $1 AS run_id, 'orders' AS resource, $2 AS verdict,"
-                " $3::TIMESTAMPTZ AS started_at, $3::TIMESTAMPTZ AS ended_at, true AS published, $4 AS read_number",
-                [run_id, verdict, ended_at, number],
-            )
-        read = last_reads(connection)["orders"]
-        assert (read.run_id, read.verdict, read.tail_run_id) == ("2026a", "unproven", "t")
-        (view,) = (sql.partition(" AS\n")[2] for sql in statements() if "VIEW bi.lists" in sql)
-        sql = f"SELECT run_id, tail_read_at FROM ({view}) WHERE resource = 'orders'"
-        assert connection.execute(sql).fetchall() == [("2026a", read.tail_ended_at)]

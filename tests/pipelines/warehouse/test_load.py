@@ -23,10 +23,15 @@ from sources.extract.walk import walk
 from tests.sources.platform import Platform
 
 
-def test_folders_named_like_columns_above_the_warehouse_change_nothing(tmp_path: Path) -> None:
+def walked(folder: Path) -> ListResult:
+    """A complete walk over eleven customers."""
     platform: Any = Platform(list(range(1, 12)))
-    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
-    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    spool = SpoolFolder(folder / "spool", {"list": "customers"})
+    return walk("customers", platform, folder / "files", spool, WalkOptions(10))
+
+
+def test_folders_named_like_columns_above_the_warehouse_change_nothing(tmp_path: Path) -> None:
+    result = walked(tmp_path)
     folder = tmp_path / "first_name=zz" / "org=acme" / "load"
     folder.parent.mkdir(parents=True)
     load([result], folder)
@@ -51,9 +56,7 @@ def test_settings_of_other_dlt_pipelines_change_nothing(tmp_path: Path, monkeypa
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
-    platform: Any = Platform(list(range(1, 12)))
-    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    result = walked(tmp_path)
     load([result], tmp_path / "load")
     with duckdb.connect() as build, attached(build, [result], tmp_path / "load"):
         names = [name for name, *_ in build.execute(f"DESCRIBE {LOADED}.customers").fetchall()]
@@ -83,9 +86,7 @@ def doubled_customer(result: ListResult) -> None:
 def test_loaded_rows_are_compared_with_walked_ones(
     tmp_path: Path, harm: Callable[[ListResult], None], words: str
 ) -> None:
-    platform: Any = Platform(list(range(1, 12)))
-    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
-    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    result = walked(tmp_path)
     assert result.verdict == "complete"
     harm(result)
     load([result], tmp_path / "load")
@@ -119,9 +120,7 @@ def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
 
 
 def test_a_list_is_loaded_while_another_thread_imports_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    platform: Any = Platform(list(range(1, 12)))
-    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
-    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    result = walked(tmp_path)
     import_loader()
     monkeypatch.setitem(sys.modules, "pandas", ModuleType("pandas"))  # as it is at first
     load([result], tmp_path / "load")
