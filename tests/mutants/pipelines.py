@@ -14,7 +14,7 @@ MUTANTS: Final = (
         "pipelines/pull/walking.py",
         "if start is not None or name in self._refreshed:",
         "if start is not None:",
-        "tests/pipelines/pull/test_pull.py -k stopped_walk",
+        "tests/pipelines/pull/test_result.py -k spool",
     ),
     Mutant(
         "stamps-within-a-key-are-no-content",
@@ -163,7 +163,7 @@ MUTANTS: Final = (
         "pipelines/pull/order_tail.py",
         "            if now is None:\n",
         "            if now != owner[name] is None:\n",
-        "tests/pipelines/pull/test_order_tail.py -k unknown",
+        "tests/pipelines/pull/test_order_tail.py -k belongs",
     ),
     Mutant(
         "a-row-that-is-quarantined-in-a-tail-is-forgotten",

@@ -108,6 +108,7 @@ def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
         assert made.one("SELECT count(*) FROM ops.observations WHERE what = 'invoices.total: type of a field'")
 
 
+@pytest.mark.parametrize("added", [()], ids=["undocumented"], indirect=True)
 def test_a_row_that_its_cursor_skips_is_neither_lost_nor_marked_as_missing(made: Bridge) -> None:
     _pull(made)
     with mock.patch.object(Rows, "after", lambda self, rank: int(rank) + 1), _removing("inv_0004"):  # an offset
@@ -125,6 +126,6 @@ def test_a_row_that_its_cursor_skips_is_neither_lost_nor_marked_as_missing(made:
 def test_no_platform_makes_it_falsely_complete(added: Operation, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = platforms.PlatformSeed.drawn
     monkeypatch.setattr(platforms.PlatformSeed, "drawn", lambda seed: replace(draw(seed), resource=NAME))
-    outcomes = [platforms.platform_seed(seed) for seed in range(100)]
+    outcomes = [platforms.platform_seed(seed) for seed in range(40)]
     assert [problem for outcome in outcomes for problem in outcome.problems] == []
-    assert sum("complete" in outcome.counts for outcome in outcomes) > 20
+    assert sum("complete" in outcome.counts for outcome in outcomes) > 8

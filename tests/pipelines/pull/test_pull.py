@@ -19,10 +19,9 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
 from sources.contract import LISTS
-from sources.errors import AccessError, BridgeError, CoverageError, Unreachable, UsageError
+from sources.errors import AccessError, CoverageError, UsageError
 from sources.extract.result import ListResult
 from sources.extract.walk import walk
-from sources.http.client import Client
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, comparable, expected, found, ids, same
 
@@ -327,23 +326,6 @@ def test_a_refreshed_list_is_read_as_if_for_the_first_time(fresh: Bridge) -> Non
     }  # fmt: skip
 
 
-def test_a_refreshed_list_takes_no_page_of_a_stopped_walk(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, cursors = Client.get, list[object]()
-
-    def get(self: Client, path: str, params: Any = None, **options: Any) -> Any:
-        if path == "/orders":
-            cursors.append(params.get("startingAfter"))
-            if len(cursors) == 2:
-                raise Unreachable("the platform is down", "")
-        return read(self, path, params, **options)
-
-    monkeypatch.setattr(Client, "get", get)
-    with pytest.raises(Unreachable):
-        fresh.pull("orders")
-    assert fresh.pull(refresh=("orders",)).published
-    assert cursors.count(None) == 2
-
-
 def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     def limit(connection: duckdb.DuckDBPyConnection) -> object:
         return connection.execute("SELECT current_setting('memory_limit')").fetchone()
@@ -366,24 +348,16 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
         assert limit(another) not in limits
 
 
-@pytest.mark.parametrize("family", ["LEGACY", "PUBLIC_V1"])
-def test_one_family_needs_its_own_settings_alone(fresh: Bridge, family: str) -> None:
-    other = "PUBLIC_V1" if family == "LEGACY" else "LEGACY"
-    for name in list(os.environ):
-        if name.startswith(f"SOURCES__{other}__"):
-            del os.environ[name]
-    names = [name for name, op in LISTS.items() if op.family == family.lower()]
-    assert fresh.code(*names) == 0
-    assert all(same(fresh.path, fresh.platform.state, name) for name in names)
-    with pytest.raises(UsageError, match=f"SOURCES__{other}__BASE_URL"):
-        fresh.pull()
-
-
-def test_a_list_pulled_alone_leaves_the_others_as_they_were(published: Bridge) -> None:
-    first = published.rows("SELECT run_id FROM ops.runs")
-    published.pull("promotions")
-    assert published.rows("SELECT DISTINCT _run_id FROM raw.customers") == first
-    assert all(same(published.path, published.platform.state, name) for name in RESOURCES)
+def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    for family, other in (("legacy", "PUBLIC_V1"), ("public_v1", "LEGACY")):
+        names = [name for name, op in LISTS.items() if op.family == family]
+        with monkeypatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith(f"SOURCES__{other}__")]:
+                patch.delenv(name)
+            assert fresh.code(*names) == 0
+            with pytest.raises(UsageError, match=f"SOURCES__{other}__BASE_URL"):
+                fresh.pull()
+    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
 
 
 # --- lists that fail -----------------------------------------------------------------------------------------------
@@ -420,7 +394,7 @@ def test_a_broken_contract_keeps_the_old_table_of_that_list(published: Bridge) -
     assert "`hasMore` is true without a cursor" in reported[0][2]
 
 
-def test_where_every_list_fails_the_old_file_stays(published: Bridge) -> None:
+def test_where_every_list_fails_the_old_file_stays_or_none_is_made(published: Bridge) -> None:
     before = published.path.read_bytes()
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = "brand_test_unknown"
     os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
@@ -430,13 +404,10 @@ def test_where_every_list_fails_the_old_file_stays(published: Bridge) -> None:
     note = published.folder / "warehouse.duckdb.failed.json"
     assert json.loads(note.read_text())["exit_code"] == 3
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
-
-
-def test_a_first_pull_that_fails_leaves_no_warehouse(fresh: Bridge) -> None:
-    os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
-    with pytest.raises(BridgeError):
-        fresh.pull("customers")
-    assert not fresh.path.exists()
+    published.path.unlink()
+    with pytest.raises(AccessError):
+        published.pull("customers")
+    assert not published.path.exists()
 
 
 # --- rows that are refused -----------------------------------------------------------------------------------------

@@ -147,20 +147,31 @@ def test_a_reader_reaches_no_other_file(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_a_function_with_the_name_of_one_of_duckdb_is_named_before_a_run(tmp_path: Path) -> None:
+def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE SCHEMA mine; CREATE MACRO mine.lower(x) AS x; CREATE MACRO half(x) AS x / 2")
+        connection.execute("CREATE SCHEMA raw; CREATE VIEW raw.mine AS SELECT 1 AS a")
+        connection.execute("CREATE SCHEMA ops; CREATE VIEW ops.last_read AS SELECT 1 AS a")
     with Build(path).published():
         pass
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE MACRO read_parquet(file) AS TABLE SELECT 'planted'; CREATE MACRO count(x) AS 0")
         connection.execute("CREATE MACRO duckdb_functions() AS TABLE SELECT 'main', 'nothing', true WHERE false")
-    names = "function main.count, function main.duckdb_functions, function main.read_parquet"
+        connection.execute("CREATE VIEW raw.customers AS SELECT 1 AS id")
+    content = path.read_bytes()
     with pytest.raises(UsageError, match="names that orderbridge uses") as caught, Build(path).published():
         pass
-    assert all(name in caught.value.message for name in names.split(", "))
+    names = (
+        "view raw.customers",
+        "function main.count",
+        "function main.duckdb_functions",
+        "function main.read_parquet",
+    )
+    assert all(name in caught.value.message for name in names)
     assert "lower" not in caught.value.message
+    assert "Rename or drop them" in caught.value.hint
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize(

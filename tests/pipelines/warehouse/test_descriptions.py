@@ -8,14 +8,11 @@ from decimal import Decimal
 from importlib.resources import files
 
 import duckdb
-import pytest
 
 from docs.dictionary import RELATIONS, tables
 from docs.generate import CHECKOUT
-from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse.descriptions import column_description
-from pipelines.warehouse.views import SCHEMA, VIEWS, statements
-from sources.errors import UsageError
+from pipelines.warehouse.views import VIEWS
 from tests.pipelines.bridge import Bridge
 
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
@@ -99,39 +96,3 @@ def test_the_questions_of_the_docs_have_answers(reconciled: Bridge) -> None:
     answers = [len(reconciled.rows(sql)) for sql in questions]
     assert answers[0] == 10
     assert answers[9] == 4
-
-
-def test_the_views_can_be_made_over_a_copy_with_prefixed_schemas(reconciled: Bridge) -> None:
-    with duckdb.connect() as copy:
-        copy.execute(f"ATTACH '{reconciled.path}' AS warehouse (READ_ONLY)")
-        for schema in ("reconciled", "ops"):
-            copy.execute(f"CREATE SCHEMA ours_{schema}")
-            for (name,) in reconciled.rows(f"SELECT table_name FROM duckdb_tables() WHERE schema_name = '{schema}'"):
-                copy.execute(f"CREATE TABLE ours_{schema}.{name} AS FROM warehouse.{schema}.{name}")
-        copy.execute("DETACH warehouse")
-        for statement in statements("ours_"):
-            copy.execute(statement)
-        for name in VIEWS:
-            (count,) = copy.sql(f"SELECT count(*) FROM ours_{SCHEMA}.{name}").fetchall()
-            assert count == reconciled.rows(f"SELECT count(*) FROM {SCHEMA}.{name}")[0], name
-
-
-def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone(published: Bridge) -> None:
-    with duckdb.connect(str(published.path)) as connection:
-        connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
-    reconcile()
-    assert published.rows("SELECT * FROM bi.orders") == [("theirs",)]
-
-
-def test_a_view_with_the_name_of_a_table_of_ours_is_named(reconciled: Bridge) -> None:
-    with duckdb.connect(str(reconciled.path)) as connection:
-        connection.execute("CREATE VIEW reconciled.new_customers AS FROM reconciled.customers")  # may stay
-    reconcile()
-    with duckdb.connect(str(reconciled.path)) as connection:
-        connection.execute("ALTER TABLE reconciled.customers RENAME TO old_customers")
-        connection.execute("CREATE VIEW reconciled.customers AS FROM reconciled.old_customers")
-    content = reconciled.path.read_bytes()
-    with pytest.raises(UsageError, match=r"names that orderbridge uses: view reconciled\.customers") as caught:
-        reconcile()
-    assert "Rename or drop them" in caught.value.hint
-    assert reconciled.path.read_bytes() == content

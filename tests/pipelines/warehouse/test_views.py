@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -12,6 +13,7 @@ import pytest
 
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse.ops import record_promotion_uses
+from pipelines.warehouse.views import create_views, statements
 from sources.settings import ReconcileSettings
 
 AS_OF = datetime(2026, 7, 1, 2, tzinfo=UTC)  # in Lima still the last day of June
@@ -166,3 +168,15 @@ def test_the_match_is_counted_by_outcome_and_reason(build: duckdb.DuckDBPyConnec
         ("ambiguous", "email", "several customers", 2, 1, 1),
         ("matched", "email", None, 1, 1, 1),
     ]
+
+
+def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
+        create_views(connection)
+        assert connection.execute("FROM bi.orders").fetchall() == [("theirs",)]
+
+
+def test_statements_for_a_copy_name_its_schemas() -> None:
+    for sql in statements("ours_")[1:]:
+        assert not re.findall(r"(?<![\w'])(?:reconciled|ops|bi)\.", sql)
