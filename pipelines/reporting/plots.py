@@ -65,7 +65,7 @@ def findings(frame: pd.DataFrame) -> Plot:
 
 
 def funnel(frame: pd.DataFrame) -> Plot:
-    """Customers of the ERP and the platform by outcome, from rows as `count_match_outcomes` takes them."""
+    """Customers of the ERP and the platform by outcome, from rows as `outcomes_table` takes them."""
     return _plot(outcomes_table(_records(frame)), "Customers of the ERP and the platform")
 
 

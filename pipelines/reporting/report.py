@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
-from pipelines.reporting.report_data import SOON_DAYS, ReportData, Rows, read_report_data
+from pipelines.reporting.report_data import RECENT_DAYS, SOON_DAYS, ReportData, Rows, read_report_data
 from pipelines.reporting.tables import (
     Cell,
     Table,
     anchor,
     bar_column,
     build_table,
-    count_match_outcomes,
     name_column,
     render,
     words,
@@ -40,7 +39,6 @@ START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
-RECENT_DAYS: Final = 30
 MAX_CURRENCIES: Final = 3
 
 
@@ -145,15 +143,14 @@ def _empty(data: ReportData, name: str) -> str:
 
 
 def _changes(data: ReportData) -> dict[str, object]:
-    """What is new since the run before: records, revenue by day, the match with the ERP."""
-    as_of, first = _recent_days(data)
-    recent = _between(data.rows["order_days"], first, as_of)
+    """Orders and revenue of the last days."""
+    first = data.first_recent_day
+    recent = [row for row in data.rows["order_days"] if first <= row["day"] <= data.today]
     totals = _totals(recent)
     shown = list(totals.items())[:MAX_CURRENCIES]
     return {
-        "match_rate": _match_rate(data),
         "recent_days": RECENT_DAYS,
-        "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", as_of, (first, as_of)),
+        "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", data.today, (first, data.today)),
         "recent_orders": {
             "orders": sum(row["orders"] for row in recent),
             "cancelled": sum(row["cancelled"] for row in recent),
@@ -163,32 +160,12 @@ def _changes(data: ReportData) -> dict[str, object]:
     }
 
 
-def _recent_days(data: ReportData) -> tuple[date, date]:
-    """The day of the run, and the first of the days that count as recent."""
-    return data.today, data.today - timedelta(days=RECENT_DAYS - 1)
-
-
-def _between(rows: Rows, first: date, last: date) -> Rows:
-    return [row for row in rows if first <= row["day"] <= last]
-
-
-def _match_rate(data: ReportData) -> dict[str, object] | None:
-    if not data.rows["matches"]:
-        return None
-    counts = count_match_outcomes(data.rows["matches"])
-    matched = sum(count for (status, _), count in counts.items() if status == "matched")
-    lines = sum(count for (status, step), count in counts.items() if status == "matched" or step == "erp")
-    before = next((f"{row['percent']:.1f}" for row in data.rows["matched_before"] if row["percent"] is not None), "")
-    rate = {"percent": f"{100 * matched / lines:.1f}", "matched": matched, "lines": lines} if lines else None
-    return rate and {**rate, "before": before}
-
-
-def _totals(rows: Rows, column: str = "total") -> dict[str | None, Decimal]:
+def _totals(rows: Rows) -> dict[str | None, Decimal]:
     """Sums by currency, the largest first; without rows that have none."""
     totals: Counter[str | None] = Counter()
     for row in rows:
-        if row[column] is not None:
-            totals[row["currency"]] += row[column]
+        if row["total"] is not None:
+            totals[row["currency"]] += row["total"]
     return {currency: Decimal(total) for currency, total in totals.most_common()}
 
 
@@ -210,46 +187,16 @@ def _revenue_charts(
 
 
 def _orders(data: ReportData) -> dict[str, object]:
-    """Orders by their customers and over time, and revenue by currency."""
-    as_of, first = _recent_days(data)
+    """Orders and revenue over time, and orders by status."""
     by_day: Counter[date] = Counter()
     for row in data.rows["order_days"]:
         by_day[row["day"]] += row["orders"]
     counts = {day: Decimal(count) for day, count in by_day.items()}
-    charts = [time_chart("Orders by {period}", counts, as_of, lambda count: f"{count:,} orders")] if counts else []
+    charts = [time_chart("Orders by {period}", counts, data.today, lambda count: f"{count:,} orders")] if counts else []
     return {
-        "order_charts": [*charts, *_revenue_charts(data.rows["order_days"], "", as_of, most=1)],
-        "order_totals": _order_totals(data.rows["order_days"], first, as_of),
+        "order_charts": [*charts, *_revenue_charts(data.rows["order_days"], "", data.today, most=1)],
         "order_states": _order_states(data.rows["order_states"]),
     }
-
-
-def _order_totals(days: Rows, first: date, last: date) -> Table:
-    """Revenue and orders by currency, altogether and lately."""
-    step = timedelta(days=RECENT_DAYS)
-    counts, recent = _totals(days, "orders"), _recent_totals(_between(days, first, last))
-    before = _totals(_between(days, first - step, last - step))
-    rows = [
-        {
-            "currency": currency or "unknown",
-            "revenue": total,
-            "orders": int(counts[currency]),
-            f"revenue, last {RECENT_DAYS} days": recent.get(currency, Decimal(0)),
-            "change": _change(recent.get(currency, Decimal(0)), before.get(currency)),
-        }
-        for currency, total in _totals(days).items()
-    ]
-    return build_table(rows, {name: name for name in rows[0]} if rows else {})
-
-
-def _recent_totals(days: Rows) -> dict[str | None, Decimal | None]:
-    """Sums by currency; None where orders were made and the total of none is known."""
-    ordered = {currency: None for currency, orders in _totals(days, "orders").items() if orders}
-    return {**ordered, **_totals(days)}
-
-
-def _change(now: Decimal | None, before: Decimal | None) -> str | None:
-    return None if now is None or before is None or before <= 0 else f"{100 * (now / before - 1):+.0f} %"
 
 
 def _order_states(rows: Rows) -> Table:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final
@@ -27,6 +27,7 @@ from sources.errors import UsageError
 Rows = list[dict[str, Any]]
 
 SOON_DAYS: Final = 30
+RECENT_DAYS: Final = 30
 MAX_ORDER_STATES: Final = 12
 """A column with more values is not a status, and could hold anything."""
 FURTHER: Final = (
@@ -82,6 +83,11 @@ class ReportData:
         """The end of the run that reconciled: ages and what expires soon refer to this instant."""
         ended: datetime = self.run["ended_at"]
         return ended
+
+    @property
+    def first_recent_day(self) -> date:
+        """The first of the days that count as recent; the day of the run is the last."""
+        return self.today - timedelta(days=RECENT_DAYS - 1)
 
 
 def read_rows(warehouse: duckdb.DuckDBPyConnection, sql: str, **values: object) -> Rows:
@@ -142,7 +148,10 @@ def _run_queries(rows: Callable[..., Rows], columns: Mapping[str, Set[str]], dat
         "is_accepted": "is_accepted" if "is_accepted" in columns["reconciled.exceptions"] else "false",
         "published": "published" if "published" in columns["ops.coverage"] else "false",
     }
-    values = {"as_of": data.as_of, "zone": data.time_zone, "days": SOON_DAYS, "run": data.run["run_id"]}
+    values = {
+        "as_of": data.as_of, "zone": data.time_zone, "days": SOON_DAYS, "run": data.run["run_id"],
+        "today": data.today, "first": data.first_recent_day, "before": data.first_recent_day - timedelta(RECENT_DAYS),
+    }  # fmt: skip
     queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
     result: dict[str, Rows] = {}
     for query, template in queries.items():

@@ -133,24 +133,16 @@ def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Tabl
     )
 
 
-def count_match_outcomes(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], int]:
+def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
     """Customers by outcome of the comparison with the ERP, in the order in which matches are tried; 0 without a row.
 
     Args:
         rows: `status`, `step` (the key that matched, else the side of the row), `customers`.
     """
-    counts = dict.fromkeys(_OUTCOMES, 0)
-    for row in rows:
-        if (outcome := (row["status"], row["step"])) in counts:
-            counts[outcome] += int(row["customers"])
-    return counts
-
-
-def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
-    """Customers by outcome, from the rows of `count_match_outcomes`."""
+    counts = {(row["status"], row["step"]): int(row["customers"]) for row in rows}
     outcomes = [
-        {"status": outcome[0], "label": _OUTCOMES[outcome], "count": count}
-        for outcome, count in count_match_outcomes(rows).items()
+        {"status": status, "label": text, "count": counts.get((status, step), 0)}
+        for (status, step), text in _OUTCOMES.items()
     ]
     bars = bar_column(outcomes, "count", lambda row: _OUTCOME_CSS[row["status"]])
     return build_table(outcomes, {"outcome": "label", "customers": "count", "": bars})

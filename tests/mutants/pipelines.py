@@ -949,7 +949,7 @@ MUTANTS: Final = (
         "pipelines/warehouse/views.sql",
         "FROM reconciled.orders o LEFT JOIN",
         "FROM reconciled.orders o JOIN",
-        "tests/pipelines/reporting/test_numbers.py -k joins",
+        "tests/pipelines/reporting/test_report.py -k joins",
     ),
     Mutant(
         "fewer-uses-of-a-promotion-are-not-kept",
@@ -960,10 +960,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-change-of-revenue-is-turned-around",
-        "pipelines/reporting/report.py",
-        "100 * (now / before - 1)",
-        "100 * (1 - now / before)",
-        "tests/pipelines/reporting/test_numbers.py -k numbers_of_orders",
+        "pipelines/reporting/queries.toml",
+        "100.0 * recent / before - 100",
+        "100.0 - 100 * recent / before",
+        "tests/pipelines/reporting/test_report.py -k numbers_of_orders",
     ),
     Mutant(
         "the-report-counts-findings-before-of-another-rule",
@@ -974,16 +974,16 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-day-outside-is-recent",
-        "pipelines/reporting/report.py",
-        "data.today - timedelta(days=RECENT_DAYS - 1)",
-        "data.today - timedelta(days=RECENT_DAYS)",
+        "pipelines/reporting/report_data.py",
+        "self.today - timedelta(days=RECENT_DAYS - 1)",
+        "self.today - timedelta(days=RECENT_DAYS)",
         "tests/pipelines/reporting/test_report.py -k whose",
     ),
     Mutant(
         "the-match-rate-is-of-both-sides",
-        "pipelines/reporting/report.py",
-        'status == "matched" or step == "erp"',
-        'True or step == "erp"',
+        "pipelines/reporting/queries.toml",
+        "status = 'matched' OR line IS NOT NULL",
+        "true",
         "tests/pipelines/reporting/test_report.py -k percentage",
     ),
     Mutant(
@@ -991,7 +991,7 @@ MUTANTS: Final = (
         "pipelines/warehouse/views.sql",
         "FROM reconciled.orders o LEFT JOIN reconciled.customers c",
         "FROM reconciled.orders o JOIN reconciled.customers c",
-        "tests/pipelines/reporting/test_numbers.py -k joins",
+        "tests/pipelines/reporting/test_report.py -k joins",
     ),
     Mutant(
         "lost-totals-are-a-revenue-of-zero",

@@ -352,6 +352,7 @@ def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done
             patches.enter_context(mock.patch("resource.setrlimit"))
             os.environ.clear()
             os.environ.update(env)
+            time.tzset()
             os.chdir(cwd)
             with pytest.raises(SystemExit) as ended:
                 main()
@@ -365,6 +366,7 @@ def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done
             signal.signal(number, handler)
         os.environ.clear()
         os.environ.update(before)
+        time.tzset()
         os.chdir(folder)
         os.umask(mask)
         load_dlt()
