@@ -431,7 +431,7 @@ MUTANTS: Final = (
         "pipelines/plan/requests.py",
         "_NOTIFY if options.notify else _SILENT",
         "_NOTIFY",
-        "tests/pipelines/plan/test_make.py -k message",
+        "tests/pipelines/plan/test_make.py -k sorted",
     ),
     Mutant(
         "fields-that-may-add-travel-with-the-rest",
