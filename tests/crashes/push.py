@@ -9,18 +9,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
-from unittest import mock
+from typing import Any, Final
 
 from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.keys import search_key
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push import checks, run
 from pipelines.push.listing import CustomerListing, Key
 from pipelines.push.model import PushDependencies, PushOptions, PushResult
 from pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
@@ -28,16 +25,12 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import push
 from sources.errors import BridgeError
 from sources.files.formulas import people_rows
-from sources.http.client import Client
-from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
-from sources.settings import LegacySettings, Secret
 from tests.crashes.recorder import Point, Recorder
-from tests.pipelines.push.plans import customer, patch, results, write_plan
+from tests.pipelines.push.plans import Answering, customer, listed, patch, results, write_plan
+from tests.pipelines.push.simulation import HOST, SETTLE_S, reported
 
-HOST: Final = "http://127.0.0.1:9"
-SETTLE_S: Final = 900.0
 ROUNDS: Final = 3
 """Pushes after a crash: one recovers what was in flight, one settles the doubts, one finds nothing to do."""
 
@@ -59,35 +52,12 @@ class World:
 
     def listing(self, keys: Container[Key]) -> CustomerListing:
         """What a complete walk finds."""
-        found: dict[Key, list[dict[str, Any]]] = {}
-        for number, body in enumerate(self.created, 1):
-            record = {**{name: value for name, value in body.items() if name != "password"}, "id": str(number)}
-            for name in ("erpCode", "email"):
-                if (key := (name, search_key(name, body[name]))) in keys:
-                    found.setdefault(key, []).append(record)
-        return CustomerListing(True, "complete", found)
+        return listed((body | {"id": str(number)} for number, body in enumerate(self.created, 1)), keys)
 
 
 def marker(path: str, body: dict[str, Any]) -> str:
     """What an operation is identified by."""
     return f"{path}:{body.get('erpCode') or body.get('stock')}"
-
-
-class Platform(Client):
-    """A client whose platform is the world."""
-
-    def __init__(self, world: World, point: Callable[[str], None]) -> None:
-        self._world, self._point = world, point
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
-        """Applies a write, with a point before and after it."""
-        self._point(f"{verb} {path}")
-        self._world.apply(path, json.loads(json_body))
-        self._point(f"response to {verb} {path}")
-        return WriteOutcome("answered", 204 if verb == "PATCH" else 201, b"")
 
 
 def operations(kind: KindName, count: int) -> list[PlannedOperation]:
@@ -97,24 +67,19 @@ def operations(kind: KindName, count: int) -> list[PlannedOperation]:
     return [patch(number, number, repeatable=False, stock=10 + number) for number in range(1, count + 1)]
 
 
-@contextmanager
-def _settings(ledger: Path) -> Iterator[None]:
-    legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
-    with (
-        mock.patch.object(checks, "legacy_settings", return_value=legacy),
-        mock.patch.object(checks, "is_set", return_value=False),
-        mock.patch.object(run, "ledger_path", return_value=ledger),
-    ):
-        yield
-
-
 def _no_point(what: str) -> None:
     """Nothing is recorded."""
 
 
 def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **answers: Any) -> PushResult:
+    def answer(_: int, path: str, body: bytes) -> None:
+        """Applies a write, with a point before and after it."""
+        point(path)
+        world.apply(path, json.loads(body))
+        point(f"response to {path}")
+
     dependencies = PushDependencies(
-        client=lambda settings, stop: Platform(world, point),
+        client=lambda settings, stop: Answering(answer),
         read_customers=world.listing,
         read_clock=lambda: ClockReading(world.now, "boot", world.now),
         policy=RetryPolicy(base_s=0.0, cap_s=0.0),
@@ -122,7 +87,7 @@ def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **
         grace_s=5.0,
     )
     options = PushOptions(agreed=True, settle_s=SETTLE_S, concurrency=1, **answers)
-    with _settings(root / "ledger.sqlite"):
+    with reported(root / "ledger.sqlite"):
         return push(plan, options, dependencies=dependencies)
 
 

@@ -48,8 +48,8 @@ from sources.errors import BridgeError, Unreachable
 from sources.files.workbook import CORRECTIONS_SHEET
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
-from tests.pipelines.push.plans import results
-from tests.pipelines.push.simulation import FAULTS, HOST, MEMORY, SETTLE_S, Crash, Platform, World, crashing, look
+from tests.pipelines.push.plans import Answering, results
+from tests.pipelines.push.simulation import FAULTS, HOST, MEMORY, SETTLE_S, Crash, World, crashing, look
 from tests.soak.outcome import Outcome
 from transforms.frames import TEXT, frame
 from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
@@ -81,7 +81,7 @@ class Fortnight:
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
         self.dependencies = PushDependencies(
-            client=lambda settings, stop: Platform(self.world),
+            client=lambda settings, stop: Answering(self.world.answer),
             read_customers=lambda keys: look(self.world, keys),
             read_clock=lambda: ClockReading(self.world.now, "boot", self.world.now),
             policy=RetryPolicy(base_s=0.0, cap_s=0.0),

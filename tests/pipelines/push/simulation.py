@@ -16,13 +16,12 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from unittest import mock
 
 import msgspec
 
 from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.keys import search_key
 from pipelines.ledger.model import LedgerRow
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
@@ -34,12 +33,11 @@ from pipelines.push.run import push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
 from sources.errors import BridgeError, HttpRejected, Unreachable
-from sources.http.client import Client
 from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
 from sources.settings import LegacySettings, ReconcileSettings, Secret
-from tests.pipelines.push.plans import customer, patch, results, subcategory, write_plan
+from tests.pipelines.push.plans import LOST, Answering, customer, listed, patch, results, subcategory, write_plan
 
 HOST: Final = "http://127.0.0.1:9"
 SETTLE_S: Final = 900.0
@@ -51,6 +49,20 @@ FAULTS: Final = (
     "lost_answer", "applied_5xx", "late", "never", "html", "cut_body", "refused", "busy", "no_connection", "no_access",
     "crash_before", "crash_after", "crash_late",
 )  # fmt: skip
+_ERROR: Final = Unreachable("simulated")
+UNAPPLIED: Final = {
+    "never": LOST,
+    "html": WriteOutcome("answered", 200, b"<html>"),
+    "refused": WriteOutcome("answered", 400, error=HttpRejected("simulated", status=400)),
+    "busy": WriteOutcome("answered", 429, error=_ERROR, retry_after_s=0.0),
+    "no_connection": WriteOutcome("not_sent", error=_ERROR),
+    "no_access": WriteOutcome("answered", 401, error=_ERROR),
+}
+APPLIED: Final = {
+    "lost_answer": LOST,
+    "applied_5xx": WriteOutcome("in_doubt", 502, error=_ERROR),
+    "cut_body": WriteOutcome("answered", 201, b'{"id":'),
+}
 ENDED: Final = {"confirmed", "rejected", "conflict", "abandoned"}
 
 
@@ -90,6 +102,24 @@ class World:
         self.faults[name] += is_hit
         return is_hit
 
+    def answer(self, _: int, path: str, content: bytes) -> WriteOutcome | None:
+        """The answer of the platform to a write."""
+        with self.lock:
+            self.pass_time(self.draw.uniform(0.05, 1.0))
+            fault = next((name for name in FAULTS if self.hits(name)), "")
+            body = msgspec.json.decode(content)
+            if fault == "crash_before":
+                raise Crash
+            if fault in UNAPPLIED:
+                return UNAPPLIED[fault]
+            if fault in ("late", "crash_late"):
+                self.late.append((self.now + self.draw.uniform(0.0, LATE_S), lambda: self.apply(path, body)))
+            else:
+                self.apply(path, body)
+            if fault in ("crash_late", "crash_after"):
+                raise Crash
+            return LOST if fault == "late" else APPLIED.get(fault)
+
     def apply(self, path: str, body: dict[str, Any]) -> None:
         self.applied[marker(path, body)] += 1
         parts = path.strip("/").split("/")
@@ -107,60 +137,6 @@ def marker(path: str, body: dict[str, Any]) -> str:
     return f"{path}:{own}"
 
 
-class Platform(Client):
-    """A client whose platform is the world."""
-
-    def __init__(self, world: World) -> None:  # of a client's own it has nothing
-        self.world = world
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
-        world = self.world
-        with world.lock:
-            world.pass_time(world.draw.uniform(0.05, 1.0))
-            fault = next((name for name in FAULTS if world.hits(name)), "")
-            return self._befall(fault, verb, path, msgspec.json.decode(json_body))
-
-    def _befall(self, fault: str, verb: str, path: str, body: dict[str, Any]) -> WriteOutcome:
-        world = self.world
-        error = Unreachable("simulated")
-        fine = WriteOutcome("answered", 204 if verb == "PATCH" else 201, b"" if verb == "PATCH" else b'{"id":7}')
-        match fault:
-            case "crash_before":
-                raise Crash
-            case "never":
-                return WriteOutcome("in_doubt", error=error)
-            case "html":
-                return WriteOutcome("answered", 200, b"<html>")
-            case "refused":
-                return WriteOutcome("answered", 400, error=HttpRejected("simulated", status=400))
-            case "busy":
-                return WriteOutcome("answered", 429, error=error, retry_after_s=0.0)
-            case "no_connection":
-                return WriteOutcome("not_sent", error=error)
-            case "no_access":
-                return WriteOutcome("answered", 401, error=error)
-            case "late" | "crash_late":
-                at = world.now + world.draw.uniform(0.0, LATE_S)
-                world.late.append((at, lambda: world.apply(path, body)))
-                if fault == "crash_late":
-                    raise Crash
-                return WriteOutcome("in_doubt", error=error)
-        world.apply(path, body)
-        match fault:
-            case "crash_after":
-                raise Crash
-            case "lost_answer":
-                return WriteOutcome("in_doubt", error=error)
-            case "applied_5xx":
-                return WriteOutcome("in_doubt", 502, error=error)
-            case "cut_body":
-                return WriteOutcome("answered", 201, b'{"id":')
-        return fine
-
-
 def look(world: World, keys: Container[Key]) -> CustomerListing:
     """What a walk finds: all there is, or, unproven, a part of it."""
     world.pass_time(world.draw.uniform(0.1, 20.0))
@@ -169,13 +145,8 @@ def look(world: World, keys: Container[Key]) -> CustomerListing:
     if world.hits("no_connection"):
         raise Unreachable("simulated")
     complete = not world.hits("unproven")
-    found: dict[Key, list[dict[str, Any]]] = {}
-    for record in world.state.records("customers"):
-        if complete or world.draw.random() < 0.5:
-            for name in ("erpCode", "email"):
-                if record.get(name) and (key := (name, search_key(name, record[name]))) in keys:
-                    found.setdefault(key, []).append(record)
-    return CustomerListing(complete, "complete" if complete else "unproven", found)
+    found = [record for record in world.state.records("customers") if complete or world.draw.random() < 0.5]
+    return listed(found, keys, is_whole=complete)
 
 
 @contextmanager
@@ -292,7 +263,7 @@ class Run:
         """One push; None where it crashed."""
         world = self.world
         means = PushDependencies(
-            client=lambda settings, stop: Platform(world),
+            client=lambda settings, stop: Answering(world.answer),
             read_customers=lambda keys: look(world, keys),
             read_clock=lambda: ClockReading(world.now, "boot", world.now),
             policy=RetryPolicy(base_s=0.0, cap_s=0.0),
