@@ -5,13 +5,16 @@ In: tables of text columns and line numbers, in file order. Out: the same with e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.mapping.cells import filled
+from sources.files.model import LINE_COLUMN
 from transforms.frames import Bools, Ints
 
 
@@ -70,23 +73,11 @@ def whole(table: pa.Table, column: str) -> pa.Array:
     return texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
 
 
-class ScatteredGroups:
-    """Group keys that come again after another key. The hash of every key stays in memory."""
-
-    def __init__(self) -> None:
-        self.scattered: set[str] = set()
-        self._earlier: set[int] = set()
-        self._last: str | None = None
-
-    def add(self, table: pa.Table, columns: Sequence[str]) -> None:
-        """Adds the next lines of the file."""
-        keys = group_keys(table, columns)
-        for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
-            if key is not None and key != self._last:
-                if hash(key) in self._earlier:
-                    self.scattered.add(key)
-                self._earlier.add(hash(key))
-            self._last = key
+def scattered_keys(table: pa.Table, columns: Sequence[str]) -> set[str]:
+    """The keys of groups that come again after another key."""
+    keys = group_keys(table, columns).filter(pa.array(changes(table, columns))).to_pylist()
+    counts = Counter(key for before, key in pairwise([None, *keys]) if key is not None and key != before)
+    return {key for key, count in counts.items() if count > 1}
 
 
 def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
@@ -96,14 +87,15 @@ def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     return pc.if_else(pa.array(blank_lines(table, columns)), pa.scalar(None, pa.string()), keys)
 
 
-def torn_groups(lines: Ints, groups: Ints, torn: Iterable[int]) -> set[int]:
+def torn_groups(table: pa.Table, groups: Ints, torn: Iterable[int]) -> set[int]:
     """The groups next to lines that could not be read, which may belong to them.
 
     Args:
-        lines: the numbers of the lines of groups, ascending.
+        table: the lines of groups.
         groups: the group of each.
         torn: numbers of lines that are not among them.
     """
+    lines = table[LINE_COLUMN].to_numpy()
     after = np.searchsorted(lines, np.array(list(torn), np.int64))
     rows = np.concatenate((after - 1, after))
     return set(groups[rows[(rows >= 0) & (rows < len(lines))]].tolist())

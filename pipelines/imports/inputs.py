@@ -1,25 +1,25 @@
 """`Inputs`: a file and its mapping as a stream of inputs in the file's order.
 
 In: a source table and the bindings of its mapping. Out: inputs, one batch at a time in memory; either one by one, or
-clean ones as columns.
+clean ones as columns. Of a file with groups, all lines are in memory, as columns of texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.columnar import CleanBatch, is_columnar, split_clean
-from pipelines.imports.convert import Bounds, convert
+from pipelines.imports.convert import convert
 from pipelines.imports.fields import IN_FILE, Bindings
-from pipelines.imports.groups import changes, group_keys, torn_groups
+from pipelines.imports.groups import changes, group_keys, scattered_keys, torn_groups
 from pipelines.imports.lines import BATCH_ROWS, LineBatch, prepared_lines, survey
 from pipelines.imports.model import Item, Problem, RejectedInput
 from pipelines.mapping import Mapping
@@ -27,7 +27,6 @@ from sources.files import CellRules, RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
 
-_NO_LINE: Final = 2**63
 _SCATTERED = "group_apart", "the lines of this group are not consecutive; sort the file by the group's columns"
 _TORN = "group_torn", "a neighbouring line could not be read and may belong to this group; fix that line"
 _NO_KEY = "group_blank", "the columns that identify the group are empty"
@@ -39,7 +38,6 @@ class Inputs:
     Attributes:
         files: the input file, the mapping file and the lookup files: everything that the inputs depend on.
         password_column: the column with the passwords; None if there is none.
-        notations: the detected notation of number columns, by column.
         notes: remarks for a person, e.g. a field that the login mode ignores.
     """
 
@@ -49,14 +47,9 @@ class Inputs:
         self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
         self.password_column = bindings.password_column
         first_pass = prepared_lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
-        self._bindings, self._scattered, remarks = survey(first_pass, bindings)
+        self._bindings, remarks = survey(first_pass, bindings)
         self.table = table.with_cell_rules(_cell_rules(self._bindings))
         self.notes = [*notes, *remarks]
-        self.notations = {
-            source.column: source.reading.notation
-            for source in self._bindings.sources
-            if source.detects_notation and source.lookup == IN_FILE and source.reading.notation is not None
-        }
 
     def __iter__(self) -> Iterator[Item]:
         """Each input at the position of its first line.
@@ -64,19 +57,18 @@ class Inputs:
         Raises:
             UsageError: the file cannot be read further.
         """
-        pending: list[Item] = []
-        torn: list[int] = []
-        open_group: pa.Table | None = None
+        groups, others, torn = list[pa.Table](), list[Item](), list[int]()
         for table, skipped, rejected in self._lines():
-            pending += skipped
-            pending += map(_as_input, rejected)
+            others += [*skipped, *map(_as_input, rejected)]
             torn += [row.line for row in rejected]
-            closed, open_group = self._split(table, open_group)
-            limit = _first_line(open_group) if open_group is not None else _last_line(table) + 1
-            yield from self._convert(closed, pending, limit, [line for line in torn if line < limit])
-            pending = [item for item in pending if item.lines[0] >= limit]
-            torn = [line for line in torn if line > _last_line(closed)]
-        yield from self._convert(open_group, pending, _NO_LINE, torn)
+            if self.mapping.group:
+                groups.append(table)
+            elif table.num_rows:
+                last = table[LINE_COLUMN][-1].as_py()
+                before = [item for item in others if item.lines[0] < last]
+                yield from _in_order(convert(self._bindings, table), before)
+                others = [item for item in others if item.lines[0] > last]
+        yield from _in_order(self._groups(pa.concat_tables(groups), torn) if groups else (), others)
 
     def in_columns(self) -> Iterator[CleanBatch | Item]:
         """The same inputs; of each batch, clean ones first and as columns, if the mapping allows it.
@@ -91,7 +83,7 @@ class Inputs:
             clean, rest = split_clean(self._bindings, table)
             if len(clean.lines):
                 yield clean
-            yield from self._convert(rest, [*skipped, *map(_as_input, rejected)], _NO_LINE, ())
+            yield from _in_order(convert(self._bindings, rest), [*skipped, *map(_as_input, rejected)])
 
     def passwords(self, lines: Collection[int]) -> dict[int, str]:
         """The passwords on these lines, read from the file again; lines without one are left out."""
@@ -113,8 +105,8 @@ class Inputs:
             name, read = source.column, source.reading
             if source.lookup == IN_FILE and source.is_number:
                 formats = replace(columns[name].formats, currency=read.currency or columns[name].formats.currency)
-                if (notation := self.notations.get(name)) is not None:
-                    formats = replace(formats, decimal=notation.decimal, thousands=notation.thousands)
+                if source.detects_notation and read.notation is not None:
+                    formats = replace(formats, decimal=read.notation.decimal, thousands=read.notation.thousands)
                 columns[name] = replace(columns[name], formats=formats)
         lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in self.mapping.lookups)
         return replace(self.mapping, columns=columns, lookups=lookups)
@@ -122,52 +114,31 @@ class Inputs:
     def _lines(self) -> Iterator[LineBatch]:
         return prepared_lines(self.table, self.mapping, self._bindings.columns)
 
-    def _split(self, table: pa.Table, open_group: pa.Table | None) -> tuple[pa.Table, pa.Table | None]:
-        """The lines of closed groups, and those of the last group, which may continue in the next batch."""
-        if not self.mapping.group:
-            return table, None
-        joined = table if open_group is None else pa.concat_tables([open_group, table])
-        if not joined.num_rows:
-            return joined, None
-        last = int(np.flatnonzero(changes(joined, self.mapping.group))[-1])
-        return joined.slice(0, last), joined.slice(last)
+    def _groups(self, lines: pa.Table, torn: Sequence[int]) -> Iterator[Item]:
+        """The inputs of groups of lines. A group that is not certainly complete is rejected."""
+        names = self.mapping.group
+        is_start, keys = changes(lines, names), group_keys(lines, names)
+        apart, torn_ones = scattered_keys(lines, names), torn_groups(lines, is_start.cumsum() - 1, torn)
+        bounds = list(pairwise([*np.flatnonzero(is_start).tolist(), lines.num_rows]))
+        for first in range(0, len(bounds), BATCH_ROWS):
+            part = bounds[first : first + BATCH_ROWS]
+            begin, end = part[0][0], part[-1][1]
+            own = [(start - begin, stop - begin) for start, stop in part]
+            for group, item in enumerate(convert(self._bindings, lines.slice(begin, end - begin), own), first):
+                key = keys[bounds[group][0]].as_py()
+                reason = (
+                    _NO_KEY if key is None else _SCATTERED if key in apart else _TORN if group in torn_ones else None
+                )
+                if reason is None:
+                    yield item
+                else:
+                    problems = item.problems if isinstance(item, RejectedInput) else ()
+                    yield RejectedInput(item.lines, (*problems, Problem(", ".join(names), "", *reason)))
 
-    def _convert(
-        self, table: pa.Table | None, pending: Sequence[Item], limit: int, torn: Sequence[int]
-    ) -> Iterator[Item]:
-        """The inputs of a table, merged in line order with the pending items before a line."""
-        items: Sequence[Item] = []
-        if table is not None and table.num_rows:
-            bounds = self._bounds(table)
-            items = list(convert(self._bindings, table, bounds))
-            if bounds:
-                items = self._check_groups(table, bounds, items, torn)
-        before = sorted((item for item in pending if item.lines[0] < limit), key=lambda item: item.lines[0])
-        return merge(items, before, key=lambda item: item.lines[0]) if before else iter(items)
 
-    def _bounds(self, table: pa.Table) -> Bounds:
-        if not self.mapping.group:
-            return ()
-        starts = np.flatnonzero(changes(table, self.mapping.group)).tolist()
-        return list(zip(starts, [*starts[1:], table.num_rows], strict=True))
-
-    def _check_groups(self, table: pa.Table, bounds: Bounds, items: Sequence[Item], torn: Sequence[int]) -> list[Item]:
-        """Rejects groups that are not certainly complete."""
-        keys = group_keys(table, self.mapping.group).to_pylist()
-        groups = changes(table, self.mapping.group).cumsum() - 1
-        may_lack_lines = torn_groups(table[LINE_COLUMN].to_numpy(), groups, torn)
-        checked: list[Item] = []
-        for group, item in enumerate(items):
-            key = keys[bounds[group][0]]
-            is_scattered, is_torn = key in self._scattered, group in may_lack_lines
-            reason = _NO_KEY if key is None else _SCATTERED if is_scattered else _TORN if is_torn else None
-            if reason is None:
-                checked.append(item)
-                continue
-            problems = item.problems if isinstance(item, RejectedInput) else ()
-            problem = Problem(", ".join(self.mapping.group), "", *reason)
-            checked.append(RejectedInput(item.lines, (*problems, problem)))
-        return checked
+def _in_order(items: Iterable[Item], others: Iterable[Item]) -> Iterator[Item]:
+    """Inputs in the order of their lines, of which the first ones are in order."""
+    return merge(items, sorted(others, key=lambda item: item.lines[0]), key=lambda item: item.lines[0])
 
 
 def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
@@ -198,11 +169,3 @@ def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
 
 def _as_input(row: RejectedRow) -> RejectedInput:
     return RejectedInput((row.line,), (Problem("", "", row.code, row.reason, row.line),))
-
-
-def _first_line(table: pa.Table) -> int:
-    return int(table[LINE_COLUMN][0].as_py()) if table.num_rows else _NO_LINE
-
-
-def _last_line(table: pa.Table) -> int:
-    return int(table[LINE_COLUMN][-1].as_py()) if table.num_rows else -1

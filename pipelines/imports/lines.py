@@ -1,8 +1,8 @@
 """The lines of a file, prepared, and a first pass over them for what no single line shows.
 
 In: a source table, a mapping, and the fields that it fills. Out: batches of the columns that are read, empty cells
-filled from above, with skipped and rejected lines apart; the notation of number columns that do not state one, and
-groups whose lines are not consecutive. If neither is needed, the first pass reads no line.
+filled from above, with skipped and rejected lines apart; the notation of number columns that do not state one. If all
+do, the first pass reads no line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings
-from pipelines.imports.groups import ScatteredGroups, blank_lines, filled_down, whole
+from pipelines.imports.groups import blank_lines, filled_down, whole
 from pipelines.imports.model import SkippedLine
 from pipelines.mapping import Mapping
 from pipelines.mapping.cells import filled
@@ -128,15 +128,9 @@ def _torn(line: int) -> RejectedRow:
     return RejectedRow(line, line, "fill_torn", reason)
 
 
-def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, frozenset[str], list[str]]:
-    """Detects notations and scattered groups.
-
-    Returns:
-        The bindings with the detected notations, the keys of groups whose lines are not consecutive, and remarks for a
-        person.
-    """
+def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, list[str]]:
+    """Detects notations. Returns the bindings with them, and remarks for a person."""
     sources = list(bindings.sources)
-    group = bindings.mapping.group
     evidence = {
         index: NotationEvidence(whole=source.reading.kind == "integer")
         for index, source in enumerate(sources)
@@ -145,13 +139,9 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, fr
     in_file = [index for index in evidence if sources[index].lookup == IN_FILE]
     for index in evidence.keys() - set(in_file):
         evidence[index].add(bindings.lookups[sources[index].lookup].values[sources[index].path])
-    groups = ScatteredGroups()
-    if in_file or group:
-        for table, _, _ in lines:
-            for index in in_file:
-                evidence[index].add(filled(whole(table, sources[index].column), sources[index].reading.empty))
-            if group:
-                groups.add(table, group)
+    for table, _, _ in lines if in_file else ():
+        for index in in_file:
+            evidence[index].add(filled(whole(table, sources[index].column), sources[index].reading.empty))
     notes = []
     for index, shown in evidence.items():
         source = sources[index]
@@ -170,4 +160,4 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, fr
             notes.append(f"{source.column}: mixes decimal points and commas; numbers with a mark are rejected")
         elif shown.proof == "ambiguous":
             notes.append(f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected")
-    return replace(bindings, sources=sources), frozenset(groups.scattered), notes
+    return replace(bindings, sources=sources), notes

@@ -8,7 +8,7 @@ anything else is done: a run that cannot read them ends before its first request
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from pipelines.imports.groups import ScatteredGroups, blank_lines, changes, group_keys, torn_groups, whole
+from pipelines.imports.groups import blank_lines, changes, group_keys, scattered_keys, torn_groups, whole
 from pipelines.imports.lines import prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, layout_notes, open_input_table, open_lookups
@@ -163,7 +163,7 @@ def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Tabl
     mapping, sources = file.mapping, file.sources
     schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
     parts, groups, skipped = [schema.empty_table()], list[pa.Table](), 0
-    refused, scattered = dict[int, str](), ScatteredGroups()
+    refused = dict[int, str]()
     texts = {name for lookup in mapping.lookups for name in lookup.match}
     texts |= {source.column for source in sources.values() if source.lookup == IN_FILE}
     rules = dict.fromkeys(file.used, CellRules()) | dict.fromkeys(texts, CellRules(is_text=True))
@@ -172,7 +172,6 @@ def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Tabl
         refused |= {row.line: str(row.code) for row in batch.rejected}
         skipped += len(batch.skipped)
         if mapping.group:
-            scattered.add(batch.table, mapping.group)
             groups.append(batch.table.select([*mapping.group, LINE_COLUMN]))
         lines, values = _looked_up(batch.table, file.lookups, refused)
         cells = {
@@ -184,7 +183,7 @@ def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Tabl
     if not groups:
         return rows, refused, skipped, None
     keys = pa.concat_tables(groups)
-    return rows, _incomplete_groups(keys, mapping.group, scattered.scattered, refused) | refused, skipped, keys
+    return rows, _incomplete_groups(keys, mapping.group, refused) | refused, skipped, keys
 
 
 def _fill_defaults(rows: pd.DataFrame, sources: Mapping[str, Source]) -> None:
@@ -221,17 +220,17 @@ def _looked_up(
     return lines, values
 
 
-def _incomplete_groups(
-    keys: pa.Table, names: Sequence[str], scattered: Set[str], refused: Mapping[int, str]
-) -> dict[int, str]:
+def _incomplete_groups(keys: pa.Table, names: Sequence[str], refused: Mapping[int, str]) -> dict[int, str]:
     """Codes of the lines of groups that may lack one, as for a plan: a line is refused, unreadable or elsewhere."""
     lines = keys[LINE_COLUMN].to_numpy()
     is_blank = blank_lines(keys, names)
     groups = (changes(keys, names) | is_blank).cumsum()
-    is_apart = pc.is_in(group_keys(keys, names), pa.array(list(scattered), TEXT)).to_numpy(zero_copy_only=False)
+    is_apart = pc.is_in(group_keys(keys, names), pa.array(list(scattered_keys(keys, names)), TEXT)).to_numpy(
+        zero_copy_only=False
+    )
     codes = dict.fromkeys(groups[is_apart].tolist(), "group_apart")
     blank_groups = set(groups[is_blank].tolist())
-    torn = torn_groups(lines, groups, refused.keys() - set(lines.tolist()))
+    torn = torn_groups(keys, groups, refused.keys() - set(lines.tolist()))
     codes |= dict.fromkeys(torn - blank_groups, "group_torn")
     codes |= {
         group: refused[line] for line, group in zip(lines.tolist(), groups.tolist(), strict=True) if line in refused

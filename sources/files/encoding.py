@@ -73,9 +73,7 @@ class Text:
         begin: the offset of the first byte after the byte order mark.
         chars: the number of characters, without NUL and Ctrl-Z padding at the end.
         lines: the number of lines, including a last one without a line end.
-        nuls: the number of NUL characters.
-        marks: the number of byte order marks that are not at the beginning.
-        has_controls: whether there are characters of `CONTROLS`.
+        has_marks: whether there are NUL characters, further byte order marks, or characters of `CONTROLS`.
         line_ends: those of LF, CRLF and CR that occur.
         head: whole lines at the beginning, at least `SAMPLE` characters of a longer text.
         tail: the last characters.
@@ -88,12 +86,10 @@ class Text:
     begin: int
     chars: int
     lines: int
-    nuls: int
-    marks: int
+    has_marks: bool
     line_ends: tuple[str, ...]
     head: str
     tail: str
-    has_controls: bool = False
     is_assumed: bool = False
 
     def blocks(self) -> Iterator[str]:
@@ -139,9 +135,9 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
         UnicodeDecodeError: a byte is invalid in the encoding; its `start` is the offset in the file.
         UsageError: the file is empty, cannot be read, or has an excessively long line.
     """
-    chars = feeds = returns = pairs = nuls = marks = run = 0
+    chars = feeds = returns = pairs = run = 0
     head = tail = last = ""
-    has_controls = False
+    has_marks = False
     padding = -1  # the position of trailing NULs and Ctrl-Zs
     try:
         for text in decode_file(path, encoding, len(bom), most):
@@ -155,10 +151,9 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
             feeds += text.count("\n")
             returns += text.count("\r")
             pairs += text.count("\r\n") + (last == "\r" and text[0] == "\n")
-            nuls += text.count("\0")
-            marks += text.count("\ufeff")
-            if not (has_controls or text.isascii()):  # 10 times as fast in bytes
-                has_controls = _CONTROL_BYTES.search(text.encode("utf-8", "surrogatepass")) is not None
+            has_marks = has_marks or "\0" in text or "\ufeff" in text
+            if not (has_marks or text.isascii()):  # 10 times as fast in bytes
+                has_marks = _CONTROL_BYTES.search(text.encode("utf-8", "surrogatepass")) is not None
             head += text if len(head) < SAMPLE or not lines_end(head) else ""
             end = max(text.rfind("\n"), text.rfind("\r"))
             run = run + len(text) if end < 0 else len(text) - end - 1
@@ -181,7 +176,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
     lines = feeds + returns - pairs + (last not in ("\r", "\n"))
     line_ends = tuple(name for name, count in ends if count)
     head = head if len(head) == chars else head[: lines_end(head)]
-    return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, marks, line_ends, head, tail, has_controls)
+    return Text(path, encoding, bool(bom), len(bom), chars, lines, has_marks, line_ends, head, tail)
 
 
 def lines_end(text: str) -> int:

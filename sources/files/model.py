@@ -171,10 +171,6 @@ def _as_typed(options: Mapping[str, str | int]) -> str:
 class UnreadableRest(UsageError):
     """A file that cannot be read from a line on."""
 
-    def __init__(self, message: str, hint: str, line: int) -> None:
-        super().__init__(message, hint)
-        self.line = line
-
 
 class SourceTable(ABC):
     """A file as rows of text cells; it can be read any number of times.

@@ -141,7 +141,7 @@ class TextTable(SourceTable):
     ) -> None:
         self.format = detected
         self._text, self._dialect, self._data_line, self._shape = text, dialect, data_line, shape
-        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_controls=text.has_controls)
+        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_marks=text.has_marks)
         width = len(detected.columns)
         self._checks_unclosed = dialect.quote != '"' and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
@@ -261,7 +261,7 @@ class TextTable(SourceTable):
         """Rows up to the end of a block; `line` is the number of the first line."""
         records = reader(feed, self._dialect)
         width = len(self.columns)
-        marks = self._text.nuls + self._text.marks + self._text.has_controls > 0
+        marks = self._text.has_marks
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -295,11 +295,11 @@ class TextTable(SourceTable):
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
         words = str(error)
         if "end of data" in words:
-            raise UnreadableRest(f"a quote opened on line {line} is never closed", _QUOTE_HINT, line) from None
+            raise UnreadableRest(f"a quote opened on line {line} is never closed", _QUOTE_HINT) from None
         if "field limit" in words:
             what = "a quote opened on line {} is not closed" if last > line else "a cell on line {} does not end"
             message = f"{what.format(line)} within {MAX_LINE // MIB} million characters"
-            raise UnreadableRest(message, _QUOTE_HINT, line) from None
+            raise UnreadableRest(message, _QUOTE_HINT) from None
         until = f"; lines {line} to {last} are rejected" if last > line else ""
         return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")
 
@@ -354,8 +354,8 @@ def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
 class ArrowBlocks:
     """Parses the blocks of a file; a quote that was given is not searched for others."""
 
-    def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool, has_controls: bool = False) -> None:
-        self._shape, self._has_controls = shape, has_controls
+    def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool, has_marks: bool = False) -> None:
+        self._shape, self._has_marks = shape, has_marks
         self._delimiter = dialect.delimiter
         self._quote = dialect.quote.encode()
         slow_marks = {"\0", BYTE_ORDER_MARK, dialect.escape, "" if quote_given else '"'}
@@ -382,7 +382,7 @@ class ArrowBlocks:
         """A block of `count` whole lines as text columns and `_line`; None if it takes the exact reader."""
         if not self._is_readable:
             return None
-        if self._has_controls and CONTROLS.search(block):
+        if self._has_marks and CONTROLS.search(block):
             return None
         data = block.encode()
         if any(mark in data for mark in self._slow_marks):

@@ -200,7 +200,7 @@ class RowShape(NamedTuple):
     def _another_table(self, line: int, what: str) -> UnreadableRest:
         fix = "Move each table to a file of its own."
         choices = f"If line {line} has the names: --header-row {line}. If it is a row: --header-row {self.header}."
-        return UnreadableRest(f"two tables: line {line} has {what}", f"{fix} {choices}", line)
+        return UnreadableRest(f"two tables: line {line} has {what}", f"{fix} {choices}")
 
     def _share_of_names(self, cells: Sequence[str]) -> float:
         """The share of the filled cells that are the name of their column, or less than 1 of a column; 0 if few are."""

@@ -45,8 +45,6 @@ class SheetScan:
     """The extent and the unusual cells of a sheet. Rows are 1-based, columns 0-based.
 
     Attributes:
-        rows: the number of the last row with content.
-        columns: the number of the last column with content.
         cells: the number of cells with content.
         holds_table: whether two rows have two cells or more; those of a cover or of notes do not.
         without_value: by row, what cells have instead of a value, by column.
@@ -56,8 +54,6 @@ class SheetScan:
         known_formats: the formats of the workbook, from number 1 on.
     """
 
-    rows: int
-    columns: int
     cells: int
     holds_table: bool
     without_value: dict[int, dict[int, str]]
@@ -213,7 +209,7 @@ class WorkbookXml:
         holds_table = int((np.bincount(at_rows) > 1).sum()) > 1
         hidden = {row for row in cells.hidden if row <= MAX_ROWS}
         known = tuple(self._known_formats)
-        return SheetScan(rows, columns, len(at_rows), holds_table, without_value, hidden, formats, known)
+        return SheetScan(len(at_rows), holds_table, without_value, hidden, formats, known)
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
         """The XML of a sheet in parts, the last of them empty."""

@@ -103,7 +103,7 @@ def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | No
     ]
     scans = {name: xml.scan(name) for name in visible}
     tables = [name for name, scan in scans.items() if scan.holds_table] or [
-        name for name, scan in scans.items() if scan.rows
+        name for name, scan in scans.items() if scan.cells
     ][:1]
     if not tables:
         raise UsageError("the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME")
