@@ -54,48 +54,6 @@ class CursorPosition:
     digest: str
 
 
-class CursorTrail:
-    """Follows a walk by cursor to its last page, and compares its first rows with those of an earlier walk.
-
-    Args:
-        key: the field of a row's id.
-        start: where the walk starts; None: at the first page.
-    """
-
-    def __init__(self, key: str, start: CursorPosition | None = None) -> None:
-        self._reader, self._start = RowReader(key), start
-        self._last: deque[tuple[Request, PageBody]] = deque(maxlen=2)
-        self._repeated: list[bytes] = []
-
-    def add(self, request: Request, page: PageBody) -> None:
-        """Takes the next page. Raises TailMismatch where its rows are not those of the earlier walk."""
-        if page.count:
-            self._last.append((request, page))
-        if self._start is not None and len(self._repeated) < self._start.rows:
-            self._repeated += self._reader.ids(page.rows)[: self._start.rows - len(self._repeated)]
-            if len(self._repeated) == self._start.rows and _digest(self._repeated) != self._start.digest:
-                raise TailMismatch("the saved cursor leads to other rows than before", "leads to other rows")
-
-    def finish(self) -> CursorPosition | None:
-        """The position where a later walk can start; None where there is no cursor that can be saved.
-
-        Raises:
-            TailMismatch: the list ended before the rows of the earlier walk were there.
-        """
-        if self._start is not None and len(self._repeated) < self._start.rows:
-            raise TailMismatch("the saved cursor leads to fewer rows than before", "leads to other rows")
-        if not self._last:
-            return None
-        request, page = self._last[-1]
-        limit = int(request.params.get("limit", 0))
-        pages = [self._last[-1]] if page.count >= limit else [*self._last]
-        cursor = pages[0][0].params.get(_CURSOR)
-        if not isinstance(cursor, str) or not cursor.isprintable() or not 0 < len(cursor) <= CURSOR_LENGTH_MAX:
-            return None
-        ids = [one for _, page in pages for one in self._reader.ids(page.rows)]
-        return CursorPosition(cursor, limit, len(ids), _digest(ids))
-
-
 def _digest(ids: list[bytes]) -> str:
     digest = hashlib.sha256()
     for one in ids:
@@ -136,7 +94,8 @@ class V1Cursor:
     ) -> None:
         self.limit = limit if start is None else start.limit
         self.reader, self._rows_field = RowReader(key), rows_field
-        self._trail = CursorTrail(key, start)
+        self._start, self._repeated = start, list[bytes]()
+        self._last: deque[tuple[Request, PageBody]] = deque(maxlen=2)
         self.position: CursorPosition | None = None
         self.size: int | None = None
         self.ended_by = ""
@@ -152,7 +111,7 @@ class V1Cursor:
         if self._is_waiting or self.ended_by:
             return None
         self._is_waiting = True
-        after: dict[str, str | int] = {} if self._cursor is None else {"startingAfter": self._cursor}
+        after: dict[str, str | int] = {} if self._cursor is None else {_CURSOR: self._cursor}
         return Request({"limit": self.limit, **after})
 
     def parse(self, body: bytes) -> PageBody:
@@ -178,9 +137,11 @@ class V1Cursor:
             raise ContractBroken("a cursor was issued twice", "The list would never end.")
         if page.count and self._repeats.check(page) != "new":
             raise ContractBroken("a page has no new id", "The list would never end, or lose rows.")
-        self._trail.add(request, page)
+        self._compare(page)
+        if page.count:
+            self._last.append((request, page))
         if not page.cursor:
-            self.ended_by, self.position = "hasMore false", self._trail.finish()
+            self.ended_by, self.position = "hasMore false", self._end()
             return True
         if self._empty_pages >= EMPTY_PAGES_MAX:
             raise ContractBroken(f"{EMPTY_PAGES_MAX} empty pages in a row with `hasMore` true")
@@ -188,9 +149,29 @@ class V1Cursor:
         self._cursor = page.cursor
         return True
 
+    def _compare(self, page: PageBody) -> None:
+        """Compares the first rows with those of the earlier walk, until all of them have come."""
+        if self._start is not None and len(self._repeated) < self._start.rows:
+            self._repeated += self.reader.ids(page.rows)[: self._start.rows - len(self._repeated)]
+            if len(self._repeated) == self._start.rows and _digest(self._repeated) != self._start.digest:
+                raise TailMismatch("the saved cursor leads to other rows than before", "leads to other rows")
+
+    def _end(self) -> CursorPosition | None:
+        """Where a later walk can start. Raises TailMismatch where the rows of the earlier walk did not come."""
+        if self._start is not None and len(self._repeated) < self._start.rows:
+            raise TailMismatch("the saved cursor leads to fewer rows than before", "leads to other rows")
+        if not self._last:
+            return None
+        pages = [self._last[-1]] if self._last[-1][1].count >= self.limit else [*self._last]
+        cursor = pages[0][0].params.get(_CURSOR)
+        if not isinstance(cursor, str) or not cursor.isprintable() or not 0 < len(cursor) <= CURSOR_LENGTH_MAX:
+            return None
+        ids = [one for _, page in pages for one in self.reader.ids(page.rows)]
+        return CursorPosition(cursor, self.limit, len(ids), _digest(ids))
+
     def reject(self, request: Request, error: PlatformError) -> None:
         """A 400 for a cursor means that it has expired; every other rejection is raised."""
-        if error.status == 400 and "startingAfter" in request.params:
+        if error.status == 400 and _CURSOR in request.params:
             raise CursorExpired from None
         raise error
 

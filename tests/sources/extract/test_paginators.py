@@ -190,9 +190,17 @@ def test_a_list_that_may_go_on_is_a_doubt(
 
 
 def test_an_empty_page_below_the_total_is_a_gap() -> None:
-    paginator = LegacyPages(10)
-    feed(paginator, data(1, total=5), data(), data(page=2))
-    assert (paginator.ended_by, paginator.gap) == ("empty page", 4)
+    for last, gap in ((data(page=2), 4), (data(page=2, total=6), 0)):
+        paginator = LegacyPages(10)
+        feed(paginator, data(1, total=5), data(), last)
+        assert (paginator.ended_by, paginator.gap) == ("empty page", gap)
+        assert paginator.issues() == ["total changed between 5 and 6"] * (not gap)
+
+
+def test_more_rows_than_the_limit_are_a_doubt() -> None:
+    paginator = LegacyPages(1, first_page=1)
+    feed(paginator, data(1, 2), data())
+    assert "the platform ignores `limit`" in paginator.issues()[0]
 
 
 def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> None:
@@ -219,6 +227,7 @@ def test_a_rejected_page_0_is_a_doubt_where_page_1_is_empty(page_1: bytes, is_do
         ({}, False),
         ({"hasMore": False, "nextCursor": None}, False),
         ({"hasMore": True}, True),
+        ({"hasMore": 1}, True),
         ({"nextCursor": "c"}, True),
     ],
 )

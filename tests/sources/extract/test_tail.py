@@ -15,10 +15,10 @@ from sandbox.faults import Draw
 from sandbox.messages import Call
 from sources.errors import AccessError
 from sources.extract import page_files
-from sources.extract.pages import PageBody, Request, RowReader, page_of_array
+from sources.extract.pages import PageBody
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import CURSOR_LENGTH_MAX, CursorPosition, CursorTrail, TailMismatch, V1Cursor
+from sources.extract.v1_pages import CURSOR_LENGTH_MAX, CursorPosition, TailMismatch, V1Cursor
 from sources.extract.walk import walk
 from sources.http.client import Client
 from tests.soak.transport import SandboxTransport
@@ -221,21 +221,24 @@ def test_a_list_of_one_full_page_has_no_cursor_to_save(tmp_path: Path, count: in
     assert Orders(tmp_path, count).walk().position is None
 
 
+def position_after(limit: int, *pages: tuple[str, int]) -> CursorPosition | None:
+    """The position after pages with this cursor and number of rows each, and a last one without rows."""
+    paginator = V1Cursor(limit)
+    for n, (cursor, rows) in enumerate([*pages, ("", 0)]):
+        data = [{"id": f"{n}-{row}"} for row in range(rows)]
+        request = paginator.next_request()
+        assert request is not None
+        body = json.dumps({"data": data, "hasMore": bool(cursor), "nextCursor": cursor or None}).encode()
+        paginator.accept(request, paginator.parse(body))
+    return paginator.position
+
+
 def test_an_empty_last_page_is_not_where_a_tail_starts() -> None:
-    trail = CursorTrail("id")
-    trail.add(Request({"limit": 2, "startingAfter": "a"}), page(b'[{"id":1}]'))
-    trail.add(Request({"limit": 2, "startingAfter": "b"}), page(b"[]"))
-    position = trail.finish()
+    position = position_after(2, ("x", 2), ("a", 2), ("b", 1))
     assert position is not None
-    assert (position.cursor, position.rows) == ("a", 1)
+    assert (position.cursor, position.rows, position.limit) == ("x", 3, 2)
 
 
 @pytest.mark.parametrize("cursor", ["x" * (CURSOR_LENGTH_MAX + 1), "a\nb", "a\x00b"])
 def test_a_cursor_that_cannot_be_saved_is_not(cursor: str) -> None:
-    trail = CursorTrail("id")
-    trail.add(Request({"limit": 1, "startingAfter": cursor}), page(b'[{"id":1}]'))
-    assert trail.finish() is None
-
-
-def page(rows: bytes) -> PageBody:
-    return page_of_array(rows, "data", RowReader("id"))
+    assert position_after(1, (cursor, 1), ("b", 1)) is None
