@@ -19,13 +19,11 @@ class _SandboxCommand(click.Command):
         """See click.Command."""
         from sandbox.faults import NAMES
 
-        faults = "\n".join(f"  {name:<22} {description}" for name, description in NAMES.items())
-        readings = "\n".join(f"  {gap.name:<22} {', '.join(gap.readings)}" for gap in GAPS)
-        heading = "Readings of what the interface does not show (the first is the default):"
-        example = "Example: orderbridge sandbox --customers 1000 --fault error_503=0.05"
-        for paragraph in (f"Faults:\n{faults}", f"{heading}\n{readings}", example):
-            formatter.write_paragraph()
-            formatter.write(f"{paragraph}\n")
+        with formatter.section("Faults"):
+            formatter.write_dl(list(NAMES.items()))
+        with formatter.section("Readings of what the interface does not show (the first is the default)"):
+            formatter.write_dl([(gap.name, ", ".join(gap.readings)) for gap in GAPS])
+        super().format_epilog(context, formatter)
 
 
 def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -36,7 +34,9 @@ def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -
     return dict(text.split("=", 1) for text in values)
 
 
-@click.command("sandbox", cls=_SandboxCommand)
+@click.command(
+    "sandbox", cls=_SandboxCommand, epilog="Example: orderbridge sandbox --customers 1000 --fault error_503=0.05"
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on. Default 0: any free port.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same records and faults.")
 @click.option("--customers", type=click.IntRange(min=0), default=650, show_default=True)

@@ -18,6 +18,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from pipelines.reporting.report_data import Rows
+from sources.words import number
 
 TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
@@ -210,7 +211,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"code": _with_code, "words": words}
+    environment.filters |= {"code": _with_code, "number": number, "words": words}
     tables = (build_table, findings_table, outcomes_table, promotions_table)
     columns = (bar_column, mapped, name_column, spaced, styled)
     environment.globals |= {function.__name__: function for function in (*tables, *columns)}

@@ -984,7 +984,7 @@ MUTANTS: Final = (
         "pipelines/reporting/queries.toml",
         "status = 'matched' OR line IS NOT NULL",
         "true",
-        "tests/pipelines/reporting/test_report.py -k percentage",
+        "tests/pipelines/reporting/test_report.py -k it_counts",
     ),
     Mutant(
         "orders-of-unknown-customers-are-in-no-view",

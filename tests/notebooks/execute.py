@@ -33,8 +33,9 @@ _PAGE: Final = """\
 .output {{ overflow-x: auto; overflow-wrap: normal; }} .output pre {{ white-space: pre-wrap; }}
 .prompt, .anchor-link {{ display: none; }} p code, .input pre {{ background: var(--tint); }}
 .input pre {{ padding: .5rem .75rem; border-radius: 6px; overflow-x: auto; font-size: .78rem; line-height: 1.4; }}
-table.dataframe {{ border: 0; margin: .5rem 0; }} table.dataframe tr > * {{ border-width: 0 0 1px; }}
-table.dataframe tr > th {{ text-align: left; vertical-align: top; }} tbody th {{ font-weight: 400; }}
+table.dataframe {{ border: 0; margin: .5rem 0; width: max-content; }} table.dataframe td {{ max-width: 30rem; }}
+table.dataframe tr > * {{ border-width: 0 0 1px; }} tbody th {{ font-weight: 400; }}
+main table.dataframe tr > th {{ text-align: left; vertical-align: top; }}
 </style>
 <main>{body}</main>
 """
