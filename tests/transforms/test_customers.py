@@ -220,6 +220,7 @@ def test_codes_and_addresses_are_compared_among_present_customers_only() -> None
         ({"birthdate": date(1906, 2, 28)}, "birthdate_absurd"),
         ({"created_at": "2026-03-03T00:00:00Z"}, "created_at_future"),
         ({"created_at": "yesterday"}, "created_at_unreadable"),
+        ({"created_at": "9999-12-31T00:00:00Z"}, "created_at_unreadable"),
     ],
 )
 def test_a_field_that_cannot_be_right_is_found(fields: dict[str, Any], rule: str | None) -> None:

@@ -77,7 +77,18 @@ def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[st
 
 @pytest.mark.parametrize(
     "text",
-    ["2023-02-29", "2024-13-01", "2024-01-31T24:00:00", "1899-12-31", "2201-01-01", "0000-00-00", "31/01/2024", "x"],
+    [
+        "2023-02-29",
+        "2024-13-01",
+        "2024-01-31T24:00:00",
+        "2024-01-31T10:00:00+16:00",
+        "2024-01-31T10:00:00+05:60",
+        "1899-12-31",
+        "2201-01-01",
+        "0000-00-00",
+        "31/01/2024",
+        "x",
+    ],
 )
 def test_a_text_that_is_no_day_of_the_columns_form_stays_unread(text: str) -> None:
     recognised = read_dates(column("2024-01-31", text, None, "2024-02-01"))
