@@ -130,17 +130,17 @@ class DateFamily:
     """Rows of a column in the same form, and how to read them.
 
     Attributes:
-        examine: the evidence of these rows.
         decide: the form that the evidence of all parts proves, and notes about it.
         read: the rows in that form.
+        examine: the evidence of these rows.
         proves_itself: a text cannot be read in any other way.
     """
 
     name: str
     rows: Ints
-    examine: Callable[[], FormEvidence]
     decide: Callable[[FormEvidence], tuple[Form, tuple[str, ...]]]
     read: Callable[[Form, FormEvidence], DateReading]
+    examine: Callable[[], FormEvidence] = FormEvidence
     proves_itself: bool = False
 
 
@@ -151,22 +151,22 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Itera
     """
     texts = texts.take(pa.array(rows))
     if (reading := _read_plain_iso(texts)) is not None:
-        evidence, same = partial(_year_first_evidence, reading), partial(_same_reading, reading)
-        yield DateFamily("ISO 8601", rows, evidence, _decide_year_first, same, proves_itself=True)
+        examine = partial(_year_first_evidence, reading)
+        yield DateFamily("ISO 8601", rows, _decide_year_first, lambda *_: reading, examine, proves_itself=True)
         return
-    by_name = (_examine_none, partial(_decide_one, "month_name"), _read_month_name, True)
+    by_name = (partial(_decide_one, "month_name"), _read_month_name, lambda _: FormEvidence(), True)
     patterns: tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...] = (
-        ("ISO 8601", YEAR_FIRST, _examine_year_first, _decide_year_first, _read_year_first, True),
-        ("numeric day and month", NUMERIC, _examine_numeric, partial(_decide_numeric, order), _read_numeric, False),
+        ("ISO 8601", YEAR_FIRST, _decide_year_first, _read_year_first, _examine_year_first, True),
+        ("numeric day and month", NUMERIC, partial(_decide_numeric, order), _read_numeric, _examine_numeric, False),
         ("day and name of month", DAY_MONTH_YEAR, *by_name),
         ("name of month and day", MONTH_DAY_YEAR, *by_name),
     )
-    for name, pattern, examine, decide, read, proves_itself in patterns:
+    for name, pattern, decide, read, examine_fields, proves_itself in patterns:
         fields = pc.extract_regex(texts, pattern)
         fits: Bools = pc.is_valid(fields).to_numpy(zero_copy_only=False)
         if fits.any():
             own = fields.filter(pa.array(fits))
-            yield DateFamily(name, rows[fits], partial(examine, own), decide, partial(read, own), proves_itself)
+            yield DateFamily(name, rows[fits], decide, partial(read, own), partial(examine_fields, own), proves_itself)
         rows, texts = rows[~fits], texts.filter(pa.array(~fits))
         if not len(rows):
             return
@@ -189,35 +189,22 @@ def _read_plain_iso(texts: pa.Array) -> DateReading | None:
     return DateReading(at, ~no, no, no | has_offset, no)
 
 
-def _same_reading(reading: DateReading, *_: object) -> DateReading:
-    return reading
-
-
 def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
     parts = pc.extract_regex(texts, r"^(?P<whole>-?\d+)(?:\.(?P<fraction>\d+))?$")
     whole = pc.cast(parts.field("whole"), pa.decimal128(20, 0))
     size = np.abs(pc.cast(whole, pa.float64()).to_numpy(zero_copy_only=False))
     is_stamp: Bools = pc.match_substring_regex(texts, r"^\d{14}$").to_numpy(zero_copy_only=False)
     if is_stamp.any():
-        fields = pc.extract_regex(texts.filter(pa.array(is_stamp)), STAMPS[14])
-        decide = partial(_decide_one, "compact")
-        yield DateFamily(
-            "stamps of 14 digits", rows[is_stamp], partial(_examine_none, fields), decide, partial(_read_stamp, fields)
-        )
+        read = partial(_read_stamp, pc.extract_regex(texts.filter(pa.array(is_stamp)), STAMPS[14]))
+        yield DateFamily("stamps of 14 digits", rows[is_stamp], partial(_decide_one, "compact"), read)
     for name, form, unit, least in _EPOCHS:
         is_unit = ~is_stamp & (size >= least) & (size < _END_US // _SECOND_US * unit)
         # A number belongs to the largest unit that it fits.
         is_stamp = is_stamp | is_unit
         if is_unit.any():
             fields = (unit, texts.filter(pa.array(is_unit)), parts.filter(pa.array(is_unit)))
-            decide = partial(_decide_epoch, form)
-            yield DateFamily(
-                name, rows[is_unit], partial(_examine_epoch, *fields), decide, partial(_read_epoch, *fields)
-            )
-
-
-def _examine_none(_: pa.StructArray) -> FormEvidence:
-    return FormEvidence()
+            functions = partial(_decide_epoch, form), partial(_read_epoch, *fields), partial(_examine_epoch, *fields)
+            yield DateFamily(name, rows[is_unit], *functions)
 
 
 def _decide_one(form: Form, _: FormEvidence) -> tuple[Form, tuple[str, ...]]:

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from transforms.findings import UniqueValues, count_text, rule_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, take_or_null
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, from_arrow, take_or_null
 from transforms.keys import clean_text
 
 RAW_DOCUMENTS: Final = {
@@ -32,19 +33,15 @@ def sort_documents(documents: pd.DataFrame) -> pd.DataFrame:
         documents: `owner` (bigint), `position` (bigint) and values of text and boolean.
     """
     documents = documents.reset_index(drop=True)
-    # numpy is ten times as fast here as `sort_values`, which makes categories of each column.
     owner = documents["owner"].to_numpy(np.int64)
     position = documents["position"].fillna(np.iinfo(np.int64).max).to_numpy(np.int64)
     is_ordered = (owner[1:] > owner[:-1]) | ((owner[1:] == owner[:-1]) & (position[1:] > position[:-1]))
     if is_ordered.all():
         return documents
-    order = np.lexsort((position, owner))
-    is_tie = (owner[order][1:] == owner[order][:-1]) & (position[order][1:] == position[order][:-1])
-    if is_tie.any():
-        tied = np.flatnonzero(np.append(is_tie, False) | np.append(False, is_tie))
-        others = (str(name) for name in documents if name not in ("owner", "position"))
-        order[tied] = documents.take(order[tied]).sort_values(["owner", "position", *others]).index
-    return documents.take(order).reset_index(drop=True)
+    rows = pa.Table.from_pandas(documents, preserve_index=False)
+    first = ["owner", "position"]
+    others = [name for name in rows.column_names if name not in first]
+    return from_arrow(rows.sort_by([(name, "ascending") for name in first + others]).combine_chunks())
 
 
 def first_row_per_owner(owner: Ints, where: Bools, size: int) -> Ints:
