@@ -54,7 +54,7 @@ def command(
     with who, when and why; keep that file in version control.
     """
     start("plain")
-    from pipelines.warehouse.accepted import RULE_NAMES, accepted_file, read_acceptances, write_acceptances
+    from pipelines.warehouse.accepted import RULE_NAMES, Acceptance, accepted_file, read_acceptances, write_acceptances
 
     path = accepted_file()
     entries = read_acceptances(path)
@@ -78,19 +78,13 @@ def command(
     if why is None:
         raise UsageError("--why is missing", 'Say why it is accepted: --why "…".')
     now = datetime.now(UTC).replace(microsecond=0)
-    rest = {"severity": severity, "up_to": up_to, "until": until.date() if until is not None else None}
-    made = [_made(rule, subject, who, now, why, rest) for subject in wanted]
-    write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
-    _print(made, as_json, "accepted: ")
-
-
-def _made(rule: str, subject: str, who: str | None, now: datetime, why: str, rest: dict[str, Any]) -> Acceptance:
-    from pipelines.warehouse.accepted import Acceptance
-
+    rest: dict[str, Any] = {"severity": severity, "up_to": up_to, "until": until.date() if until is not None else None}
     try:
-        return Acceptance(rule, person(who), now, why, subject, **rest)
+        made = [Acceptance(rule, person(who), now, why, subject, **rest) for subject in wanted]
     except ValueError as error:
         raise UsageError(str(error), "`orderbridge accept --help` describes what can be combined.") from None
+    write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
+    _print(made, as_json, "accepted: ")
 
 
 def person(who: str | None) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -12,6 +14,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
+from pipelines.cli import import_file, push
 from pipelines.cli.review import _ask
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse.reviews import doubtful_pairs, read_reviews, review_frame, write_reviews
@@ -170,6 +173,36 @@ def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> 
     result = CliRunner().invoke(ask, input="no\n\nquit\n")
     assert (result.exit_code, decided) == (0, [{LISTED[0]: "reject"}])
     assert "1 of 3: line 4 (possible, weight 4)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("environment", "typed", "is_agreed"),
+    [("sandbox", "y", True), ("sandbox", "n", False), ("production", "17", True), ("production", "71", False)],
+)
+def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
+    monkeypatch: pytest.MonkeyPatch, environment: str, typed: str, is_agreed: bool
+) -> None:
+    plan: Any = SimpleNamespace(manifest=SimpleNamespace(environment=environment, operations=17))
+    monkeypatch.setattr("pipelines.push.checks.describe_plan", lambda _: "17 customers")
+    answers: list[bool] = []
+    ask = click.Command("ask", callback=lambda: answers.append(push.agree(plan, ["Ana \x1b[2J"])))
+    assert CliRunner().invoke(ask).exit_code == 0
+    assert answers == [False], "nobody can be asked"
+    monkeypatch.setattr(push, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    result = CliRunner().invoke(ask, input=f"{typed}\n")
+    assert "  Ana \\x1b[2J\n17 customers" in result.stderr
+    assert (answers[1:], isinstance(result.exception, UsageError)) == ([True] * is_agreed, not is_agreed)
+
+
+def test_a_person_is_asked_about_totals_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[object] = []
+    asked = [partial(import_file.ask_totals, [7, 9]), import_file.ask_passwords]
+    ask = click.Command("ask", callback=lambda: answers.extend(one() for one in asked))
+    assert CliRunner().invoke(ask).exit_code == 0
+    monkeypatch.setattr(import_file, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    assert "Lines of totals (7, 9): leave them out?" in CliRunner().invoke(ask, input="\nfile\n").stderr
+    CliRunner().invoke(ask, input="n\nmail\n")
+    assert answers == [None, None, "skip", "file", "keep", "mail"]
 
 
 @pytest.mark.parametrize(
