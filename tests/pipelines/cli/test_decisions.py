@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -196,8 +195,9 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
 
 def test_a_person_is_asked_about_totals_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[object] = []
-    asked = [partial(import_file.ask_totals, [7, 9]), import_file.ask_passwords]
-    ask = click.Command("ask", callback=lambda: answers.extend(one() for one in asked))
+    ask = click.Command(
+        "ask", callback=lambda: answers.extend([import_file.ask_totals([7, 9]), import_file.ask_passwords()])
+    )
     assert CliRunner().invoke(ask).exit_code == 0
     monkeypatch.setattr(import_file, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     assert "Lines of totals (7, 9): leave them out?" in CliRunner().invoke(ask, input="\nfile\n").stderr
