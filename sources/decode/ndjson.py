@@ -60,7 +60,7 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     """Parses pages at once.
 
     Raises:
-        ColumnarFallback: not one document per page, or a row that is null.
+        ColumnarFallback: not one array per page, or a row that is null.
         pyarrow.ArrowInvalid: not JSON, a value of another type, a repeated name, or arrays that contradict themselves
             (pyarrow 26 makes such arrays of an undeclared list of nulls, and of decimals with too many digits).
     """
@@ -75,7 +75,7 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
             unexpected_field_behavior=unexpected,
         ),
     )
-    if table.num_columns != 1 or table.num_rows != len(pages):
+    if table.num_columns != 1 or table.num_rows != len(pages) or table.column(0).null_count:
         raise ColumnarFallback
     table.validate()
     rows, parents = items_of(pa.concat_arrays(table.column(0).chunks))

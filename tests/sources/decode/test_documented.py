@@ -119,7 +119,7 @@ IDENTIFIERS = {
 }
 INTEGERS = {"1.0": 1, "1e2": 100, "-0": 0, "9223372036854775807": 2**63 - 1, "-9223372036854775808": -(2**63)}
 NAMES = ('a\\"', "a\\\\", "a\\n", "", "__proto__")
-DEEPEST = "[" * 99 + "]" * 99
+DEEPEST, MANY_LISTS = "[" * 99 + "]" * 99, f"[{','.join(['[]'] * 150)}]"
 CELLS: list[tuple[Record, str, str, object]] = [
     *((record, f'{{"id":{key}}}', "id", IDENTIFIERS[key]) for record in (CUSTOMER, PRICE_LIST) for key in IDENTIFIERS),
     *((PROMOTION, f'{{"id":1,"useCount":{count}}}', "use_count", INTEGERS[count]) for count in INTEGERS),
@@ -128,7 +128,7 @@ CELLS: list[tuple[Record, str, str, object]] = [
         for value in ('"-1.500000001"', "-1.500000001")
     ),
     *((CUSTOMER, f'{{"id":1,"{name}":[1,\n2]}}', "_extra", f'{{"{name}":[1,\n2]}}') for name in NAMES),
-    (CUSTOMER, f'{{"id":1,"x":{DEEPEST}}}', "_extra", f'{{"x":{DEEPEST}}}'),
+    *((CUSTOMER, f'{{"id":1,"x":{value}}}', "_extra", f'{{"x":{value}}}') for value in (DEEPEST, MANY_LISTS)),
     # pyarrow's JSON reader makes an array of a list of nulls whose offsets point past its end
     (CUSTOMER, '{"id":1,"tags":[null, null]}', "_extra", '{"tags":[null, null]}'),
 ]
@@ -150,6 +150,7 @@ CELLS += [
     (LISTED, '{"id":1,"lists":[]}', "lists", "[]"),
     (LISTED, '{"id":1,"lists":null}', "lists", None),
     (LISTED, '{"id":1,"prices":[1.50,2]}', "prices", "[1.5,2]"),
+    (LISTED, '{"id":1,"prices":[1,"010"]}', "prices", '[1,"010"]'),
 ]
 
 
@@ -247,6 +248,13 @@ def test_mistyped_fields_in_every_combination_stay_on_the_fast_path() -> None:
     assert lines == [{"number": "12345678", "_extra": '{"number":12345678}'}, {"number": "007", "_extra": None}]
 
 
+def test_lists_are_read_at_once_whatever_the_first_row_has() -> None:
+    rows = [{"id": 1, "lists": []}, {"id": 2, "lists": ["A"]}, {"id": 3, "lists": None}]
+    fast = columnar(table_schema(LISTED), [page(*rows)])
+    assert fast is not None
+    assert fast.tables["customers"]["lists"].to_pylist() == ["[]", '["A"]', None]
+
+
 def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
     rows = b'[{"id":1},{"id":2.0,"erpCode":[12345]}]'
     decoded = decode(CUSTOMER, [page({"id": 9}, number=6), Page(7, rows)])
@@ -282,11 +290,13 @@ def test_a_required_field_that_is_absent_is_observed() -> None:
 
 
 @pytest.mark.parametrize(
-    "rows", [b"", b"null", b"{}", b"[1", b"[1,]", b"[1 2]", b"[]]", b'[]}\n{"rows":[]'], ids=lambda rows: repr(rows)
+    "rows",
+    [b"", b"null", b"{}", b"[1", b"[1,]", b"[1 2]", b"[]]", b'[]}\n{"rows":[]', b'[{"id":2}]}\n{"rows":[{"id":3}]'],
+    ids=lambda rows: repr(rows),
 )
 def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:
     with pytest.raises(ContractBroken, match="page 3"):
-        decode(CUSTOMER, [Page(3, rows)])
+        decode(CUSTOMER, [page({"id": 1}), Page(3, rows)])
 
 
 def test_line_ends_between_fields_mean_nothing() -> None:
