@@ -43,6 +43,14 @@ from transforms.upserts.decisions import (
 
 _DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
 _NUMERIC: Final = ("priceListId",)
+_SAME: Final = "in zeros, case or punctuation only: perhaps the same customer"
+_SUSPICIOUS: Final = {
+    "nearly_known": ("erpCode", f"erpCode differs from one on the platform {_SAME}"),
+    "nearly_repeated": ("erpCode", f"erpCode differs from that of another line {_SAME}"),
+    "was_there": ("", "was on the platform before and is missing there: perhaps deleted on purpose"),
+    "not_listed": ("priceListId", "priceListId is not an active price list"),
+}
+"""Field and words by code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +115,7 @@ class CustomerDecider(Decider):
         super().__init__()
         self._current, self._country = current, country
         self._accepted = accepted
-        self._missing: list[int] = []
-        self._near_codes: list[int] = []
-        self._unknown_lists: list[int] = []
+        self._lines: dict[str, list[int]] = {"nearly_known": [], "was_there": [], "not_listed": []}
         self._new_codes = [pa.schema([("code", TEXT), ("line", BIGINT)]).empty_table()]
 
     def decide(self, table: pa.Table) -> Decision:
@@ -138,12 +144,12 @@ class CustomerDecider(Decider):
         codes = array(_loose(column(array(inputs["erpCode"]).filter(is_new))))
         is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
         lines = all_lines.filter(is_new)
-        self._near_codes += lines.filter(is_near).to_pylist()
+        self._lines["nearly_known"] += lines.filter(is_near).to_pylist()
         self._new_codes.append(pa.table({"code": codes, "line": lines}))
         if len(known := self._current.price_lists):
             named = array(canonical_id(column(array(inputs["priceListId"]).filter(is_new))))
             is_unknown = pc.and_(pc.is_valid(named), pc.invert(pc.is_in(named, value_set=known)))
-            self._unknown_lists += lines.filter(is_unknown).to_pylist()
+            self._lines["not_listed"] += lines.filter(is_unknown).to_pylist()
         names = {"create": "send", "no_key": "rejected"}
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
         words = "no erpCode, email or loginCode, so that it could not be looked up"
@@ -172,22 +178,14 @@ class CustomerDecider(Decider):
         for name, platform_name in CUSTOMER_KEYS.items():
             known = search_key(name, self._current.missing[platform_name]).dropna()
             is_known |= search_key(name, inputs[name]).isin(known).to_numpy(np.bool_)
-        self._missing += lines.filter(pc.and_(is_new, pa.array(is_known))).to_pylist()
+        self._lines["was_there"] += lines.filter(pc.and_(is_new, pa.array(is_known))).to_pylist()
 
     def suspicious(self) -> list[Reason]:
         """New customers with a code that a spreadsheet or a typist may have changed, or with a wrong price list."""
         new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
-        same = "in zeros, case or punctuation only: perhaps the same customer"
-        repeated = new.loc[is_repeated(new["code"]), "line"].tolist()
-        gone = "was on the platform before and is missing there: perhaps deleted on purpose"
-        found = [
-            ("erpCode", "nearly_known", f"erpCode differs from one on the platform {same}", self._near_codes),
-            ("erpCode", "nearly_repeated", f"erpCode differs from that of another line {same}", repeated),
-            ("", "was_there", gone, self._missing),
-            ("priceListId", "not_listed", "priceListId is not an active price list", self._unknown_lists),
-        ]
-        reasons = (Reason(field, code, words, len(lines), lines) for field, code, words, lines in found if lines)
-        return [reason._replace(first=reason.first[:FIRST_LINES]) for reason in reasons]
+        lines = self._lines | {"nearly_repeated": new.loc[is_repeated(new["code"]), "line"].tolist()}
+        found = ((field, code, words, lines[code]) for code, (field, words) in _SUSPICIOUS.items() if lines[code])
+        return [Reason(field, code, words, len(at), at[:FIRST_LINES]) for field, code, words, at in found]
 
     @cached_property
     def _loose_codes(self) -> pa.Array:

@@ -235,12 +235,27 @@ class _PlanMaker:
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
             )
-        statistics = self._statistics(counts, lines)
+        statistics = PlanStatistics(
+            inputs=counts.inputs,
+            reasons=reject_reasons(lines),
+            skipped=skip_reasons(lines),
+            first_lines=first_lines(lines),
+            jumps=self.decider.jumps,
+            jump_count=self.decider.jump_count,
+            not_repeatable=counts.not_repeatable,
+            notes=inputs.notes,
+            passwords=self.passwords,
+            suspicious=counts.suspicious + self.decider.suspicious(),
+            notify=options.notify,
+            accepted=self.decider.accepted,
+        )
         manifest = self._manifest(folder, counts, lines, files, mapping_toml)
         if self.kind.is_update:
             manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(self.confirmed, manifest, folder))
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
-        sends_again = self.always != frozenset() and not self._has_increments()
+        paths = {path for column in inputs.mapping.columns.values() for path in column.paths}
+        adds = not paths.isdisjoint(increment_fields(semantics))  # such a plan is never sent twice
+        sends_again = self.always != frozenset() and not adds
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
         written = manifest.with_paths(_portable)
@@ -249,27 +264,6 @@ class _PlanMaker:
         with create_private(folder / SUMMARY_FILE) as out:
             out.write(summary(manifest, statistics, Path()).encode())
         return manifest, statistics
-
-    def _has_increments(self) -> bool:
-        """Whether the mapping has values that the platform adds: a plan with them is never sent twice."""
-        paths = {path for column in self.inputs.mapping.columns.values() for path in column.paths}
-        return not paths.isdisjoint(increment_fields(self.settings.semantics))
-
-    def _statistics(self, counts: PlanCounts, lines: pa.Table) -> PlanStatistics:
-        return PlanStatistics(
-            inputs=counts.inputs,
-            reasons=reject_reasons(lines),
-            skipped=skip_reasons(lines),
-            first_lines=first_lines(lines),
-            jumps=self.decider.jumps,
-            jump_count=self.decider.jump_count,
-            not_repeatable=counts.not_repeatable,
-            notes=self.inputs.notes,
-            passwords=self.passwords,
-            suspicious=counts.suspicious + self.decider.suspicious(),
-            notify=self.options.notify,
-            accepted=self.decider.accepted,
-        )
 
     def _manifest(
         self, folder: Path, counts: PlanCounts, lines: pa.Table, files: Sequence[PlanFile], mapping_toml: str

@@ -51,7 +51,14 @@ def body_encoder(
     for operation in plan.operations(to_send) if KINDS[plan.kind].has_login else ():
         if operation.password in by_source:
             by_source[operation.password][operation.id] = operation
-    passwords = _read_input(plan, by_source["input"], read_passwords) if by_source["input"] else {}
+    passwords: dict[int, str] = {}
+    lines = {line for operation in by_source["input"].values() for line in operation.lines}
+    by_line = read_passwords(plan, lines) if lines else {}
+    for number, operation in by_source["input"].items():
+        found = next((by_line[line] for line in operation.lines if by_line.get(line)), None)
+        if found is None:
+            raise UsageError(f"line {operation.lines[0]} of the input has no password", PLAN_AGAIN)
+        passwords[number] = found
     passwords |= _store(plan, by_source["stored"], attempted) if by_source["stored"] else {}
 
     def encode(operation: PlannedOperation) -> bytes:
@@ -63,19 +70,6 @@ def body_encoder(
         return msgspec.json.encode(body)
 
     return encode
-
-
-def _read_input(
-    plan: Plan, operations: Mapping[int, PlannedOperation], read_passwords: ReadPasswords
-) -> dict[int, str]:
-    by_line = read_passwords(plan, {line for operation in operations.values() for line in operation.lines})
-    passwords = {}
-    for operation in operations.values():
-        password = next((by_line[line] for line in operation.lines if by_line.get(line)), None)
-        if password is None:
-            raise UsageError(f"line {operation.lines[0]} of the input has no password", PLAN_AGAIN)
-        passwords[operation.id] = password
-    return passwords
 
 
 def _store(plan: Plan, operations: Mapping[int, PlannedOperation], attempted: Set[int]) -> dict[int, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.plan.model import Plan
 from pipelines.push.listing import (
     CustomerListing,
     Key,
@@ -107,7 +107,18 @@ def verify(folder: Path) -> VerifyResult:
         if remote_id in records:  # others with its keys count if they may come from the same create
             twins = (r for r in matches if r["id"] != remote_id and not differing_fields(operation.body, r, country))
             matches = [records[remote_id], *twins]
-        findings += _compare(operation, remote_id, matches, country, result)
+        line, number = operation.lines[0], operation.id
+        if len(matches) != 1:
+            outcome = "several" if matches else "missing"
+            result.outcomes[outcome] += 1
+            findings.append((line, number, outcome, remote_id or "", "", "", ""))
+            continue
+        fields = differing_fields(operation.body, matches[0], country)
+        result.outcomes["differs" if fields else "same"] += 1
+        result.fields.update(fields)
+        for name in fields:
+            values = (json.dumps(value, ensure_ascii=False) for value in (operation.body[name], matches[0].get(name)))
+            findings.append((line, number, "differs", matches[0]["id"], name, *values))
     result.file = plan.folder / VERIFY_FILE
     write_private_csv(result.file, [VERIFY_COLUMNS, *findings], plan.manifest.delimiter)
     return result
@@ -144,26 +155,3 @@ def _read_records(
     records = matching_rows(map(pa.table, customers.to_arrow_reader(_BATCH)), keys, ids)
     add_documents(records, map(pa.table, documents.to_arrow_reader(_BATCH)))
     return records
-
-
-def _compare(
-    operation: PlannedOperation,
-    remote_id: str | None,
-    matches: Sequence[dict[str, Any]],
-    country: str | None,
-    result: VerifyResult,
-) -> Iterator[Sequence[object]]:
-    """Counts the outcome of an operation and yields its rows of the file."""
-    line = operation.lines[0]
-    if len(matches) != 1:
-        outcome = "several" if matches else "missing"
-        result.outcomes[outcome] += 1
-        yield line, operation.id, outcome, remote_id or "", "", "", ""
-        return
-    record = matches[0]
-    fields = differing_fields(operation.body, record, country)
-    result.outcomes["differs" if fields else "same"] += 1
-    result.fields.update(fields)
-    for name in fields:
-        sent, actual = (json.dumps(value, ensure_ascii=False) for value in (operation.body[name], record.get(name)))
-        yield line, operation.id, "differs", record["id"], name, sent, actual

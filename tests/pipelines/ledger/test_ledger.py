@@ -286,8 +286,9 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     assert not other.superseded()
     third = record(patch(1, 7, weight=2), at=25.0)
     lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
-    names = (first.plan_id, third.plan_id, "a plan of which it knows nothing")
-    assert list(map(ledger.is_superseded, names)) == [True, False, False]
+    later = record(patch(1, 7, weight=3))
+    names = (first.plan_id, third.plan_id, later.plan_id, "a plan of which it knows nothing")
+    assert list(map(ledger.is_superseded, names)) == [True, False, False, False]
 
 
 def test_customers_created_since_are_those_confirmed_after_that_time(ledger: Ledger, record: Record) -> None:
@@ -301,6 +302,7 @@ def test_customers_created_since_are_those_confirmed_after_that_time(ledger: Led
 def test_what_was_created_is_known_by_its_body_and_its_name(ledger: Ledger, record: Record) -> None:
     book = record(subcategory(1, order=1), subcategory(2), kind="subcategories")
     lead(book, 1, "in_flight", "confirmed")
+    lead(book, 2, "in_flight", "rejected")
     path, one = "/categories/7/subcategories", {"order": 1, "name": "Sub 1"}
     keys = body_hash(path, one), body_hash(f"{path} name", {"name": "Sub 1"}), body_hash(path, {"name": "Sub 2"})
     assert [ledger.is_created(HOST, "subcategories", key) for key in keys] == [True, True, False]
@@ -325,7 +327,9 @@ def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger
     left = record(customer(1), customer(2), customer(3))
     lead(left, 1, "in_flight", "in_doubt", at=7.0)
     lead(left, 2, "in_flight", "rejected")
-    (found,) = ledger.open_plans()
+    lead(record(customer(7)), 7, "in_flight", "in_doubt")
+    found, doubted = ledger.open_plans()
+    assert dict(doubted.states) == {"in_doubt": 1}
     assert (found.plan_id, found.kind, Path(found.folder).name) == (left.plan_id, "customers", "b")
     assert (dict(found.states), found.doubt_at) == ({"in_doubt": 1, "rejected": 1, "planned": 1}, 7.0)
 
@@ -428,12 +432,14 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
             recorded(ledger, tmp_path / name, patch(1, 7, sku=name), at=at) for name, at in (("a", 10.0), ("b", 20.0))
         ]
         lead(plans[1], 1, "in_flight", "confirmed", values={"sku": '"b"'}, at=30.0)
+        later = recorded(ledger, tmp_path / "later", patch(1, 7, sku="later"), at=40.0)
         make_older(ledger.connection, version)
     with Ledger.open(path, readonly=readonly) as ledger:
         assert ledger.confirmed(HOST).select(["path", "value"]).to_pylist() == [{"path": VARIANT, "value": '"b"'}]
     with Ledger.open(path) as ledger:
         first, second = (PlanLedger(ledger, plan.plan_id) for plan in plans)
         assert list(first.superseded()) == [(VARIANT, "sku")]
+        assert not PlanLedger(ledger, later.plan_id).superseded()
         third = recorded(ledger, tmp_path / "c", patch(1, 7, sku="c"), at=5.0)
         assert not third.superseded()
         lead(third, 1, "in_flight", "confirmed", values={"sku": '"c"'}, at=6.0)
