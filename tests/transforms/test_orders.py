@@ -336,30 +336,3 @@ def test_fields_are_proposed_with_their_evidence() -> None:
         "buyer": "10 of 10 are ids of customers, 0 are ERP codes",
         "created_at": "10 of 10 have a value",
     }
-
-
-@pytest.mark.parametrize(
-    ("row", "fields"),
-    [
-        pytest.param({"customer_id": 77}, OrderFields(), id="no customers' ids"),
-        pytest.param({"line_count": 1}, OrderFields(), id="ids by chance, another name"),
-        pytest.param({"customer_id": 1, "customer_erp_code": "E1"}, OrderFields("customer_id"), id="ids before codes"),
-        pytest.param({"customer_code": "E1"}, OrderFields("customer_code"), id="codes"),
-        pytest.param({"buyer_id": 1, "client_id": 3}, OrderFields(), id="two that may be"),
-        pytest.param({"buyer_id": 1, "user_id": 1}, OrderFields("buyer_id"), id="a user may be of the staff"),
-        pytest.param({"created_at": "01/02/2026"}, OrderFields(ordered_at="created_at"), id="form not proven"),
-        pytest.param(
-            {"created_at": "2026-01-01", "updated_at": "2026-01-01"},
-            OrderFields(ordered_at="created_at"),
-            id="the usual name",
-        ),
-        pytest.param({"paid_at": "2026-01-01", "updated_at": "2026-01-01"}, OrderFields(), id="no usual name"),
-        pytest.param({"created_at": 1700000000}, OrderFields(ordered_at="created_at"), id="seconds"),
-        pytest.param({"total": "1.5", "total_tax": None}, OrderFields(total="total"), id="text"),
-        pytest.param({"total": "1,5"}, OrderFields(), id="no number"),
-        pytest.param({"total": None}, OrderFields(), id="no values"),
-    ],
-)
-def test_nothing_is_proposed_without_clear_evidence(row: dict[str, Any], fields: OrderFields) -> None:
-    kinds = {name: BIGINT if isinstance(value, int) else TEXT for name, value in row.items()}
-    assert choose_fields(raw(*[row] * 3, columns={"id": TEXT, **kinds, **BOOKS}), CUSTOMERS).fields == fields

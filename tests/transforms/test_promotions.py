@@ -60,6 +60,7 @@ def test_a_promotion_has_the_declared_columns() -> None:
         ({"expiration_date": "soon"}, "unknown", ["dates_unreadable"]),
         ({"start_date": None}, "unknown", []),
         ({"start_date": "soon"}, "unknown", ["dates_unreadable"]),
+        ({"start_date": "9999-12-31"}, "unknown", ["dates_unreadable"]),
         ({"start_date": None, "expiration_date": PAST}, "expired", ["active_but_expired"]),
         ({"start_date": FUTURE}, "scheduled", []),
         ({"start_date": "2026-03-01T12:00:00Z"}, "running", []),
