@@ -8,33 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
 from pipelines.reporting.charts import time_chart
 from pipelines.reporting.report_data import Rows
 from pipelines.reporting.tables import (
-    BarCell,
-    Cell,
     Table,
     TableColumns,
     bar_column,
     build_table,
     findings_table,
-    label,
     name_column,
     outcomes_table,
-    promotion_css,
     promotions_table,
     render,
     words,
 )
-
-_AROUND: Final = timedelta(days=365)
-"""A timeline shows at most this much before and after the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,47 +72,6 @@ def over_time(days: pd.DataFrame, title: str, unit: str, today: date | None = No
     form = ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
     chart = time_chart(f"{title} by {{period}}", values, today, lambda value: f"{value:{form}} {unit}")
     return Plot(render("plot.html.j2", content=chart))
-
-
-def timeline(frame: pd.DataFrame, today: date) -> Plot:
-    """Promotions as bars from start to end, coloured by status, with a line at the time of the run.
-
-    Args:
-        frame: `name`, `status`, `starts_at`, `expires_at` (both not null), in drawing order.
-        today: day of the line.
-    """
-    starts, ends = _dates(frame["starts_at"]), _dates(frame["expires_at"])
-    first = max(min(starts, default=today), today - _AROUND)
-    last = min(max([today, *ends]), today + _AROUND)
-
-    def position(day: date) -> float:
-        return 100 * (min(max(day, first), last) - first).days / max((last - first).days, 1)
-
-    rows = [
-        {"name": name, "status": status, "start": start, "end": end}
-        for name, status, start, end in zip(frame["name"], frame["status"], starts, ends, strict=True)
-    ]
-
-    def bar(row: dict[str, Any]) -> BarCell:
-        left, right = position(row["start"]), position(row["end"])
-        return BarCell(
-            f"{max(right - left, 0):.1f}",
-            promotion_css(row),
-            offset=f"{left:.1f}",
-            line=f"{position(today):.1f}",
-            tooltip=f"{label(row['name'])}: {row['start']} to {row['end']}",
-        )
-
-    columns: TableColumns = {
-        "promotion": name_column("name"),
-        "status": "status",
-        "from": lambda row: Cell(row["start"], "short"),
-        "to": lambda row: Cell(row["end"], "short"),
-        "": bar,
-    }
-    return _plot(
-        build_table(rows, columns), f"When promotions run; bars from {first} to {last}, the dashed line is {today}"
-    )
 
 
 def _plot(table: Table, title: str) -> Plot:

@@ -57,13 +57,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BarCell:
-    """A table cell that draws a value as a bar, perhaps with a vertical `line`, in percent of the column's width."""
+    """A table cell that draws a value as a bar, in percent of the column's width."""
 
     percent: str
     css: str = ""
-    offset: str = ""
-    line: str = ""
-    tooltip: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
     values = {"sources.legacy.api_key": 'a"b\\c\n'}
     path = project_files.write_settings(tmp_path, values)
     assert written(tmp_path)["legacy"]["api_key"] == 'a"b\\c\n'
+    assert path.stat().st_mode & 0o777 == 0o600, "whatever the mask of the process"
     for mark in ("", project_files.SANDBOX_MARK):
         with pytest.raises(UsageError, match="exists"):
             project_files.write_settings(tmp_path, {}, mark)

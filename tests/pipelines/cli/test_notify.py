@@ -14,6 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
+from pipelines.reporting import notification
+from sources.errors import UsageError
+from sources.settings import Secret
 from tests.pipelines.bridge import Bridge
 
 TOKEN = "token-4711"
@@ -132,6 +135,14 @@ def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(
         done = fresh.command("run", "--notify", url)
         assert (done.code, "notify.url" in done.err, TOKEN in done.said) == (2, True, False)
     assert fresh.platform.state.requests == 0
+
+
+def test_no_name_in_a_notification_calls_a_whole_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    posted: list[dict[str, Any]] = []
+    monkeypatch.setattr(notification, "post_json", lambda _, payload, __: posted.append(payload))
+    with pytest.raises(UsageError), notification.notify_failure(Secret("https://hooks.example/x")):
+        raise UsageError("no field <!channel>")
+    assert posted[0]["text"].endswith(": no field (!channel)")
 
 
 def test_the_help_recommends_the_setting_for_a_url_with_a_token() -> None:

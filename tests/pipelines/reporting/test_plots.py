@@ -22,19 +22,15 @@ def days(*counts: tuple[date, int]) -> pd.DataFrame:
     return pd.DataFrame(list(counts), columns=["day", "count"])
 
 
-def promotions(*names: str) -> pd.DataFrame:
-    start, end = pd.Timestamp("2026-01-01", tz="UTC"), pd.Timestamp("2027-01-01", tz="UTC")
-    rows = [{"name": name, "status": "running", "starts_at": start, "expires_at": end} for name in names]
-    return pd.DataFrame(rows, columns=["name", "status", "starts_at", "expires_at"])
-
-
 def drawn() -> dict[str, Plot]:
     found = [("customers", "login_missing", "warning", 3), ("price_lists", "chain_cycle", "error", 1)]
     return {
         "bars": plots.bars({"a": 3, "b": 0}, "Title", "unit"),
         "findings": plots.findings(pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"])),
         "over_time": plots.over_time(days((date(2026, 1, 2), 4), (date(2026, 9, 2), 1)), "Orders", "orders"),
-        "timeline": plots.timeline(promotions("one", "two"), TODAY),
+        "promotions": plots.promotions_by_status(
+            pd.DataFrame({"status": ["running", "expired"], "promotions": [4, 2]})
+        ),
         "funnel": plots.funnel(pd.DataFrame({"status": ["only_in_erp"], "step": ["erp"], "customers": [4]})),
     }
 
@@ -48,7 +44,7 @@ def text(plot: Plot) -> str:
     return " ".join(" ".join(elements(plot).itertext()).split())
 
 
-@pytest.mark.parametrize("name", ["bars", "findings", "over_time", "timeline", "funnel"])
+@pytest.mark.parametrize("name", ["bars", "findings", "over_time", "promotions", "funnel"])
 def test_the_same_numbers_give_the_same_html_without_scripts_and_with_their_unit(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,19 +59,25 @@ def test_the_same_numbers_give_the_same_html_without_scripts_and_with_their_unit
     assert not re.search(r"https?:|url\(|@import| on\w+=", once.html)
     assert len(once.html) < 6_000
     assert any("".join(title.itertext()) for title in elements(once).iter("figcaption"))
-    units = {"bars": "unit", "findings": "findings", "over_time": "orders", "timeline": "to", "funnel": "customers"}
+    units = {
+        "bars": "unit",
+        "findings": "findings",
+        "over_time": "orders",
+        "promotions": "promotions",
+        "funnel": "customers",
+    }
     assert units[name] in text(once)
     assert all(svg.get("aria-label") for svg in elements(once).iter("svg"))
 
 
 @pytest.mark.parametrize("name", NAMES, ids=["formula", "bidi", "controls", "markup", "script", "long", "empty"])
 def test_a_name_from_outside_is_drawn_unchanged(name: str) -> None:
-    for plot in (plots.bars({name: 1}, "Title", "unit"), plots.timeline(promotions(name), TODAY)):
-        (shown,) = ["".join(element.itertext()) for element in elements(plot).iter("bdi")]
-        assert not list(elements(plot).iter("b"))
-        assert shown.isprintable()
-        assert len(shown) <= MAX_LABEL
-        assert shown == "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in label(name))
+    plot = plots.bars({name: 1}, "Title", "unit")
+    (shown,) = ["".join(element.itertext()) for element in elements(plot).iter("bdi")]
+    assert not list(elements(plot).iter("b"))
+    assert shown.isprintable()
+    assert len(shown) <= MAX_LABEL
+    assert shown == "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in label(name))
 
 
 @pytest.mark.parametrize(
@@ -114,11 +116,8 @@ def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> N
     amounts = text(plots.over_time(sums, "Revenue", "EUR"))
     assert "2026-03-01: 5,000.00 EUR" in amounts
     assert "2026-03-02: 0.30 EUR" in amounts
-    timeline = elements(plots.timeline(promotions("Sale"), TODAY))
-    (bar,) = (element for element in timeline.iter("div") if "title" in element.attrib)
-    assert bar.get("title") == "Sale: 2026-01-01 to 2027-01-01"
-    assert [part.get("style") for part in bar] == ["margin-left:0.0%;width:100.0%", "left:88.8%"], "324 of 365 days"
-    assert bar[0].get("class") == "bar good"
+    colours = re.findall(r'class="bar (\w+)" style="width:([\d.]+)%"', drawn()["promotions"].html)
+    assert colours == [("good", "100.0"), ("error", "50.0")]
 
 
 def test_a_plot_without_values_has_a_note() -> None:

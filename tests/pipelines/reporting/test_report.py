@@ -445,6 +445,8 @@ def test_a_hundred_thousand_findings_and_names_of_any_length_have_a_report_of_bo
     assert "name name…" in words.replace(" …", "…")
     assert len(RULES) > 40
     assert f"And {len(RULES) - 40} more." in words
+    tables = re.findall("<tbody>(.*?)</tbody>", warehouse.with_name("report.html").read_text("utf-8"), re.DOTALL)
+    assert max(table.count("<tr>") for table in tables) == 40
     assert warehouse.with_name("report.html").stat().st_size < 150_000
 
 
