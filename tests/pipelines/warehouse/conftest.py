@@ -41,7 +41,7 @@ def destination(request: pytest.FixtureRequest, tmp_path: Path, postgres_port: C
     if request.param == "postgres":
         made = Postgres(tmp_path, "postgres", postgres_port())
     else:
-        kinds: dict[str, type[DuckdbFile | ParquetFiles]] = {
+        kinds: dict[str, type[Destination]] = {
             "duckdb": DuckdbFile,
             "filesystem": ParquetFiles,
             "ducklake": DuckLake,

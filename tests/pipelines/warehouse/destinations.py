@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -65,27 +65,33 @@ class Shop:
         return copy_to_destination(self.path, replace(self.settings, **settings))
 
     def contents(self) -> dict[str, Rows]:
+        return contents_of(self.rows, "")
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with duckdb.connect(str(self.path), read_only=True) as connection:
-            return contents_of(connection, "")
+            return connection.execute(sql).fetchall()
 
 
-def contents_of(connection: duckdb.DuckDBPyConnection, prefix: str, catalog: str = "%") -> dict[str, Rows]:
-    sql = """SELECT schema_name, table_name FROM duckdb_tables() WHERE table_name <> '_orderbridge'
-        AND list_contains(['raw', 'reconciled', 'ops'], replace(schema_name, $1, '')) AND database_name LIKE $2"""
+def contents_of(rows: Callable[[str], list[tuple[Any, ...]]], prefix: str) -> dict[str, Rows]:
+    """The tables of a warehouse or of its copy, as `rows` reads them."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    schemas = ", ".join(f"'{prefix}{name}'" for name in ("raw", "reconciled", "ops"))
+    sql = f"""SELECT table_schema, table_name, column_name FROM information_schema.columns
+        WHERE table_schema IN ({schemas}) AND table_name NOT IN ('_orderbridge', 'last_read')"""
+    for schema, table, column in rows(sql):
+        columns.setdefault((schema, table), []).append(column)
     made = {}
-    for schema, table in connection.execute(sql, [prefix, catalog]).fetchall():
-        if schema.startswith(prefix):
-            where = f"{catalog}.{schema}.{table}" if catalog != "%" else f"{schema}.{table}"
-            rows = connection.sql(f"FROM {where}").to_arrow_table().to_pylist()
-            made[f"{schema.removeprefix(prefix)}.{table}"] = plain(rows)
+    for (schema, table), names in columns.items():
+        quoted = ", ".join(f'"{name}"' for name in names)
+        found = rows(f"SELECT {quoted} FROM {schema}.{table}")
+        made[f"{schema.removeprefix(prefix)}.{table}"] = plain([dict(zip(names, row, strict=True)) for row in found])
     return made
 
 
 def plain(rows: list[dict[str, Any]]) -> Rows:
     """Rows to compare, in an order of their own: times in UTC, decimals without zeros at the end."""
-    return sorted(
-        ({name: _text(value) for name, value in row.items()} for row in rows), key=lambda row: sorted(row.items())
-    )
+    texts = ({name: _text(value) for name, value in row.items()} for row in rows)
+    return sorted(texts, key=lambda row: sorted(row.items()))
 
 
 def _text(value: Any) -> str:
@@ -95,8 +101,13 @@ def _text(value: Any) -> str:
 
 
 @dataclass
-class Destination(ABC):
-    """A destination for the copies of a test."""
+class Destination:
+    """A destination for the copies of a test: this one has tables.
+
+    Attributes:
+        folder: of the test.
+        name: by which dlt knows it.
+    """
 
     folder: Path
     name: str
@@ -106,28 +117,35 @@ class Destination(ABC):
         return WarehouseSettings(path=Path("/nowhere"), destination=self.name)
 
     def configure(self, **settings: str) -> None:
-        prefix = f"DESTINATION__{self.name.upper()}__"
-        os.environ |= {f"{prefix}{key}": value for key, value in settings.items()}
+        os.environ |= {f"DESTINATION__{self.name.upper()}__{key}": value for key, value in settings.items()}
 
-    @abstractmethod
     def start(self) -> None:
         """Makes it ready, and names it in dlt's settings. Skips the test where it cannot be had here."""
+        raise NotImplementedError
 
-    @abstractmethod
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
     def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
         """The tables of the copy."""
+        return contents_of(self.rows, f"{prefix}_")
 
-    @abstractmethod
     def add_foreign(self) -> str:
         """Makes something of others in the place of the copy. Returns the words in which it is refused."""
+        self.rows("CREATE SCHEMA orderbridge_raw")
+        self.rows("CREATE TABLE orderbridge_raw.orders AS SELECT 'theirs' AS mine")
+        return "orderbridge_raw holds tables that orderbridge did not create"
 
-    @abstractmethod
     def foreign(self) -> object:
         """What others have in the place of the copy."""
+        sql = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema LIKE 'orderbridge%'"
+        return self.rows(sql), self.rows("SELECT * FROM orderbridge_raw.orders")
 
-    @abstractmethod
     def first_name(self) -> str:
         """The description of `raw.customers.first_name`."""
+        where = "schema_name = 'orderbridge_raw' AND column_name = 'first_name'"
+        ((text,),) = self.rows(f"SELECT comment FROM duckdb_columns() WHERE {where}")
+        return str(text)
 
 
 class DuckdbFile(Destination):
@@ -142,26 +160,8 @@ class DuckdbFile(Destination):
         with duckdb.connect(str(self.file)) as connection:
             return connection.execute(sql).fetchall()
 
-    def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
-        with duckdb.connect(str(self.file)) as connection:
-            return contents_of(connection, f"{prefix}_")
 
-    def add_foreign(self) -> str:
-        self.rows("CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 'theirs' AS mine")
-        return "orderbridge_raw holds tables that orderbridge did not create"
-
-    def foreign(self) -> object:
-        sql = "SELECT schema_name, table_name FROM duckdb_tables() WHERE schema_name LIKE 'orderbridge%'"
-        return self.rows(sql), self.rows("FROM orderbridge_raw.orders")
-
-    def first_name(self) -> str:
-        ((text,),) = self.rows(
-            "SELECT comment FROM duckdb_columns() WHERE schema_name = 'orderbridge_raw' AND column_name = 'first_name'"
-        )
-        return str(text)
-
-
-class DuckLake(DuckdbFile):
+class DuckLake(Destination):
     """Needs duckdb 1.5 and its extension, from PyPI: `make ducklake`."""
 
     EXTENSION = importlib.util.find_spec("duckdb_extension_ducklake")
@@ -182,13 +182,47 @@ class DuckLake(DuckdbFile):
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with duckdb.connect() as connection:
-            connection.execute(f"ATTACH 'ducklake:{self.folder}/catalog.duckdb' AS shop; USE shop")
+            place = f"'ducklake:{self.folder}/catalog.duckdb' AS shop (DATA_PATH '{self.folder}/lake/')"
+            connection.execute(f"ATTACH {place}; USE shop")
             return connection.execute(sql).fetchall()
 
-    def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
-        with duckdb.connect() as connection:
-            connection.execute(f"ATTACH 'ducklake:{self.folder}/catalog.duckdb' AS shop")
-            return contents_of(connection, f"{prefix}_", "shop")
+
+class Postgres(Destination):
+    """A database of its own in a server."""
+
+    def __init__(self, folder: Path, name: str, port: int) -> None:
+        super().__init__(folder, name)
+        self.port, self.database = port, f"test_{abs(hash(str(folder)))}"
+        self.url = f"postgresql://loader:{PASSWORD}@127.0.0.1:{port}/{self.database}"
+
+    def start(self) -> None:
+        self._run("postgres", f"CREATE DATABASE {self.database}")
+        self.configure(CREDENTIALS=self.url)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._run(self.database, sql)
+
+    def _run(self, database: str, sql: str) -> list[tuple[Any, ...]]:
+        connection = connect(self.port, database)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+                return list(cursor.fetchall()) if cursor.description else []
+        finally:
+            connection.close()
+
+    def first_name(self) -> str:
+        assert self.keys("customers") == ["id"]
+        column = "'orderbridge_raw.customers'::regclass"
+        where = f"attrelid = {column} AND attname = 'first_name'"
+        ((text,),) = self.rows(f"SELECT col_description({column}, attnum) FROM pg_attribute WHERE {where}")
+        return str(text)
+
+    def keys(self, table: str) -> list[str]:
+        """The columns of a primary key."""
+        sql = f"""SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+            AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'orderbridge_raw.{table}'::regclass AND i.indisprimary"""
+        return [name for (name,) in self.rows(sql)]
 
 
 class ParquetFiles(Destination):
@@ -205,8 +239,7 @@ class ParquetFiles(Destination):
         return content
 
     def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
-        tables = self.pointer(prefix)["tables"]
-        folder = self.folder / "bucket" / prefix
+        tables, folder = self.pointer(prefix)["tables"], self.folder / "bucket" / prefix
         return {name: plain(pq.read_table(folder / entry["path"]).to_pylist()) for name, entry in tables.items()}
 
     def versions(self) -> list[str]:
@@ -225,71 +258,6 @@ class ParquetFiles(Destination):
         assert schema.field("id").metadata == {b"primary_key": b"true"}
         metadata: dict[bytes, bytes] = schema.field("first_name").metadata
         return metadata[b"description"].decode()
-
-
-@dataclass
-class Postgres(Destination):
-    """A database of its own in a server."""
-
-    port: int = 0
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://loader:{PASSWORD}@127.0.0.1:{self.port}/{self.database}"
-
-    @property
-    def database(self) -> str:
-        return f"test_{abs(hash(str(self.folder)))}"
-
-    def start(self) -> None:
-        self.run("postgres", f"CREATE DATABASE {self.database}")
-        self.configure(CREDENTIALS=self.url)
-
-    def run(self, database: str, sql: str) -> list[tuple[Any, ...]]:
-        connection = connect(self.port, database)
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql)
-                return list(cursor.fetchall()) if cursor.description else []
-        finally:
-            connection.close()
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return self.run(self.database, sql)
-
-    def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
-        sql = """SELECT table_schema, table_name, array_agg(column_name::text) FROM information_schema.columns
-            WHERE table_schema IN ('{0}_raw', '{0}_reconciled', '{0}_ops') AND table_name <> '_orderbridge'
-            GROUP BY 1, 2"""
-        made = {}
-        for schema, table, names in self.rows(sql.format(prefix)):
-            quoted = ", ".join(f'"{name}"' for name in names)
-            rows = [dict(zip(names, row, strict=True)) for row in self.rows(f"SELECT {quoted} FROM {schema}.{table}")]
-            made[f"{schema.removeprefix(f'{prefix}_')}.{table}"] = plain(rows)
-        return made
-
-    def add_foreign(self) -> str:
-        self.rows("CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 'theirs' AS mine")
-        return "orderbridge_raw holds tables that orderbridge did not create"
-
-    def foreign(self) -> object:
-        sql = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema LIKE 'orderbridge%'"
-        return self.rows(sql), self.rows("SELECT * FROM orderbridge_raw.orders")
-
-    def first_name(self) -> str:
-        assert self.keys("customers") == ["id"]
-        column = "'orderbridge_raw.customers'::regclass"
-        ((text,),) = self.rows(
-            f"SELECT col_description({column}, attnum) FROM pg_attribute "
-            f"WHERE attrelid = {column} AND attname = 'first_name'"
-        )
-        return str(text)
-
-    def keys(self, table: str) -> list[str]:
-        """The columns of a primary key."""
-        sql = f"""SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
-            AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'orderbridge_raw.{table}'::regclass AND i.indisprimary"""
-        return [name for (name,) in self.rows(sql)]
 
 
 def begin(made: Destination, folder: Path) -> None:
