@@ -120,6 +120,14 @@ def test_after_a_whole_read_a_column_has_the_type_of_its_rows_and_old_values_sta
     assert build.execute("SELECT total, _extra FROM raw.orders WHERE id = '1'").fetchall() == [(held, beside)]
 
 
+def test_an_old_value_joins_what_its_row_has_beside_it(build: duckdb.DuckDBPyConnection) -> None:
+    merge_list(build, orders(build, "('1', 'about 12')", "('1', 'a')"), "run")
+    build.execute("""UPDATE raw.orders SET _extra = '{"gift":true}'""")
+    merge_list(build, orders(build, "('2', 1.5::DECIMAL(38,9))", "('1', 'a')"), "run")
+    extra = build.execute("SELECT _extra FROM raw.orders WHERE id = '1'").fetchall()
+    assert extra == [('{"total":"about 12","gift":true}',)]
+
+
 def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(build: duckdb.DuckDBPyConnection) -> None:
     ops.create_missing(build)
     walked = orders(build, "('1', 5), ('2', 6)", "('1', 'a'), ('2', 'b')")
