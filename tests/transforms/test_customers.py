@@ -137,6 +137,9 @@ def test_a_price_list_that_was_not_read_is_not_listed_only_where_that_is_proven(
         pytest.param([], None, None, ["document_missing"], id="none"),
         pytest.param([document("7", 0)], "7-0", None, ["document_tax_missing"], id="the only one, not flagged"),
         pytest.param(
+            [document("7", 0, is_default=True), document("7", 1, for_taxes=True)], "7-0", "7-1", [], id="one of each"
+        ),
+        pytest.param(
             [document("7", 1), document("7", 0)],
             None,
             None,

@@ -267,6 +267,12 @@ def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | No
     assert found(findings) == ([] if total else [("o0", "total_unreadable")])
 
 
+def test_totals_in_hundredths_are_divided() -> None:
+    rows = raw({"amount": 1251}, {}, columns={**COLUMNS, "amount": BIGINT})
+    made, _, _ = reconciled(rows, CUSTOMERS, OrderFields(total="amount", is_in_cents=True), AS_OF)
+    assert made["total"].tolist() == [Decimal("12.51"), pd.NA]
+
+
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
     good = {"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 1.0}
     rows = [good, {**good, "created_at": "soon"}, {**good, "created_at": "2026-03-04"}, {**good, "amount": -1.0}]

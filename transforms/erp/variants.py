@@ -66,8 +66,8 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
         is_never_sent = latest is None and not found["in doubt"]
         line["status"] = "never_sent" if is_never_sent else "differs" if any(found.values()) else "same"
         line |= {"evidence": "; ".join(evidence), "line": line["_line"]}
-        line |= {column: json.loads(line.get(name) or "null") for column, name in _TEXTS.items()}
-    return frame(ERP_VARIANTS, [{name: row[name] for name in ERP_VARIANTS} for row in rows])
+        line |= {column: str(json.loads(text)) for column, name in _TEXTS.items() if (text := line.get(name))}
+    return frame(ERP_VARIANTS, [{name: row.get(name) for name in ERP_VARIANTS} for row in rows])
 
 
 _TEXTS: Final = {"erp_code": "erpCode", "sku": "sku"}
