@@ -200,8 +200,6 @@ class InferredSchema:
             reader = RawReader(self._root) if declared.has_raw else None
             items = reader.read(text.pages) if reader is not None else []
             parsed = parse(text, declared.type, "error" if reader is None else "ignore")
-            if reader is not None and len(items) != len(parsed.rows):
-                return None
             return _ColumnarBatch(self._table, _Items(parsed.rows, items, [], parsed.place), reader)
         except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None

@@ -301,7 +301,14 @@ def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:
 
 def test_line_ends_between_fields_mean_nothing() -> None:
     rows = [{"id": n, "documents": [{"number": "1"}]} for n in range(9)]
-    whole = [columnar(table_schema(CUSTOMER), [Page(1, json.dumps(rows, indent=n).encode())]) for n in (2, None)]
+    rows += [{"id": n, "firstName": "x" * 500_000} for n in range(9, 12)]  # more than a block of the parser
+    halves = (rows[:10], rows[10:])
+    whole = [
+        columnar(
+            table_schema(CUSTOMER), [Page(n, json.dumps(half, indent=by).encode()) for n, half in enumerate(halves)]
+        )
+        for by in (2, None)
+    ]
     assert whole[0] == whole[1] is not None
 
 
