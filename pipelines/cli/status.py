@@ -42,6 +42,7 @@ def lines(status: Status) -> list[str]:
 
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
     shown += [_list_line(one, status) for one in status.lists]
+    shown += [f"  {name}: the last read was not published: {reason}" for name, reason in status.problems.items()]
     for name in status.never_read:
         shown.append(f"  {name:<12} never read whole{_mark(name, status)}")
     shown += [f"  schema: {change.text}" for change in status.schema_changes]

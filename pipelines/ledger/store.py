@@ -70,7 +70,6 @@ class Ledger:
         """
         with _sqlite_errors(path):
             if not readonly:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 os.close(open_private(path))  # SQLite creates its log with the mode of the ledger
             name = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rw'}" if path.exists() else _NOTHING
             connection = sqlite3.connect(name, uri=True, isolation_level=None)
@@ -252,7 +251,7 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 def _sqlite_errors(subject: object) -> Iterator[None]:
     """Turns errors of SQLite and the disk into a UsageError without SQLite's own text, which may contain values."""
     try:
-        with disk_errors(str(subject), "Set LEDGER__PATH to a file that can be written."):
+        with disk_errors(str(subject), "Set LEDGER__PATH to a file that can be written, in a folder that exists."):
             yield
     except sqlite3.OperationalError as error:
         hint = "Free space, or make the file and its folder writable; then run again."

@@ -191,7 +191,7 @@ class Plan:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
+        self.folder = folder = folder.absolute() if folder.exists() else find_root() / folder
         own_path(self.folder / MANIFEST_FILE)
         try:
             with _well_formed(folder, MANIFEST_FILE):

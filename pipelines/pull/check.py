@@ -154,10 +154,8 @@ def _base_url(load: Callable[[], LegacySettings | PublicV1Settings]) -> str:
 
 def _warehouse() -> str:
     path = warehouse_path()
-    with warehouse_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
+    with warehouse_errors(path.parent), tempfile.TemporaryFile(dir=path.parent):
+        pass
     if not path.exists():
         return f"{path} (does not exist yet; its folder is writable)"
     build = Build(path)

@@ -18,10 +18,13 @@ from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.failure import describe_error, was_published
 from pipelines.warehouse.finding_history import in_words, new_findings
+from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.schema_changes import schema_changes
+from pipelines.warehouse.source import read_source
 from sources.errors import ExitCode
 from sources.http.webhook import post_json
-from sources.settings import Secret, http_settings
+from sources.settings import Secret, find_root, http_settings
+from sources.words import number
 
 log = logging.getLogger("orderbridge.notification")
 
@@ -54,11 +57,16 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
     with open_warehouse(pulled.path) as warehouse:
         news = [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
         new = new_findings(warehouse) if reconciled else []
+        reads, organization = last_reads(warehouse), read_source(warehouse).organization
     summary: dict[str, Any] = {
+        "organization": organization,
         "run_id": pulled.run_id,
         "exit_code": int(pulled.exit_code),
         "published": pulled.published,
-        "lists": [pulled.counts(walk) for walk in pulled.lists],
+        "lists": [
+            {**pulled.counts(walk), "published_rows": reads[walk.resource].rows if walk.resource in reads else 0}
+            for walk in pulled.lists
+        ],
         "new_findings": [one._asdict() for one in new],
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
@@ -71,7 +79,11 @@ def _text(summary: dict[str, Any], new: list[str]) -> str:
     lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})", *new]
     for row in summary["lists"]:
         counts = [f"{row[name]} {name}" for name in ("new", "changed", "missing", "quarantined") if row[name]]
-        lines.append(", ".join([f"{row['resource'].replace('_', ' ')}: {row['rows']} {row['verdict']}", *counts]))
+        shown = ", ".join([f"{row['rows']} {row['verdict']}", *counts])
+        if row["problem"]:
+            state = "held back" if row["rows"] else "not read"
+            shown = f"{state}; {number(row['published_rows'], 'row')} of before stay: {row['problem']}"
+        lines.append(f"{row['resource'].replace('_', ' ')}: {shown}")
     if summary["findings"]:
         lines.append("findings: " + ", ".join(f"{count} {name}" for name, count in summary["findings"].items()))
     return "\n".join(lines + summary["schema_changes"])
@@ -82,8 +94,13 @@ def _post(url: Secret | None, make_payload: Callable[[], dict[str, Any]]) -> Non
     if url is None:
         return
     try:
-        payload = make_payload()
-        payload["text"] = payload["text"].replace("<", "(").replace(">", ")")  # Slack takes <!channel> as a call to all
+        payload = {"project": find_root().name, **make_payload()}
+        whose = (
+            f"{payload['project']} ({payload['organization']})" if payload.get("organization") else payload["project"]
+        )
+        payload["text"] = f"{whose}: {payload['text']}".replace("<", "(").replace(
+            ">", ")"
+        )  # Slack takes <!channel> as a call to all
         failure = post_json(url, payload, http_settings())
     except Exception as error:  # whatever it is: the run is done
         failure = type(error).__name__

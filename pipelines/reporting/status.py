@@ -24,6 +24,9 @@ from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
 _CLOCK_SKEW_H: Final = 0.1
+_LAST_TRY: Final = (
+    "SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid) FROM ops.coverage GROUP BY 1 ORDER BY 1"
+)
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY rowid DESC LIMIT 5"
 
 
@@ -64,6 +67,7 @@ class Status:
     Attributes:
         lists: each list that was ever published, in the order of the contract.
         never_read: lists that were tried and never read whole.
+        problems: why the last read of a list was not published, by list.
         runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
         failure: the note of the run that failed last, if none has succeeded since.
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
@@ -76,6 +80,7 @@ class Status:
     warehouse: str
     lists: list[ListStatus] = field(default_factory=list)
     never_read: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
     failure: dict[str, Any] | None = None
     destination_failure: dict[str, Any] | None = None
@@ -138,8 +143,10 @@ def _read_warehouse(path: Path, status: Status) -> None:
         if not {"coverage", "runs"} <= tables:
             return
         status.lists = [_list_status(reads[name], now) for name in LISTS if name in reads]
-        tried = {name for (name,) in connection.execute("SELECT DISTINCT resource FROM ops.coverage").fetchall()}
-        status.never_read = sorted(tried.difference(reads))
+        tried = connection.execute(_LAST_TRY).fetchall()
+        status.never_read = [name for name, *_ in tried if name not in reads]
+        published = {name: read.newest[0] for name, read in reads.items()}
+        status.problems = {name: evidence for name, run_id, evidence in tried if published.get(name) != run_id}
         status.runs = read_rows(connection, _RUNS_SQL)
         status.new_findings = new_findings(connection)
         if "observations" in tables:

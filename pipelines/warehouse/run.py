@@ -52,18 +52,17 @@ class WarehouseRun:
     def preparation(self) -> Iterator[None]:
         """Wraps what a command checks before it begins, then checks the destination and the path of the warehouse.
 
-        A failure is recorded where a warehouse exists. Nothing is locked, created or fetched yet, except the folder
-        of the warehouse.
+        A failure is recorded where a warehouse exists. Nothing is locked, created or fetched yet.
 
         Raises:
-            UsageError: the destination or the path cannot be used.
+            UsageError: the destination or the path cannot be used, such as a folder that does not exist.
         """
         with record_failure(self.build.path, self.command, self.started_at):
             yield
             check_destination(self._settings)
             with warehouse_errors(self.build.path.parent):
                 self.build.check()
-                self.build.path.parent.mkdir(parents=True, exist_ok=True)
+                self.build.path.parent.stat()  # never created: a disk that is not mounted would start a new history
 
     @contextmanager
     def building(self) -> Iterator[Build]:

@@ -204,7 +204,9 @@ class ReconcileSettings(Section, prefix="reconcile."):
 class WarehouseSettings(Section, prefix="warehouse."):
     """Where the tables go. `path` is absolute."""
 
-    path: Path = setting(checks.file, "file of the warehouse", default=Path("warehouse.duckdb"))
+    path: Path = setting(
+        checks.file, "file of the warehouse, in a folder that exists", default=Path("warehouse.duckdb")
+    )
     destination: str | None = setting(
         checks.text("the name of a dlt destination"),
         "dlt destination that gets a copy of each published version; its address is a setting of dlt",

@@ -72,7 +72,7 @@ def test_the_summary_of_a_run_reaches_the_webhook(published: Bridge, webhook: We
     by_list = {row["resource"]: row for row in posted["lists"]}
     assert by_list["orders"] == {
         "resource": "orders", "verdict": "complete", "rows": 30, "new": 0, "changed": 1, "missing": 0, "quarantined": 0,
-        "problem": "",
+        "problem": "", "published_rows": 30,
     }  # fmt: skip
     assert posted["schema_changes"] == ["orders: new field orders.gift_wrap"]
     assert "orders: 30 complete, 1 changed" in posted["text"]
@@ -105,9 +105,29 @@ def test_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, webhook: We
     assert done.code == 3
     (posted,) = webhook.posted
     assert (posted["exit_code"], posted["published"]) == (3, False)
-    assert posted["text"].startswith("orderbridge run failed with exit code 3: ")
+    assert posted["project"] == "warehouse", "the current folder"
+    assert posted["text"].startswith("warehouse: orderbridge run failed with exit code 3: ")
     assert posted["message"] in done.err
     assert "wrong-key" not in json.dumps(posted)
+
+
+def test_a_list_that_could_not_be_read_is_reported_with_its_reason(published: Bridge, webhook: Webhook) -> None:
+    more = {"NOTIFY__URL": webhook.url, "SOURCES__LEGACY__API_KEY": "wrong"}
+    done = published.command("run", "--log", "json", **more)
+    assert done.code == 3, done.err
+    (posted,) = webhook.posted
+    organization = published.one("SELECT organization FROM ops.warehouse")
+    assert posted["organization"] == organization
+    assert posted["text"].startswith(f"{posted['project']} ({organization}): orderbridge run 2")
+    why = "authentication failed (status 401, code UNAUTHORIZED)"
+    assert f"customers: not read; 40 rows of before stay: legacy GET /customers: {why}\n  Check" in posted["text"]
+    rows = {row["resource"]: (row["rows"], row["published_rows"]) for row in posted["lists"]}
+    assert rows == {"customers": (0, 40), "promotions": (0, 9), "price_lists": (6, 6), "orders": (30, 30)}
+    (pull,) = (event for event in map(json.loads, done.out.splitlines()) if event["event"] == "pull")
+    assert f"customers: legacy GET /customers: {why}\n  Check sources.legacy.api_key" in pull["message"]
+    status = published.command("status").out
+    assert f"customers: the last read was not published: legacy GET /customers: {why}" in status
+    assert "orders: the last" not in status
 
 
 def test_a_run_whose_copy_to_the_destination_failed_is_notified_as_published(
@@ -121,7 +141,7 @@ def test_a_run_whose_copy_to_the_destination_failed_is_notified_as_published(
     (posted,) = webhook.posted
     assert (posted["exit_code"], posted["published"]) == (4, True)
     expected = "orderbridge run: the warehouse was published, but its copy to the destination failed with exit code 4: "
-    assert posted["text"].startswith(expected)
+    assert expected in posted["text"]
     assert "The DuckDB file is published." in posted["hint"]
 
 

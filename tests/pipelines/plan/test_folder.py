@@ -111,6 +111,17 @@ def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(
             assert (one / "plan.json").exists()
 
 
+def test_a_plan_is_looked_for_in_the_project_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    assert Plan(Path("plan")).folder == tmp_path / "plan"
+    with pytest.raises(UsageError, match=f"{tmp_path}/none is not a plan"):
+        Plan(Path("none"))
+
+
 def read_whole(folder: Path) -> None:
     plan = Plan(folder)
     list(plan.operations())

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pipelines.ledger.store import Ledger
 from pipelines.warehouse.run import WarehouseRun
 from sources.errors import UsageError
 from tests.pipelines.bridge import SMALL, Bridge, command
@@ -149,8 +150,14 @@ def test_a_file_that_another_program_writes_to_is_reported_before_a_request(publ
     assert published.code("promotions") == 0
 
 
-def test_folders_that_there_are_not_are_made(fresh: Bridge) -> None:
-    fresh.path = fresh.folder / "año" / "dos palabras, (x)" / "warehouse.duckdb"
+def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted(fresh: Bridge) -> None:
+    folder = fresh.folder / "año" / "dos palabras, (x)"
+    refused(folder / "warehouse.duckdb", "No such file or directory", "whose folder exists")
+    with pytest.raises(UsageError, match="No such file or directory"):
+        Ledger.open(folder / "ledger.sqlite")
+    assert not folder.parent.exists()
+    folder.mkdir(parents=True)
+    fresh.path = folder / "warehouse.duckdb"
     os.environ["WAREHOUSE__PATH"] = str(fresh.path)
     assert fresh.code("promotions") == 0
     assert fresh.left() == [fresh.path.name]
