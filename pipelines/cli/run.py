@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import click
 from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.options import erp_options, fail_on_option, log_option, path_option, pull_options
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, exit_process, settings_origin, start
 from pipelines.cli.terminal import Style, print_lines
 from sources.words import number
 
@@ -57,6 +58,8 @@ def command(
         from pipelines.warehouse.failure import record_failure
         from sources.settings import NotifySettings, Secret, notify_settings, warehouse_path
 
+        if reporter.style == "json":  # of a run that is killed, the log has this line
+            reporter.event("started", "the run began", pid=os.getpid(), **settings_origin())
         url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
         with notify_failure(url):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):

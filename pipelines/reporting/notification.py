@@ -21,7 +21,7 @@ from pipelines.warehouse.finding_history import in_words, new_findings
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.schema_changes import schema_changes
 from pipelines.warehouse.source import read_source
-from sources.errors import ExitCode
+from sources.errors import ExitCode, Stopped
 from sources.http.webhook import post_json
 from sources.settings import Secret, find_root, http_settings
 from sources.words import number
@@ -31,10 +31,10 @@ log = logging.getLogger("orderbridge.notification")
 
 @contextmanager
 def notify_failure(url: Secret | None) -> Iterator[None]:
-    """Posts why the block failed; the error goes on. None: nothing is posted."""
+    """Posts why the block failed, or that a signal stopped it; the error goes on. None: nothing is posted."""
     try:
         yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         _post(url, partial(_failure, error))
         raise
 
@@ -44,8 +44,9 @@ def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileR
     _post(url, partial(run_summary, pulled, reconciled))
 
 
-def _failure(error: Exception) -> dict[str, Any]:
-    exit_code, message, hint = describe_error(error)
+def _failure(error: Exception | KeyboardInterrupt) -> dict[str, Any]:
+    stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
+    exit_code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
     published = was_published(error)
     failed = "the warehouse was published, but its copy to the destination failed" if published else "failed"
     text = f"orderbridge run{':' * published} {failed} with exit code {int(exit_code)}: {message}"

@@ -111,10 +111,18 @@ def test_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, webhook: We
     assert "wrong-key" not in json.dumps(posted)
 
 
+def test_a_run_that_is_stopped_is_notified(fresh: Bridge, webhook: Webhook) -> None:
+    with pytest.raises(KeyboardInterrupt), notification.notify_failure(Secret(webhook.url)):
+        raise KeyboardInterrupt
+    (posted,) = webhook.posted
+    assert (posted["exit_code"], posted["published"], posted["message"]) == (130, False, "stopped by a signal")
+
+
 def test_a_list_that_could_not_be_read_is_reported_with_its_reason(published: Bridge, webhook: Webhook) -> None:
     more = {"NOTIFY__URL": webhook.url, "SOURCES__LEGACY__API_KEY": "wrong"}
     done = published.command("run", "--log", "json", **more)
     assert done.code == 3, done.err
+    assert json.loads(done.err.splitlines()[0])["event"] == "started"
     (posted,) = webhook.posted
     organization = published.one("SELECT organization FROM ops.warehouse")
     assert posted["organization"] == organization
