@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -127,7 +128,7 @@ ORGANIZATION = """
 case "$2" in *bad) printf '%s\\n' '{"event": "error", "message": "the key is wrong\\n  Check it."}' >&2; exit 3;; *shy)
     [ -f tried ] || { touch tried; exit 4; };; *part)
     echo '{"event": "pull", "lists": [{"resource": "orders", "problem": "gone"}, {"resource": "x", "problem": ""}]}'
-    exit 7;; *slow) : >started; trap 'echo {}; exit 143' TERM; sleep 60 & wait;; esac
+    exit 7;; *slow) trap 'echo {}; exit 143' TERM; : >started; sleep 60 & wait;; esac
 host=$(sed -n 's#.*//\\(.*\\)"#\\1#p' .dlt/secrets.toml)
 [ -z "$host" ] || { mkdir "../$host" || exit 9; sleep 0.1; rmdir "../$host"; }
 """
@@ -354,12 +355,21 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "ends_with", "message"),
-    [(0, 0, ""), (5, 0, "need a correction"), (6, 6, "in doubt"), (4, 4, "goes on"), (2, 2, "exit code 2")],
+    [
+        (0, 0, ""),
+        (5, 0, "need a correction:\n1 rejected\nresult: r.xlsx\n"),
+        (5, 5, "some lines are blocked"),
+        (6, 6, "in doubt"),
+        (4, 4, "goes on"),
+        (2, 2, "exit code 2"),
+    ],
 )
 def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
     tmp_path: Path, code: int, ends_with: int, message: str
 ) -> None:
-    made(tmp_path / "bin", f'case "$3" in *b.xlsx) exit {code};; esac')
+    lines = {"rejected.plan": 1, "unsent.blocked": int(ends_with == 5)}
+    said = json.dumps({"event": "import", "message": "1 rejected\nresult: r.xlsx", "kind": "x", "lines": lines})
+    made(tmp_path / "bin", f"printf '%s\\n' '{said}'; case \"$3\" in *b.xlsx) exit {code};; esac")
     drop = tmp_path / "drop folder"
     drop.mkdir()
     for name in ("a.csv", "b.xlsx", "c.part"):

@@ -5,7 +5,8 @@
 # orderbridge on the PATH; ORDERBRIDGE_IMPORT has the options, such as "--confirm 200 --passwords mail". Writes
 # imports.jsonl into the current folder.
 #
-# Exit code: the highest of those of orderbridge; 5, lines to correct, counts as done.
+# Exit code: the highest of those of orderbridge; 5, lines to correct, counts as done, unless lines were blocked or are
+# not on the platform as they were sent.
 set -u
 umask 077
 kind=$1 from=$2 worst=0
@@ -14,22 +15,35 @@ import_file() {
     # shellcheck disable=SC2086 # several options
     "${ORDERBRIDGE:-orderbridge}" import "$kind" "$1" --json ${ORDERBRIDGE_IMPORT:-} >>imports.jsonl 2>&1
     code=$?
+    last=$(tail -n 1 imports.jsonl) is_done=$code state="done; some lines need a correction"
+    if [ "$code" -eq 5 ]; then
+        case $last in
+            *'"unsent.blocked": '[1-9]* | *'"differs": '[1-9]* | *'"missing": '[1-9]* | *'"several": '[1-9]*)
+                state="some lines are blocked, or are not on the platform as they were sent"
+                ;;
+            *) is_done=0 ;;
+        esac
+    fi
     case $code in
         0) ;;
-        5) echo "$1: done; some lines need a correction: see the end of imports.jsonl" >&2 ;;
-        6) echo "$1: writes are in doubt; the next run looks them up" >&2 ;;
+        5)
+            echo "$1: $state:" >&2 # then counts and the path of result.xlsx
+            message=$(printf '%s\n' "$last" | sed -n 's/.*"event": "import", "message": "\(.*\)", "kind": .*/\1/p')
+            printf '%b\n' "$message" >&2
+            ;;
+        6) echo "$1: writes are in doubt; the next run looks them up; if it stays so: orderbridge status, and settle" >&2 ;;
         4 | 8) echo "$1: the platform did not answer, or another run held the lock; the next run goes on" >&2 ;;
         *) echo "$1: exit code $code: see the end of imports.jsonl" >&2 ;;
     esac
-    case $code in 0 | 5) ;; *) [ "$code" -le "$worst" ] || worst=$code ;; esac
+    [ "$is_done" -le "$worst" ] || worst=$is_done
 }
 
 if [ -d "$from" ]; then
     for file in "$from"/*.csv "$from"/*.xlsx; do
         [ -f "$file" ] || continue
         import_file "$file"
-        case $code in
-            0 | 5) mkdir -p "$from/done" && mv "$file" "$from/done/$(date +%Y-%m-%dT%H%M%S)-${file##*/}" || worst=2 ;;
+        case $is_done in
+            0) mkdir -p "$from/done" && mv "$file" "$from/done/$(date +%Y-%m-%dT%H%M%S)-${file##*/}" || worst=2 ;;
         esac
     done
 else

@@ -28,7 +28,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,8 +66,11 @@ class Night:
         """One round."""
         self.waiting = [(project, hosts(project)) for project in projects]
         with ThreadPoolExecutor(self.at_once) as pool:
-            for future in [pool.submit(self._next) for _ in projects]:
-                future.result()
+            futures = [pool.submit(self._next) for _ in projects]
+            while wait(futures, 0.5).not_done:  # the main thread has to run to handle a signal that another one got
+                pass
+        for future in futures:
+            future.result()
 
     def stop(self, number: int, _: object) -> None:
         """Passes a signal on as SIGTERM; no further run is started."""
