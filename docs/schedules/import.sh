@@ -31,7 +31,7 @@ import_file() {
             message=$(printf '%s\n' "$last" | sed -n 's/.*"event": "import", "message": "\(.*\)", "kind": .*/\1/p')
             printf '%b\n' "$message" >&2
             ;;
-        6) echo "$1: writes are in doubt; the next run looks them up; if it stays so: orderbridge status, and settle" >&2 ;;
+        6) echo "$1: writes are in doubt; the next run looks them up; if it stays so, run: orderbridge settle" >&2 ;;
         4 | 8) echo "$1: the platform did not answer, or another run held the lock; the next run goes on" >&2 ;;
         *) echo "$1: exit code $code: see the end of imports.jsonl" >&2 ;;
     esac
