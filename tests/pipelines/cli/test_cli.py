@@ -96,6 +96,15 @@ def test_arguments_that_cannot_be_are_reported(tmp_path: Path, nobody: dict[str,
     assert says.casefold() in done.err.casefold()
 
 
+def test_answers_are_numbers_and_ranges_and_times_are_minutes() -> None:
+    for name in ("push", "settle"):
+        line = ["plan", "--landed", "17,20-22", "--landed", "3", "--abandon", "4-4", "--settle", "2"]
+        with orderbridge.commands[name].make_context(name, line) as context:
+            given = context.params
+        assert given["landed"] == {3, 17, 20, 21, 22}
+        assert (given["not_landed"], given["abandon"], given["settle"]) == (set(), {4}, 120)
+
+
 @pytest.mark.parametrize(
     ("line", "more", "code"),
     [
