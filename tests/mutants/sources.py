@@ -30,7 +30,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-backslash-in-a-list-of-texts-breaks-its-json",
-        "sources/decode/undocumented.py",
+        "sources/decode/json_text.py",
         """_PLAIN_TEXT: Final = r'[\\x00-\\x1f"\\\\]'""",
         """_PLAIN_TEXT: Final = r'[\\x00-\\x1f"]'""",
         "tests/sources/decode/test_undocumented.py -k narrowest",
@@ -66,7 +66,7 @@ MUTANTS: Final = (
     Mutant(
         "flags-of-the-first-page-are-those-of-the-next",
         "sources/decode/documented.py",
-        "is_selected.slice(total, len(items))",
+        "is_selected.slice(len(parts), len(items))",
         "is_selected.slice(0, len(items))",
         "tests/sources/decode/test_documented.py -k mistyped",
     ),

@@ -348,6 +348,19 @@ def test_nights_of_drift_are_loaded_without_a_loss(
     assert list(nights.run(len(FIRST) + 2)) == []
 
 
+def test_fields_keep_their_kinds_and_names_in_later_runs(tmp_path: Path, platform: Sandbox) -> None:
+    pipe = pipeline(tmp_path)
+    for fields in ({"note": "x", "Extra": "1"}, {"note": {"a": 1}, "extra": "2"}):
+        for key in platform.state.ids("orders"):
+            platform.state.change("orders", key, fields)
+        pipe.run(public_v1().with_resources("orders"))
+        for key in platform.state.ids("orders") * ("Extra" in fields):
+            platform.state.change("orders", key, {"Extra": None})
+    assert "note__a" not in pipe.default_schema.tables["orders"]["columns"]
+    rows = query(pipe, "SELECT DISTINCT note, extra, extra_2, _extra FROM orders")
+    assert rows == [(None, None, "2", '{"note":{"a":1}}')]
+
+
 @pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
 def test_the_schema_contract_of_the_source_counts(tmp_path: Path, platform: Sandbox, nested: bool) -> None:
     pipe, source = pipeline(tmp_path), public_v1(nested=nested).with_resources("orders")

@@ -456,6 +456,13 @@ def test_an_object_keyed_by_ids_is_json_text(where: str) -> None:
     assert len(texts) == 3000
 
 
+@pytest.mark.parametrize(("count", "is_text"), [(200, False), (201, True)])
+def test_an_object_with_more_than_200_fields_is_json_text(count: int, is_text: bool) -> None:
+    row = json.dumps({"id": 1, "wide": {f"k{n}": n for n in range(count)}})
+    _, (decoded,) = walk([raw_page(row)])
+    assert ("wide" in decoded.tables["orders"].schema.names) is is_text
+
+
 def test_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:
     rows = [f'{{"id":{n},"field{n}":{{"a":{n}}}}}' for n in range(1, 701)]
     pages = [raw_page(*rows[at : at + 50], number=at // 50 + 1) for at in range(0, 700, 50)]
