@@ -231,8 +231,8 @@ MUTANTS: Final = (
     Mutant(
         "a-tail-repeats-no-full-page",
         "sources/extract/v1_pages.py",
-        "if page.count >= limit else",
-        "if page.count else",
+        "if self._last[-1][1].count >= self.limit else",
+        "if self._last[-1][1].count else",
         "tests/sources/extract/test_tail.py -k committed_late",
     ),
     Mutant(
