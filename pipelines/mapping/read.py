@@ -85,13 +85,10 @@ class _Booleans(_Strict):
     no: _Words
 
 
-class _Column(_Strict):
+class _Column(_Numbers):
     field: StrictStr | None = None
     also: tuple[StrictStr, ...] = ()
     ignore: StrictBool = False
-    decimal: _Mark | None = None
-    thousands: _Thousands | None = None
-    currency: Annotated[StrictStr, Limits(min_length=1)] | None = None
     date: StrictStr | None = None
     yes: _Words | None = None
     no: _Words | None = None

@@ -154,19 +154,17 @@ def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do
     assert desk.at.platform.state.variants[1, 1003].fields["sku"] == "00040"
 
 
-def test_a_cell_that_no_sheet_holds_is_left_out_and_never_cut(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention_of_a_large_file(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"productId;variantId;sku\n1;1001;a\n1;;{'x' * 41}\n1;;short\n"
+    plan = desk.run(desk.write(text, "articulos.csv"), "variants").plan
     monkeypatch.setattr(writing, "_CELL_MAX", 40)
-    first = desk.run(desk.write(f"productId;variantId;sku\n1;;{'x' * 41}\n1;;short\n", "articulos.csv"), "variants")
-    assert first.file is not None
-    _, long, short = cells(openpyxl.load_workbook(first.file)[CORRECT])
-    assert (long[2], short[2]) == ("", "short")
-
-
-def test_of_a_large_file_only_lines_that_need_attention_have_a_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, long, short = cells(openpyxl.load_workbook(writing.write_result(plan))[CORRECT])
+    assert (long[2], short[2]) == ("", "short"), "it is not cut"
     monkeypatch.setattr(writing, "LINES_MAX", 2)
-    first = desk.run(desk.write("productId;variantId;sku\n1;1001;a\n1;1002;b\n1;;c\n", "articulos.csv"), "variants")
-    assert first.file is not None
-    assert [row[3] for row in cells(openpyxl.load_workbook(first.file)["all lines"])] == ["line", "4"]
+    lines = cells(openpyxl.load_workbook(writing.write_result(plan))["all lines"])
+    assert [row[3] for row in lines] == ["line", "3", "4"]
 
 
 def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(desk: Desk) -> None:

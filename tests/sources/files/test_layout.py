@@ -119,7 +119,8 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
     *((f"{NAMES}{ROWS}\n{second}", "", {"error": "two tables: line 6 has names where the rows have numbers"})
       for second in (OTHER, "Cliente;Ciudad\nAna;Roma 1\nEva;Pisa 2\n", "Ref;Nombre;Precio 2024\nx;A3;4\n",
                      "Ref;;Precio\nx;A3;4\n")),
-    (f"{NAMES}{ROWS}\nClientes\n{OTHER}", "", {"error": "two tables: line 7 has names"}),
+    *((f"{NAMES}{ROWS}\nClientes\n{second}", "", {"error": "two tables: line 7 has names"})
+      for second in (OTHER, "Cliente;Ciudad\nAna;Roma 1\n")),
     (f"{NAMES}{ROWS}\n{OTHER}", "header_row=1", {"rows": [2, 3, 4, 6, 7, 8]}),
     *((f"{NAMES}{rows}{blank}Nombre;Código;PVP\nTornillo;A1;1,50\n", "",
        {"error": f"two tables: line {rows.count(chr(10)) + 2 + bool(blank)} has names"})
