@@ -105,35 +105,24 @@ def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
     assert (result.exit_code, sorted(desk.at.codes())) == (0, CODES)
 
 
-def test_if_the_platform_fails_after_the_push_the_next_run_verifies(desk: Desk) -> None:
-    file = desk.write()
-    steps = desk.steps()
+@pytest.mark.parametrize(("error", "code"), [(Unreachable("no answer"), 4), (KeyboardInterrupt(), 130)])
+def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_verifies(
+    desk: Desk, error: BaseException, code: int
+) -> None:
+    file, steps = desk.write(), desk.steps()
 
     def fail(options: Any) -> Any:
         if "push" in desk.done:
-            raise Unreachable("no answer")
+            raise error
         return steps.pull(options)
 
     desk.steps = lambda: replace(steps, pull=fail)  # type: ignore[method-assign]
     result = desk.run(file)
-    assert result.error is not None
-    assert (result.exit_code, desk.at.codes()) == (4, CODES)
+    assert (result.exit_code, result.push.lines) == (code, {("confirmed", "confirmed"): 6})
+    assert result.file is not None
+    assert (result.error is not None) == (code == 4)
     desk.steps = lambda: steps  # type: ignore[method-assign]
     assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
-
-
-def test_a_stop_after_the_push_hides_nothing_of_its_result(desk: Desk) -> None:
-    steps = desk.steps()
-
-    def stop(options: Any) -> Any:
-        if "push" in desk.done:
-            raise KeyboardInterrupt
-        return steps.pull(options)
-
-    desk.steps = lambda: replace(steps, pull=stop)  # type: ignore[method-assign]
-    result = desk.run(desk.write())
-    assert (result.exit_code, result.push.lines) == (130, {("confirmed", "confirmed"): 6})
-    assert result.file is not None
 
 
 def test_a_person_sees_examples_and_decides(desk: Desk) -> None:

@@ -46,6 +46,10 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
         assert found["cells"] == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
         assert found["rows"] == [2, 5, 6]
         assert table(tmp_path, text).format.lines == 6
+        head = encoding.measure(tmp_path / "in.csv", "utf-8").head
+        assert text.startswith(head)
+        assert head == text.rstrip("\0\x1a") or text[len(head) - 1 : len(head) + 1][:1] in "\r\n"
+        assert text[len(head) - 1 : len(head) + 1] != "\r\n", "whole lines"
 
 
 @pytest.mark.parametrize(
