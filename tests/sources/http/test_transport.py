@@ -204,6 +204,14 @@ def test_invalid_responses(script: Any) -> None:
         assert time.monotonic() - began < 20
 
 
+def test_what_a_thread_has_sent_is_not_mistaken_for_what_another_has() -> None:
+    backend, own = transport.DeadlineBackend(is_tls=False), transport.Exchange(1.0)
+    backend.thread.exchange = own
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(setattr, backend.thread, "exchange", transport.Exchange(2.0)).result()
+    assert backend.thread.exchange is own
+
+
 def test_a_header_with_a_line_end_is_not_sent() -> None:
     with serving(KEPT) as server:
         one = transport.Transport(server.url)
