@@ -73,16 +73,14 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """A connection to a DuckDB file. Raises UsageError where it is not one, or another program has it open."""
     config = _READ_CONFIG if read_only else _BUILD_CONFIG
     try:
-        connection = duckdb.connect(str(file), read_only=read_only, config=config)
-    except duckdb.IOException as error:
-        if "lock" in str(error).lower():
-            raise UsageError(
-                f"{file} is open for writing in another program", "Close it there, then run again."
-            ) from None
-        raise _no_database(file) from None
-    except duckdb.Error:
-        raise _no_database(file) from None
-    return connection
+        return duckdb.connect(str(file), read_only=read_only, config=config)
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
+            words, hint = "is open for writing in another program", "Close it there, then run again."
+        else:
+            words = "is not a DuckDB file that this version can read"
+            hint = "Move it away, or name another file in WAREHOUSE__PATH. It was not touched."
+        raise UsageError(f"{file} {words}", hint) from None
 
 
 def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -102,13 +100,6 @@ def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
         for schema, name, is_internal in functions
         if not is_internal and name in known and schema in ("main", *SCHEMAS)
     ]
-
-
-def _no_database(file: Path) -> UsageError:
-    return UsageError(
-        f"{file} is not a DuckDB file that this version can read",
-        "Move it away, or name another file in WAREHOUSE__PATH. It was not touched.",
-    )
 
 
 class Build:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import process_time
@@ -128,13 +129,15 @@ def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlie
 
 
 def test_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnection) -> None:
-    record(build, ("r1", "customers", "unproven", 0), ("r2", "customers", "unproven", 9))
-    build.execute("UPDATE ops.quarantine SET duplicate_id = run_id WHERE position = 5")
+    record(build, ("r1", "customers", "unproven", 0))
+    invalid = quarantine((3, 5), b"{}", InvalidRow("email: expected string, found boolean"), "c7")
+    same_id = replace(quarantine((4, 6), b"{}", InvalidRow("another row has this id"), "c8"), is_id_duplicate=True)
+    walked = ListResult("customers", "unproven", quarantined=[invalid, same_id])
+    ops.record_coverage(build, "r2", walked, published=True)
     (frame,) = coverage.duplicate_ids(build, last_reads(build), "customers")
-    assert (
-        frame[["entity_id", "rule", "detail"]].to_numpy().tolist()
-        == [["r2", "id_duplicate", "quarantined row: page 3, position 5"]] * 2
-    )
+    assert frame[["entity_id", "rule", "detail"]].to_numpy().tolist() == [
+        ["c8", "id_duplicate", "quarantined row: page 4, position 6"]
+    ]
 
 
 def test_the_last_read_of_a_warehouse_of_version_0_1_is_known_and_it_gets_the_columns_that_it_lacks(
