@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
     COVERAGE = 7, "coverage incomplete, a list held back, or older than --max-age"
     LOCKED = 8, "another run holds the lock"
     FINDINGS = 9, "published, with findings of severity error that nobody has accepted"
-    STOPPED = 130, "stopped by Ctrl-C or a signal: run it again"
+    STOPPED = 130, "stopped by Ctrl-C, a signal or a closed pipe: run it again"
 
     def __new__(cls, number: int, meaning: str = "") -> Self:
         """Makes a member; later calls, with a number alone, find it."""
@@ -49,7 +49,7 @@ class ExitCode(IntEnum):
     @property
     def label(self) -> str:
         """The number as documented; a stop has one for each signal."""
-        return "130, 143" if self is ExitCode.STOPPED else str(int(self))
+        return "130, 141, 143" if self is ExitCode.STOPPED else str(int(self))
 
 
 def causes(error: BaseException) -> list[BaseException]:

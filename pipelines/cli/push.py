@@ -110,7 +110,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     if result.settles_at is not None:
         lines.append(f"run it again from {format_time(result.settles_at)}: operations in doubt can be looked up then")
     elif result.exit_code == ExitCode.IN_DOUBT:
-        lines.append("results/in_doubt.csv lists what to do about each; then run it again")
+        lines.append("results/in_doubt.csv lists what to do about each, such as --resend; then run it again")
     return lines
 
 

@@ -33,7 +33,8 @@ def command(max_age: float | None, as_json: bool) -> None:
 
     status = read_status(max_age)
     print_result("status", lines(status), status.as_dict(), "json" if as_json else "plain")
-    exit_process(ExitCode.COVERAGE if status.too_old else ExitCode.DONE)
+    if status.too_old:
+        exit_process(ExitCode.COVERAGE)
 
 
 def lines(status: Status) -> list[str]:

@@ -62,7 +62,7 @@ def _write(file: Path, command: str, started_at: datetime, run_id: str, describe
         "command": command,
         "run_id": run_id,
         "started_at": started_at.isoformat(),
-        "failed_at": datetime.now(UTC).isoformat(),
+        "failed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **dict(zip(("exit_code", "message", "hint"), described, strict=True)),
         "published": file.name.endswith(_DESTINATION),
     }
