@@ -5,6 +5,7 @@ In: options. Out: progress on stderr, the result on stdout, for people or machin
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections import Counter
@@ -32,6 +33,8 @@ _LABELS: Final = {
     "in_doubt": "in doubt: sent, but not known whether it arrived",
     "unsent": "not sent",
 }
+
+_YES: Final = ("y", "yes", "s", "si", "sí")
 
 
 def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
@@ -95,11 +98,14 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     lines.append(f"result of each line: {workbook or folder / RESULTS_FOLDER}")
     if (folder / PASSWORDS_FILE).exists():
         lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
-    if any(file == "rejected" for file, _ in result.lines):
-        lines.append(
-            "results/rejected.csv has each reason; correct these lines in a file of their own, and plan it"
+    if any(file == "rejected" for file, _ in result.lines) and not result.stopped:
+        lines += (
+            ["results/rejected.csv has each reason; correct these lines in a file of their own, and plan it"]
             if workbook is None
-            else f"its sheet `{CORRECTIONS_SHEET}` has the rejected ones: correct and save it, then import the workbook"
+            else [
+                f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`, has the rejected lines: correct and save it, then run",
+                f"  orderbridge import {manifest.kind} {shlex.quote(str(workbook))}",
+            ]
         )
     if result.lines["unsent", "blocked"]:
         lines.append("results/unsent.csv has the reason for each blocked line, and what to do")
@@ -190,16 +196,17 @@ def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
     """Shows examples on a terminal and asks whether to send; for production, the number has to be typed."""
     if not sys.stdin.isatty():
         return False
-    from pipelines.push.checks import describe_plan
+    from pipelines.push.checks import describe_plan, operations_left
 
     for line in examples:
         click.echo(f"  {escape(line)}", err=True)
-    text, count = escape(describe_plan(plan)), plan.manifest.operations
+    text, (count, _) = escape(describe_plan(plan)), operations_left(plan)
     if plan.manifest.environment == "sandbox":
-        is_agreed = click.confirm(f"{text}. Send?", err=True)
+        typed = click.prompt(f"{text}. Send? [y/N]", default="n", show_default=False, err=True)
+        is_agreed = typed.strip().casefold() in _YES
     else:
         typed = click.prompt(f"{text}. To send, type {count}", default="", show_default=False, err=True)
         is_agreed = typed.strip() == str(count)
     if not is_agreed:
-        raise UsageError("nothing was sent", "Run the same command again to send it.")
+        raise UsageError("nothing was sent", "Correct the file first, or run the same command again to send it.")
     return True

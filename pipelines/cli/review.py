@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,6 +15,8 @@ from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.warehouse.reviews import Decision
+
+_ANSWERS: Final = ("yes", "y", "no", "n", "skip", "s", "quit", "q")
 
 
 @click.command("review", epilog="\b\nExample: orderbridge review > pairs.csv\n         orderbridge review pairs.csv")
@@ -67,9 +69,10 @@ def _ask(pairs: list[dict[str, Any]]) -> dict[str, Decision]:
             ("different", pair["differences"]),
         ):
             click.echo(f"  {label + ':':<17}{escape(text or '–')}")
-        answer = click.prompt("  one customer?", type=click.Choice(["yes", "no", "skip", "quit"]), default="skip")
-        if answer == "quit":
+        question = "  one customer? (yes, no, skip, quit)"
+        answer = click.prompt(question, type=click.Choice(_ANSWERS), default="skip", show_choices=False)
+        if answer[0] == "q":
             break
-        if answer != "skip":
-            decided[pair["pair"]] = "accept" if answer == "yes" else "reject"
+        if answer[0] != "s":
+            decided[pair["pair"]] = "accept" if answer[0] == "y" else "reject"
     return decided

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+from pipelines.ledger.model import FINAL_STATES
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import DIFFERENCES_FILE, Plan, PlannedOperation
+from pipelines.plan.model import DIFFERENCES_FILE, SUMMARY_FILE, Plan, PlannedOperation
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.plan.replaced import confirmed_fields
+from pipelines.push.plan_ledger import PlanLedger
 from sources.files.formulas import people_rows
 from sources.kinds import KINDS, increment_fields
 from sources.settings import ledger_path
@@ -23,18 +25,20 @@ _HIDDEN: Final = ("notification",)
 
 
 def examples(plan: Plan) -> list[str]:
-    """The first operations of a plan, then the first differences that it cannot send: five of each at most."""
-    operations = list(islice(plan.operations(), SHOWN))
+    """The first operations of a plan that are left, then the first differences that it cannot send: five of each."""
     before: dict[tuple[str, str], Any] = {}
-    if KINDS[plan.kind].is_update:
-        with Ledger.open(ledger_path(), readonly=True) as ledger:
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        is_begun = ledger.pushes(plan.manifest.plan_id) is not None
+        final = PlanLedger(ledger, plan.manifest.plan_id).ids(*FINAL_STATES) if is_begun else set()
+        operations = list(islice((one for one in plan.operations() if one.id not in final), SHOWN))
+        if KINDS[plan.kind].is_update:
             rows = confirmed_fields(ledger, plan.manifest.host).to_pylist()
-        paths = {operation.path for operation in operations}
-        before = {(row["key"], row["field"]): json.loads(row["value"]) for row in rows if row["key"] in paths}
+            paths = {operation.path for operation in operations}
+            before = {(row["key"], row["field"]): json.loads(row["value"]) for row in rows if row["key"] in paths}
     increments = increment_fields(plan.manifest.semantics)
     lines = [_operation(operation, before, increments) for operation in operations]
-    if plan.manifest.operations > SHOWN:
-        lines.append(f"… and {plan.manifest.operations - SHOWN} more in {plan.folder / 'operations.jsonl'}")
+    if (more := plan.manifest.operations - len(final) - SHOWN) > 0:
+        lines.append(f"… and {more} more: the counts are in {plan.folder / SUMMARY_FILE}")
     return lines + list(_differences(plan))
 
 
@@ -47,12 +51,21 @@ def _operation(operation: PlannedOperation, before: dict[tuple[str, str], Any], 
         old, sign = before.get((operation.path, name)), ""
         if name in increments:
             old, sign = None, "+" if value > 0 else ""
-        parts.append(f"{name} {_text(old)} → {_text(value)}" if old is not None else f"{name} {sign}{_text(value)}")
+        if old == value:
+            parts.append(f"{name} {_text(value)}, sent again")
+        elif name == "stock" and old is not None:  # orders lower what the platform has
+            parts.append(f"stock {_text(value)} (last sent: {_text(old)})")
+        else:
+            parts.append(f"{name} {_text(old)} → {_text(value)}" if old is not None else f"{name} {sign}{_text(value)}")
     what = operation.path.strip("/") if operation.method == "PATCH" else "new"
     return f"line {operation.lines[0] if operation.lines else '–'}: {what}: {', '.join(parts)}"
 
 
 def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(_text, value))
+    if isinstance(value, dict):
+        return f"({', '.join(f'{name} {_text(one)}' for name, one in value.items())})"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

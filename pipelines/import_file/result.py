@@ -19,6 +19,7 @@ from pipelines.imports import Inputs, open_inputs
 from pipelines.imports.open import REJECT_COLUMNS
 from pipelines.mapping import load
 from pipelines.plan.model import RESULTS_FOLDER, Plan, file_sha256
+from pipelines.plan.outcomes import SEPARATOR
 from pipelines.plan.rejects import RejectsWriter
 from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
 from sources.disk import disk_errors, first_free, write_private
@@ -34,6 +35,7 @@ _ROWS_MAX: Final = 1_048_575
 _CELL_MAX: Final = 32_767
 """Limits of a sheet: rows below the header, characters of a cell."""
 _WRITTEN: Final = ".result.sha256"
+_FAULTY: Final = {"bg_color": "#FFF2CC"}
 _STATUS_COLUMNS: Final = ("line", "status", "reason", "platform's words")
 _OPTIONS: Final = {
     "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
@@ -113,7 +115,7 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
 
 
 def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
-    text, head = workbook.add_format({"num_format": "@"}), workbook.add_format({"num_format": "@", "bold": True})
+    text, head, faulty = (workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True}, _FAULTY))
     corrections = {
         line: (one.field, one.code, "; ".join(filter(None, (one.words, one.message))))
         for line, one in sorted(outcomes.items())
@@ -127,9 +129,11 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
         sheet = workbook.add_worksheet(name)
         writer = RejectsWriter(inputs.table, inputs.mapping.read_options, lines, inputs.password_column, inputs.mapping)
         columns = writer.columns
+        mapped = inputs.mapping.columns
+        paths = {name: {name, *(mapped[name].paths if name in mapped else ())} for name in columns}
         sheet.set_column(0, len(columns) + len(added) - 1, 18, text)
         sheet.freeze_panes(1, 0)
-        _write_row(sheet, 0, [*map(escape, columns), *added], head)
+        _write_row(sheet, 0, [*map(escape, columns), *added], [head] * (len(columns) + len(added)))
         for at, (line, cells, note) in enumerate(writer.rows(), 1):
             if at > _ROWS_MAX:
                 break
@@ -139,11 +143,14 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             if len(cells) != len(columns):  # other cells may be in its columns than theirs
                 own, notes = [""] * len(columns), [f"; its cells are not repeated: see line {line} of the file"]
             words += "".join(notes) if added is REJECT_COLUMNS else ""
-            _write_row(sheet, at, [*map(escape, own), str(line), *map(neutralize, (*before, words))], text)
+            faults = {*before[0].split(SEPARATOR)} if added is REJECT_COLUMNS else set()
+            styles = [faulty if faults & paths[column] else text for column in columns]
+            row = [*map(escape, own), str(line), *map(neutralize, (*before, words))]
+            _write_row(sheet, at, row, [*styles, *[text] * len(added)])
 
 
-def _write_row(sheet: Any, at: int, cells: Sequence[str], style: Any) -> None:  # noqa: ANN401 # untyped
-    for column, cell in enumerate(cells):
+def _write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) -> None:  # noqa: ANN401 # untyped
+    for column, (cell, style) in enumerate(zip(cells, styles, strict=True)):
         if cell:
             sheet.write_string(at, column, cell[:_CELL_MAX], style)
         else:

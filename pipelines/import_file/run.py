@@ -34,7 +34,7 @@ from pipelines.mapping import Mapping, load
 from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, file_sha256
 from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.checks import describe_plan
+from pipelines.push.checks import describe_plan, operations_left
 from pipelines.push.model import PushOptions, PushResult
 from pipelines.push.verify import VerifyResult, verify
 from pipelines.warehouse.build import open_warehouse
@@ -271,16 +271,16 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
     """The options of the push, once somebody has agreed to what it sends; a plan without operations needs nobody.
 
     Raises:
-        UsageError: nobody did, or the plan has more operations than `confirm`.
+        UsageError: nobody did, or the plan has more operations left than `confirm`.
     """
-    manifest = plan.manifest
-    if options.confirm is not None and manifest.operations > options.confirm:
+    manifest, (left, _) = plan.manifest, operations_left(plan)
+    if options.confirm is not None and left > options.confirm:
         raise UsageError(
             f"{describe_plan(plan)}, more than --confirm {options.confirm}",
             f"Nothing was sent. Read {plan.folder / 'summary.md'}, then run the same command with a higher number.",
         )
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
     if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
-        option = f"--confirm {manifest.operations}" if manifest.environment == "production" else "--yes"
+        option = f"--confirm {left}" if manifest.environment == "production" else "--yes"
         raise UsageError(describe_plan(plan), f"To send it, run the same command with {option}.")
     return replace(options, agreed=True, confirm=manifest.operations)

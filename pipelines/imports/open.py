@@ -156,7 +156,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         names = listed(missing, lambda name: f"{name!r}{suggestion(name, columns)}")
         raise UsageError(
             f"{file.name} has no column {names}, which the mapping {mapping.path} uses",
-            f"Its columns: {listed(columns)}.",
+            f"Its columns: {listed(columns)}. Rename the header in the file, or the column in the mapping. One that "
+            "`import` keeps under mappings/ may be deleted: it asks again.",
         )
     unmapped = [name for name in columns if name not in mapping.columns and name not in mapping.used_columns]
     if unmapped and (mapping.strict or mapping.path is None):

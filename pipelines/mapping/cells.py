@@ -34,7 +34,7 @@ YES: Final = ("true", "yes", "y", "1", "sí", "si", "s", "verdadero")
 NO: Final = ("false", "no", "n", "0", "falso")
 """Words of a boolean where the mapping sets none, in any case."""
 WORDS: Final = {
-    "not_a_number": "not a number in the notation of its column",
+    "not_a_number": "not a number",
     "ambiguous_number": "1.234 may be a thousand or one: set decimal and thousands in the mapping",
     "mixed_numbers": "the column has numbers in two notations: set decimal and thousands in the mapping",
     "currency": 'a number with a currency sign that the mapping does not name: currency = "€" under [numbers]',
@@ -91,7 +91,7 @@ class Reading:
     def words(self, code: str) -> str:
         """The meaning of a code for this column, without the value."""
         if code == "not_a_number" and self.notation is not None:
-            return f"not a number in the notation of the column: 1{self.notation.thousands}234{self.notation.decimal}5"
+            return f"not a number (those of the column look like 1{self.notation.thousands}234{self.notation.decimal}5)"
         if code == "currency" and self.signs:
             shown = ", ".join(sign or "no sign" for sign in self.signs)
             return f"the numbers of the column have different currency signs ({shown}): which one is meant?"

@@ -30,7 +30,7 @@ FIRST_LINES: Final = 5
 CONFLICTING_LINES: Final = "conflicting_lines"
 _WORDS: Final = {CONFLICTING_LINES: "conflicting rows with the same key"}
 """Words of a code for which those of its first line are about that line only."""
-_SEPARATOR: Final = " | "
+SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""
 _BATCH: Final = 65_536
 
@@ -96,7 +96,7 @@ class Reason(NamedTuple):
 
 def join_problems(parts: Sequence[str]) -> str:
     """The problems of a line in one text. The name of a column may contain the separator."""
-    return _SEPARATOR.join(part.replace("|", "/") for part in parts)
+    return SEPARATOR.join(part.replace("|", "/") for part in parts)
 
 
 def reject_reasons(table: pa.Table) -> list[Reason]:
@@ -108,7 +108,7 @@ def reject_reasons(table: pa.Table) -> list[Reason]:
     for group in groups.sort_by("line_min").to_pylist():
         same = pc.and_(pc.equal(rejected["field"], group["field"]), pc.equal(rejected["code"], group["code"]))
         lines = rejected.filter(same)["line"].slice(0, FIRST_LINES).to_pylist()
-        problems = [group[name].split(_SEPARATOR) for name in ("field", "code", "words_first")]
+        problems = [group[name].split(SEPARATOR) for name in ("field", "code", "words_first")]
         for field, code, words in zip(*problems, strict=True):
             known = reasons.get((field, code), Reason(field, code, _WORDS.get(code, words), 0, []))
             first = sorted({*known.first, *lines})[:FIRST_LINES]

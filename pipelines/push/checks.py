@@ -12,10 +12,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pipelines.ledger.model import FINAL_STATES
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Manifest, Plan, file_sha256
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.pull.targets import read_whoami
+from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS
@@ -24,6 +26,7 @@ from sources.settings import (
     PublicV1Settings,
     check_same_environment,
     is_set,
+    ledger_path,
     legacy_settings,
     public_v1_settings,
 )
@@ -123,15 +126,28 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     return f"environment: {whoami.environment_field or 'not reported'}"
 
 
+def operations_left(plan: Plan) -> tuple[int, int]:
+    """How many operations of a plan are not final, and how many of these are in doubt. Raises UsageError."""
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        if ledger.pushes(plan.manifest.plan_id) is None:
+            return plan.manifest.operations, 0
+        counts = PlanLedger(ledger, plan.manifest.plan_id).counts()
+    left = sum(count for state, count in counts.items() if state not in FINAL_STATES)
+    return left, left - counts.get("planned", 0)
+
+
 def describe_plan(plan: Plan) -> str:
-    """What a push of the plan would send."""
+    """What a push of the plan would send: of one that was begun, what is left."""
     manifest, kind = plan.manifest, KINDS[plan.kind]
-    count = manifest.operations
+    count, (left, doubts) = manifest.operations, operations_left(plan)
     # a variant may need two requests
     what = f"{number(count, 'request')} for {kind.name}" if kind.is_update else number(count, kind.singular, kind.name)
-    text = f"{what} would be sent to {manifest.host} ({manifest.environment})"
+    part = "" if left == count else f"{left} of "
+    text = f"{part}{what} would {'still ' if part or doubts else ''}be sent to {manifest.host} ({manifest.environment})"
+    if doubts:
+        text += f", {doubts} of them in doubt: only where that is safe"
     if manifest.messages:
-        text += f", and the platform would send {number(manifest.messages, 'message')} to customers"
+        text += f", and the platform would send {number(min(manifest.messages, left), 'message')} to customers"
     return text
 
 

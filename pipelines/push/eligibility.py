@@ -90,7 +90,7 @@ class PushRules:
 
     def lookup_from(self, row: LedgerRow) -> str:
         """When a create in doubt can be looked up, for people."""
-        return f"it can be looked up from {format_time(self.wall_time(self.settles_at(row)))}: push again then"
+        return f"it can be looked up from {format_time(self.wall_time(self.settles_at(row)))}: run it again then"
 
     def settles_at(self, row: LedgerRow) -> float:
         """When a create in doubt can be looked up, ledger time."""
@@ -135,7 +135,7 @@ def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> 
     if claim.state == "abandoned":
         advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
     elif KINDS[plan.kind].is_listed and settles_at > ledger.now():
-        advice = f"push again from {format_time(rules.wall_time(settles_at))}"
+        advice = f"run it again from {format_time(rules.wall_time(settles_at))}"
     elif KINDS[plan.kind].is_listed and claim.state == "in_doubt":
         advice = f"push that plan; if it stays in doubt, {answer}"
     else:
@@ -256,7 +256,7 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
         return ASK_PERSON
     if search_keys(operation.keys):
         return rules.lookup_from(row)
-    return "push again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
+    return "run it again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 
 
 def close_overwritten(ledger: Ledger, host: str) -> int:
@@ -306,11 +306,13 @@ class UnsettledUpdates:
                 return f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
             settles_at = other.doubt_at + self._rules.settle_s
             when = "later" if math.isinf(settles_at) else f"from {format_time(self._rules.wall_time(settles_at))}"
-            advice = "push that plan, which is later" if other.is_open and other.is_later else f"push again {when}"
+            advice = "push that plan, which is later" if other.is_open and other.is_later else f"run it again {when}"
             return f"{what} {'is in doubt' if other.is_open else 'was in doubt and may still arrive'}: {advice}"
         return None
 
 
 def format_time(seconds: float) -> str:
-    """A time, for people."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    """A time, for people: that of this machine, and UTC."""
+    at = datetime.fromtimestamp(seconds, UTC)
+    utc, local = f"{at:%Y-%m-%d %H:%M:%S} UTC", at.astimezone()
+    return f"{local:%Y-%m-%d %H:%M:%S} ({utc})" if local.utcoffset() else utc

@@ -786,7 +786,7 @@ MUTANTS: Final = (
     Mutant(
         "a-larger-plan-than-was-agreed-to-is-sent",
         "pipelines/import_file/run.py",
-        "if options.confirm is not None and manifest.operations > options.confirm:",
+        "if options.confirm is not None and left > options.confirm:",
         "if False:",
         "tests/pipelines/import_file/test_run.py -k nobody_agreed",
     ),

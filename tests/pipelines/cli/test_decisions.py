@@ -169,20 +169,29 @@ def test_a_decision_takes_the_place_of_an_earlier_one_and_the_file_is_private(pr
 def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> None:
     decided: list[Any] = []
     ask = click.Command("ask", callback=lambda: decided.append(_ask(pairs)))
-    result = CliRunner().invoke(ask, input="no\n\nquit\n")
+    result = CliRunner().invoke(ask, input="no\n\nq\n")
     assert (result.exit_code, decided) == (0, [{LISTED[0]: "reject"}])
     assert "1 of 3: line 4 (possible, weight 4)" in result.output
 
 
 @pytest.mark.parametrize(
     ("environment", "typed", "is_agreed"),
-    [("sandbox", "y", True), ("sandbox", "n", False), ("production", "17", True), ("production", "71", False)],
+    [
+        ("sandbox", "y", True),
+        ("sandbox", "n", False),
+        ("sandbox", "Sí", True),
+        ("sandbox", "", False),
+        ("sandbox", "ok", False),
+        ("production", "17", True),
+        ("production", "71", False),
+    ],
 )
 def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     monkeypatch: pytest.MonkeyPatch, environment: str, typed: str, is_agreed: bool
 ) -> None:
-    plan: Any = SimpleNamespace(manifest=SimpleNamespace(environment=environment, operations=17))
+    plan: Any = SimpleNamespace(manifest=SimpleNamespace(environment=environment))
     monkeypatch.setattr("pipelines.push.checks.describe_plan", lambda _: "17 customers")
+    monkeypatch.setattr("pipelines.push.checks.operations_left", lambda _: (17, 0))
     answers: list[bool] = []
     ask = click.Command("ask", callback=lambda: answers.append(push.agree(plan, ["Ana \x1b[2J"])))
     assert CliRunner().invoke(ask).exit_code == 0

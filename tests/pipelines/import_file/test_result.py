@@ -66,6 +66,8 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
         ("00001", "2", "confirmed"), ("00002", "3", "rejected"), ("00003", "4", "rejected"),
         ("1E5", "5", "rejected"), ("00005", "6", "confirmed"),
     ]  # fmt: skip
+    filled = [cell.coordinate for row in book[CORRECT] for cell in row if cell.fill.fgColor.rgb == "FFFFF2CC"]
+    assert filled == ["D2", "D3", "D4"], "the cell to correct, by the field that its column fills"
     correct(first.file, "Correo", {code: f"nuevo{n}@example.test" for n, code in enumerate(("00002", "00003", "1E5"))})
     correct(first.file, "Código", {"00003": "00033"})
     second = desk.run(first.file)

@@ -77,7 +77,13 @@ def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk) -> 
     assert 2 <= len(desk.at.codes()) < 6
     desk.stop_after = None
     desk.done.clear()
-    result = desk.run(file)
+    left, of_all = len(CODES) - len(desk.at.codes()), f"of {len(CODES)} customers would still be sent"
+    for confirm in (None, left - 1):
+        with pytest.raises(UsageError, match=f"^{left} {of_all}"):
+            desk.run(file, push=PushOptions(settle_s=0.0, confirm=confirm))
+    assert [line.partition(":")[0] for line in desk.asked[0]] == [f"line {8 - n}" for n in range(left, 0, -1)]
+    desk.done.clear()
+    result = desk.run(file, push=PushOptions(settle_s=0.0, confirm=left))
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
     assert (result.plan.folder, desk.done) == (stopped.plan.folder, ["push", "pull"])
 
@@ -87,6 +93,8 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
     desk.at.platform.set_faults({"lost_answer": 1.0})
     first = desk.run(file)
     assert first.exit_code == 6
+    with pytest.raises(UsageError, match=r"^6 customers would still be sent to .*, 6 of them in doubt"):
+        desk.run(file, push=PushOptions())
     desk.at.platform.set_faults({})
     with pytest.raises(UsageError, match="was begun with --passwords file"):
         desk.run(file, passwords="mail")
@@ -140,6 +148,19 @@ def test_a_person_sees_examples_and_decides(desk: Desk) -> None:
     with pytest.raises(UsageError, match="would be sent"):
         desk.run(file, "variants", ask)
     assert desk.asked[1] == [f"{first}: price 19.99 → 21.5"]
+
+
+def test_a_stock_is_shown_beside_the_one_last_sent_which_orders_have_lowered_since(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__STOCK_SEMANTICS", "set")
+    text = "productId;variantId;stock\n1;1001;5\n1;1002;7\n"
+    desk.run(desk.write(text, "articulos.csv"), "variants")
+    desk.answer = True
+    desk.run(desk.write(text.replace("1001;5", "1001;9"), "articulos.csv"), "variants", PushOptions(settle_s=0.0))
+    assert [line.partition("/variants/")[2] for line in desk.asked[0]] == [
+        "1001: stock 9 (last sent: 5)", "1002: stock 7, sent again"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,7 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     adds_up(made)
     nothing = variants(work, "1;1001;00038;18,00;7\n")
     assert (nothing.manifest.operations, "- nothing to send\n" in summary_of(nothing)) == (0, True)
+    assert "- nothing to send: the file has a header and no line;" in summary_of(variants(work, ""))
 
 
 def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path) -> None:

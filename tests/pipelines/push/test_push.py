@@ -479,12 +479,12 @@ def test_a_doubt_is_not_settled_before_its_time_and_its_advice_says_when(at: Pla
     at.stop_clock()
     plan, update, asked = at.plan([customer(1)]), at.plan([patch(1, 1)], "variants"), replace(YES, settle_s=SETTLE_S)
     at.lose(update, asked=asked)
-    assert results(update)["in_doubt"][0]["words"].endswith("push again: it will be sent again")
+    assert results(update)["in_doubt"][0]["words"].endswith("run it again: it will be sent again")
     at.lose(plan, asked=asked)
     requests = at.platform.state.requests
     pushed = at.push(plan, asked)
     assert (pushed.exit_code, pushed.settles_at, at.platform.state.requests) == (6, 1_000_900.0, requests)
-    words = "it can be looked up from 1970-01-12 14:01:40 UTC: push again then"
+    words = "it can be looked up from 1970-01-12 14:01:40 UTC: run it again then"
     assert results(plan)["in_doubt"][0]["words"].endswith(words)
     at.now += 900
     assert (at.push(plan, asked).exit_code, at.codes()) == (0, ["C00001"])
@@ -604,7 +604,7 @@ def test_the_same_customer_in_two_plans_is_created_once(at: Place) -> None:
     assert at.push(second, WAITS).exit_code == 5
     assert outcomes(second) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
     words = results(second)["unsent"][0]["words"]
-    assert words.startswith(f"operation 1 of the plan {first} may have created this record: push again from ")
+    assert words.startswith(f"operation 1 of the plan {first} may have created this record: run it again from ")
     assert at.codes() == ["C00001", "C00002"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.push.eligibility import format_time
 from pipelines.push.model import SETTLE_S, PushOptions
 from pipelines.push.outcome import classify
 from pipelines.push.resolutions import Answers
@@ -109,7 +111,7 @@ def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(at: Place, is_abse
     tonight = at.plan([customer(1, phone="2"), customer(2)])
     assert at.push(tonight, WAITS).exit_code == 5
     assert outcomes(tonight) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
-    assert "push again from 1970-01-12 14:01:40 UTC" in results(tonight)["unsent"][0]["words"]
+    assert "run it again from 1970-01-12 14:01:40 UTC" in results(tonight)["unsent"][0]["words"]
     at.now += SETTLE_S + 1
     at.push(tonight, WAITS)
     assert outcomes(tonight)["2"] == (
@@ -147,6 +149,18 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     with Ledger.open(at.ledger, readonly=True) as ledger:
         assert ledger.unsettled_plans(at.platform.url) == []
     assert there(at) == ["C00001", "C00003", "C00003"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [("America/Lima", "1970-01-01 21:00:00 (1970-01-02 02:00:00 UTC)"), ("UTC", "1970-01-02 02:00:00 UTC")],
+)
+def test_a_time_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, zone: str, shown: str) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", zone)
+        time.tzset()
+        assert format_time(26 * 3600) == shown
+    time.tzset()
 
 
 def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(at: Place) -> None:
