@@ -137,7 +137,10 @@ def _check_widths(header: Record, names: int, width: int, surplus: int, rows: li
     """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line."""
     line, size = header.line, Counter(map(len, rows)).most_common(1)[0][0] if rows else names
     misfits = sum(
-        any(cells[names:]) or (names > 1 and not any(cells[1:]) and bool(DELIMITER.search(cells[0]))) for cells in rows
+        len(cells) > names + surplus
+        or any(cells[names:])
+        or (names > 1 and not any(cells[1:]) and bool(DELIMITER.search(cells[0])))
+        for cells in rows
     )
     if 2 * misfits > len(rows) > 2:
         raise Unclear(

@@ -50,6 +50,12 @@ def test_a_reported_notation_is_that_of_texts(tmp_path: Path) -> None:
     assert [body["price"] for body in found] == [Decimal(price) for price in ("1234", "1.234", "19.99", "2.5")]
 
 
+def test_a_column_that_is_a_text_too_keeps_its_numbers(tmp_path: Path) -> None:
+    mapping = f'{VARIANT}PVP = {{ field = "price", also = ["sku"] }}\n'
+    found = outcomes(list(of_sheet(tmp_path, "PVP", ["2,50", 1.234], mapping)))
+    assert [body["price"] for body in found] == [Decimal("2.5"), Decimal("1.234")]
+
+
 def test_a_lookups_numbers_prove_nothing_of_its_texts(tmp_path: Path) -> None:
     rows = [(2, text("A2", "A") + text("B2", "1.234")), (3, text("A3", "B") + cell("B3", 19.99))]
     workbook(tmp_path, ("H", sheet((1, text("A1", "code") + text("B1", "PVP")), *rows)), name="prices.xlsx")

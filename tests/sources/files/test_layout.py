@@ -61,6 +61,8 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     ("code;name;city;note\n1;x;y\n2;x;y\n3;x;y\n", "", {"error": "line 1 looks like the header, but has 4 cells"}),
     ("DATETIME,Qty,Amount\n28/01/2018,00:00,2,\n29/01/2018,00:05,3,\n30/01/2018,10:00,4,\n", "",
      {"error": "line 1, the header, has 3 names, but the rows have 4 cells, the last empty … --header-row 1"}),
+    ("CódigoNombre;Color;PVP\nA1;Perno;1,50;\nA2;Llave;2;\nA3 Clavo;3;\nA4;Tubo;4;\n", "",
+     {"error": "line 1, the header, has 3 names … usually 4"}),
     (NAMES.replace("\n", ";\n") + ROWS.replace(";T", ";rojo;T").replace("\n", ";\n"), "", {"error": "usually 5"}),
     ('Código;"Nom"bre;PVP\n' + ROWS, "quote=none", {"error": "line 1, the header, has a quote that does not enclose"}),
     ("Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3, "",
@@ -173,7 +175,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
                           ("\nListado;;;", (5,)), ("\nNota\nVálido hasta mayo", (5, 6)), ("\n;;;\nNota", (6,)))),
     ('a;b\n1;2\n3;"x\n\nTotal"\n', "", {"cells": [("1", "2"), ("3", "x\n\nTotal")]}),
     # what is no row
-    *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\n", "", {"rejected": "2 rule"})
+    *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
       for units in (";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
     *((f"{COLORS}{total}\nA4;azul;Clavo;1,00\n{total}\n", "", {"rejected": "5 totals, 7 totals"})
       for total in ("TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1",

@@ -165,10 +165,11 @@ def test_number_formats_belong_to_their_rows_in_every_block(
 )
 def test_a_code_that_became_a_date_or_a_logical_value_is_rejected(tmp_path: Path, cell: str, words: str) -> None:
     rows = [(n, text(f"A{n}", f"MAR{n}") + f'<c r="C{n}" s="1"><v>4500{n}</v></c>') for n in (2, 3, 4)]
-    table = opened(tmp_path, *rows, (5, f'<c r="A5" {cell}</c><c r="C5" s="1"><v>45000</v></c>'))
+    rows.append((5, f'<c r="A5" {cell}</c><c r="C5" s="1"><v>45000</v></c>'))
+    table = opened(tmp_path, *rows, (6, text("A6", "MAR6") + text("C6", "pending")))
     for found in (table, table.with_cell_rules({"code": CellRules(is_text=True), "value": CellRules()})):
         dates, [row] = rows_of(found)
-        assert [date.cells[2] for date in dates] == ["2023-03-17", "2023-03-18", "2023-03-19"], (
+        assert [date.cells[2] for date in dates] == ["2023-03-17", "2023-03-18", "2023-03-19", "pending"], (
             "a column of dates is one"
         )
         assert (row.line, row.code, row.cells[0][:6]) == (5, "cell_type", "#N/A ("), "rejected until it is corrected"
@@ -180,7 +181,7 @@ def test_hidden_rows_and_merged_cells_are_counted(tmp_path: Path) -> None:
     row = '<row r="{0}"{1}><c r="A{0}"><v>{0}</v></c><c r="B{0}"><v>1</v></c></row>'
     states = {3: ' hidden="1"', 4: " hidden='true'", 5: ' hidden="0"'}
     body = sheet(HEADER) + "".join(row.format(n, states.get(n, "")) for n in range(2, 7))
-    ranges = "".join(f'<mergeCell ref="{cells}"/>' for cells in ("A1:C1", "B2:B4", "C2:C4", "A9:B9"))
+    ranges = "".join(f'<mergeCell ref="{cells}"/>' for cells in ("A1:C1", "B2:B4", "C2:C4", "A7:B7", "A9:B9"))
     for xml in (body, re.sub(r' r="[A-Z]?[0-9]"', "", body)):
         path = workbook(tmp_path, ("S", f"{xml}</sheetData><mergeCells>{ranges}</mergeCells><sheetData>"))
         detected = open_table(path).format
