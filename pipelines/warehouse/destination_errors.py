@@ -23,7 +23,7 @@ from sources.errors import BridgeError, PlatformError, UsageError
 from sources.settings import WarehouseSettings, load_dlt
 
 PUBLISHED: Final = "The DuckDB file is published."
-_CREDENTIALS: Final = re.compile(r"(://)[^@\s/]*@|(password\s*=\s*)\S+", re.IGNORECASE)
+_CREDENTIALS: Final = re.compile(r"(://)\S*@|(password\s*=\s*)\S+", re.IGNORECASE)
 destination_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
 """Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
 _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
