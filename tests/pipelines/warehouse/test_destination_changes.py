@@ -57,6 +57,7 @@ SEEN = f"SET _run_id = 'r2', _last_seen_at = '{TIMES[1]}'"
         ("orders", f"UPDATE raw.orders {SEEN} WHERE id <> 'o-5'", ["o-5"], [["r1", TIMES[0], "r2", TIMES[1]]]),
         ("orders", f"UPDATE raw.orders {SEEN}, total = 99 WHERE id = 'o-5'", ["o-5"], []),
         ("orders", f"UPDATE raw.orders {SEEN} WHERE id = 'o-5'", ["o-5"], []),
+        ("orders", f"UPDATE raw.orders {SEEN}, total = 99 WHERE id > 'o-1'", ["o-2", "o-3", "o-4", "o-5"], []),
         ("orders", "UPDATE raw.orders SET total = NULL WHERE id = 'o-5'", ["o-5"], []),
         ("orders", "DELETE FROM raw.orders WHERE id = 'o-5'", ["-o-5"], []),
         ("orders", f"INSERT INTO raw.orders VALUES ('o-9', 9, 'r2', '{TIMES[1]}')", ["o-9"], []),
