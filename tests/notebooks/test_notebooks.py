@@ -238,6 +238,7 @@ def test_a_tidy_frame_shows_no_nan_and_no_decimals_of_whole_numbers() -> None:
         {
             "whole": [5000.0, float("nan")],
             "money": [Decimal("12.5"), None],
+            "cents": [Decimal("1234.56"), Decimal("1")],
             "at": [pd.Timestamp("2026-01-02 03:04:05", tz="UTC"), pd.NaT],
             "day": [pd.Timestamp("2026-01-02"), pd.NaT],
             "text": ["a", pd.NA],
@@ -247,7 +248,7 @@ def test_a_tidy_frame_shows_no_nan_and_no_decimals_of_whole_numbers() -> None:
     )
     text = tidy(frame).to_string()
     assert not re.search(r"NaN|NaT|<NA>|None|\.0\b", text)
-    for value in ("5000", "12.5", "2026-01-02 03:04", "[1, 2]", "True"):
+    for value in ("5000", "12.5", "1,234.56", "1.00", "2026-01-02 03:04", "[1, 2]", "True"):
         assert value in text
     assert list(tidy(frame)["day"]) == ["2026-01-02", ""]
     assert frame["whole"][0] == 5000.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,9 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli import import_file, push
+from pipelines.cli import import_file, push, verify
 from pipelines.cli.review import _ask
+from pipelines.push.verify import VerifyResult
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse.reviews import doubtful_pairs, read_reviews, review_frame, write_reviews
 from sources.errors import UsageError
@@ -200,6 +202,21 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     result = CliRunner().invoke(ask, input=f"{typed}\n")
     assert "  Ana \\x1b[2J\n17 customers" in result.stderr
     assert (answers[1:], isinstance(result.exception, UsageError)) == ([True] * is_agreed, not is_agreed)
+
+
+def test_the_statements_of_the_views_are_printed_for_the_schemas_of_the_copy(project: Path) -> None:
+    env = {"DLT_PROJECT_DIR": str(project), "WAREHOUSE__DESTINATION": "postgres"}
+    done = command("views", "--sql", env=env, cwd=project)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count("CREATE OR REPLACE VIEW") > 5
+    assert done.out.endswith(";\n")
+
+
+def test_customers_that_an_unproven_list_lacks_may_exist() -> None:
+    found = VerifyResult(kind="customers", verdict="unproven", outcomes=Counter(same=2, missing=1))
+    assert "the list of customers is unproven: missing customers may exist" in verify.lines_of(found)
+    found = VerifyResult(kind="customers", verdict="complete", outcomes=Counter(missing=1))
+    assert not [line for line in verify.lines_of(found) if "may exist" in line]
 
 
 def test_a_person_is_asked_about_totals_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Br
         watched = Watched(project, given={INPUT})
         shell = Shell(made, project, watched)
         (project / INPUT).write_text(
-            f"erpCode;email;firstName;lastName\nE1;{NAME}1@example.test;Ana;{NAME}\nE2;no-mail;{NAME};B\n"
+            f"erpCode;email;firstName;lastName\nE1;{NAME}1@example.test;Ana;{NAME}\n002;;{NAME};B\n"
         )
         mask = os.umask(0)
         shell.run("init", "--sandbox")

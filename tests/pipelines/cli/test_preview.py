@@ -170,6 +170,17 @@ def test_templates_have_each_field_and_read_as_they_stand(tmp_path: Path, kind: 
         assert list(inputs) == []
 
 
+def test_a_mapping_describes_each_field() -> None:
+    text = template("variants", mapping=True, file=None)
+    for line in (
+        'productId = "productId"  # id; required; part of the request path',
+        'jumpFactor = "jumpFactor"  # whole number; at least 1; default 1; step of the quantity counter',
+        '"images[0].url" = "images[0].url"  # text; at most 5; the next one is [1]',
+        '"attributes[0].name" = "attributes[0].name"  # text; the next one is [1]',
+    ):
+        assert line in text.splitlines()
+
+
 def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> None:
     path = tmp_path / "mapping.toml"
     text = re.sub(r"^(productId|variantId) = .*\n", "", template("variants", mapping=True, file=None), flags=re.M)

@@ -218,11 +218,14 @@ def test_want_of_memory_is_no_bug(tmp_path: Path, error: Exception) -> None:
 
 
 def test_a_bug_is_reported_by_types_and_places_without_values(tmp_path: Path) -> None:
-    with mock.patch.object(cli, "_invoke", side_effect=KeyError("planted")):
+    error = KeyError("planted")
+    error.__cause__ = TypeError("planted too")
+    with mock.patch.object(cli, "_invoke", side_effect=error):
         done = command(env={}, cwd=tmp_path)
     assert done.code == 1
     assert done.err.startswith("internal error in orderbridge. Please report these lines")
     assert "builtins.KeyError\n  main.py:" in done.err
+    assert "builtins.TypeError" in done.err
     assert "planted" not in done.err
 
 
