@@ -44,7 +44,7 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.label:<9}{code.meaning}" for code in ExitCode),
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.label:<14}{code.meaning}" for code in ExitCode),
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show versions."

@@ -162,7 +162,7 @@ def test_the_readme_and_the_help_list_the_exit_codes_with_their_meanings() -> No
     expected = [(code.label, code.meaning) for code in errors.ExitCode]
     assert [(code, meaning.replace("`", "")) for code, meaning in rows] == expected
     helped = CliRunner().invoke(orderbridge, ["--help"]).output
-    assert re.findall(r"^ +(\d+(?:, \d+)?) +(\S.*)$", helped.partition("Exit codes:")[2], re.M) == expected
+    assert re.findall(r"^ +(\d+(?:, \d+)*) +(\S.*)$", helped.partition("Exit codes:")[2], re.M) == expected
     assert list(map(int, errors.ExitCode)) == [*range(10), 130]
     for kind, word in {
         errors.BridgeError: "bug", errors.UsageError: "settings", errors.AccessError: "authentication",
