@@ -136,6 +136,7 @@ LINE = '{"sku":"A","quantity":2}'
         ("[null]", [], None),
         (f'{{"10":{{"sku":"B"}},"2":{LINE}}}', ["A", "B"], None),
         (LINE, ["A"], None),
+        ('{"1":1,"sku":"A"}', ["A"], None),
         (f'[{LINE},"x"]', ["A"], '{"lines[2]":"x"}'),
         ('"none"', [], '{"lines":"none"}'),
         ('[{"sku":{"code":1},"quantity":"many"}]', [None], None),
@@ -191,6 +192,25 @@ def test_an_odd_amount_is_kept_as_written(odd: str, kept: object, extra: str | N
     orders = decoded.tables["orders"]
     assert (orders["total"][50].as_py(), orders["_extra"][50].as_py()) == (kept, extra)
     assert orders["_extra"].null_count == 100 - (extra is not None)
+
+
+def test_an_odd_value_among_booleans_is_kept_as_written() -> None:
+    rows = [json.dumps({"id": n, "paid": "n/a" if n == 50 else True}) for n in range(100)]
+    _, (decoded,) = walk([raw_page(*rows)])
+    orders = decoded.tables["orders"]
+    assert (orders.schema.field("paid").type, orders["paid"].null_count) == (pa.bool_(), 1)
+    assert orders["_extra"][50].as_py() == '{"paid":"n/a"}'
+
+
+def test_the_positions_of_all_holders_are_in_a_child_table() -> None:
+    _, (decoded,) = walk([raw_page('{"id":1,"a":[{"b":[{"c":[{"x":1}]}]},{"b":[{"c":[{"x":2},{"x":3}]}]}]}')])
+    items = decoded.tables["orders__a__b__c"]
+    assert items.schema.names[:5] == ["order_id", "a_position", "a__b_position", "position", "x"]
+    assert [list(row.values())[:5] for row in items.to_pylist()] == [
+        ["1", 1, 1, 1, 1],
+        ["1", 2, 1, 1, 2],
+        ["1", 2, 1, 2, 3],
+    ]
 
 
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
