@@ -155,18 +155,18 @@ class _Duplicates:
 
 def _digests(inputs: Inputs, spool: InputSpool, rows: Ints) -> list[str]:
     """A digest of the values of these inputs including passwords; kept in memory only."""
-    digests: list[str] = []
-    at = 0
     is_wanted = np.zeros(spool.rows, np.bool_)
     is_wanted[rows] = True
+    parts, at = [], 0
     for table in spool.batches():
-        chosen = table.filter(pa.array(is_wanted[at : at + table.num_rows]))
+        parts.append(table.filter(pa.array(is_wanted[at : at + table.num_rows])))
         at += table.num_rows
-        secrets: dict[int, str] = {}
-        if inputs.password_column is not None:
-            secrets = inputs.passwords(set(pc.list_flatten(chosen["lines"]).to_pylist()))
-        columns: list[Any] = [chosen[name].to_pylist() for name in chosen.column_names]
-        for lines, *texts in zip(*columns, strict=True):
-            values = [*texts, *sorted({secrets[line] for line in lines if line in secrets})]
-            digests.append(hashlib.blake2b(repr(values).encode(), digest_size=16).hexdigest())
+    chosen = pa.concat_tables(parts)
+    lines_of_rows = set(pc.list_flatten(chosen["lines"]).to_pylist())
+    secrets = inputs.passwords(lines_of_rows) if inputs.password_column is not None else {}
+    digests = []
+    columns: list[Any] = [chosen[name].to_pylist() for name in chosen.column_names]
+    for lines, *texts in zip(*columns, strict=True):
+        values = [*texts, *sorted({secrets[line] for line in lines if line in secrets})]
+        digests.append(hashlib.blake2b(repr(values).encode(), digest_size=16).hexdigest())
     return digests

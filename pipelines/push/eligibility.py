@@ -174,9 +174,6 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
     eligibility = Eligibility(withheld=withhold_changed(ledger, rules))
     withheld = eligibility.withheld
     due = due_doubts(plan, ledger, rules)
-    for row in ledger.rows("in_doubt"):
-        if rules.settles_at(row) > ledger.now():
-            withheld[row.id] = Withheld("in_doubt", rules.lookup_from(row))
     planned = ledger.ids("planned") - set(withheld)
     if not due and planned <= set(claimed := claimed_elsewhere(plan, ledger, rules)):
         eligibility.withheld = claimed | withheld

@@ -95,6 +95,7 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "a count in the record": (UPDATE, 200, b'{"id":7,"failedLogins":3}', JSON),
     "a status of the record": (UPDATE, 200, b'{"id":7,"status":"active","code":450}', JSON),
     "its own variant": (UPDATE, 200, b'{"id":"7","sku":"A"}', JSON),
+    "its own code in other letters": (customer(1, erpCode="c1"), 201, b'{"id":7,"erpCode":"C1"}', JSON),
 }
 
 

@@ -18,10 +18,8 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.eligibility import format_time
 from pipelines.push.model import SETTLE_S, PushOptions
-from pipelines.push.outcome import classify
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import settle
-from sources.http.exchange import WriteOutcome
 from tests.pipelines.push.plans import YES, Place, customer, ids, means, outcomes, patch, place, results, subcategory
 
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
@@ -274,8 +272,3 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
     assert at.push(again).exit_code == 0
     assert "erpCode in other letters there" in results(again)["confirmed"][0]["words"]
-
-
-def test_a_response_with_the_code_in_other_letters_confirms() -> None:
-    answer = WriteOutcome("answered", 201, b'{"id":7,"erpCode":"C1"}', "application/json")
-    assert classify(customer(1, erpCode="c1"), answer, False, 1.0).to == "confirmed"
