@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import duckdb
 import msgspec
+import pyarrow as pa
 import pytest
 
 from pipelines.cli.console import Reporter
@@ -27,6 +28,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
+from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import summary
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse import ops
@@ -456,6 +458,22 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
 # --- creates that cannot be looked up --------------------------------------------------------------------------------
 
 
+def test_warehouses_are_told_apart_by_code_and_without_one_by_name(work: Path) -> None:
+    rows = "name,isDefault,location.line,code\nSur,false,C 1,S\nSur,false,C 1,T\nEste,false,C 1,\nEste,false,C 2,\n"
+    (work / "erp.csv").write_text(rows, "utf-8")
+    made = make_plan(PlanOptions("warehouses", work / "erp.csv"))
+    assert [body["code"] for body in bodies(made)] == ["S", "T"]
+    assert fates(made) == dict.fromkeys((4, 5), ("rejected", "conflicting_lines"))
+
+
+def test_an_id_is_encoded_in_the_path(tmp_path: Path) -> None:
+    with InputSpool(tmp_path / "spool", "subcategories") as spool:
+        spool.add_columns(pa.array([2]), {"categoryId": pa.array(["a/ñ"]), "name": pa.array(['"x"'])})
+        spool.finish()
+        (table,) = spool.batches()
+        assert table["path"].to_pylist() == ["/categories/a%2F%C3%B1/subcategories"]
+
+
 def test_subcategories_are_told_apart_by_category_and_name(work: Path) -> None:
     mapping = 'kind = "subcategories"\n[columns]\n"Categoría" = "categoryId"\nNombre = "name"\n'
     files = written(work, "Categoría;Nombre\n7;Té\n7;Café\n8;Té\n7;Té\n", mapping)
@@ -654,6 +672,11 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
     assert fates(customers(rows.replace("=Otra", "Nueva"), out=Path("new")))[2] == ("exists_differs", "")
     accepted.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n", "utf-8")
     assert fates(customers(rows.replace(";1;", ";2;"), out=Path("any")))[3] == ("exists_same", "")
+    both = f"{first['erp_code']};;{second['email']};;\n"
+    keys = "".join(f"{one['id']},{key}\n" for one in (first, second) for key in ("erpCode", "email"))
+    accepted.write_text(f"customer_id,field\n{keys}", "utf-8")
+    made = customers(both, out=Path("ambiguous"))  # how customers were found is no difference
+    assert (fates(made), made.statistics.accepted) == ({2: ("ambiguous", "")}, 0)
     accepted.write_text("")
     with pytest.raises(UsageError, match=r"differences\.csv into it, or remove it"):
         customers(rows, out=Path("empty"))

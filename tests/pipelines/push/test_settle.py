@@ -161,6 +161,14 @@ def test_a_time_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, zone: st
     time.tzset()
 
 
+def test_another_plan_in_the_folder_of_a_lost_one_is_not_taken_for_it(at: Place) -> None:
+    lost = at.plan([customer(1)], name="x")
+    at.lose(lost)
+    shutil.rmtree(lost)
+    at.plan([customer(1, erpCode="other", email="other@example.test")], name="x")
+    assert dict(settle(None, Answers(), 0.0, dependencies=at.means).settled) == {"confirmed": 1}
+
+
 def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(at: Place) -> None:
     at.stop_clock()
     plan = at.plan([customer(1), customer(2), customer(3)])
@@ -186,8 +194,7 @@ def test_answers_about_a_plan_that_is_gone_free_its_records(at: Place) -> None:
     assert at.push(tonight).exit_code == 5
     words = results(tonight)["unsent"][0]["words"]
     assert "orderbridge settle" in words
-    plan_id = words.partition("orderbridge settle ")[2].split()[0]
-    result = settle(plan_id, Answers(landed=ids(1), not_landed=ids(2)), 0.0, dependencies=at.means)
+    result = settle(str(lost), Answers(landed=ids(1), not_landed=ids(2)), 0.0, dependencies=at.means)
     assert (result.exit_code, dict(result.settled)) == (0, {"confirmed": 1, "planned": 1})
     assert at.push(tonight).exit_code == 0
     assert [variant.fields["stock"] for variant in at.platform.state.variants.values()] == [6, 6]

@@ -135,6 +135,17 @@ def test_only_columns_of_the_file_are_compared() -> None:
     assert differences == [(2, "9", "phone", "2", "1")]
 
 
+def test_a_phone_that_the_platform_writes_in_another_way_is_the_same() -> None:
+    known = [
+        {"id": "9", "erp_code": "A", "phone": "0034600111222"},
+        {"id": "8", "erp_code": "B", "phone": "600 333 444"},
+    ]
+    asked = [{"erpCode": "A", "phone": "+34 600-111-222"}, {"erpCode": "B", "phone": "600333445"}]
+    made, differences = decided(asked, known)
+    assert [name for name, _ in made] == ["exists_same", "exists_differs"]
+    assert differences == [(1, "8", "phone", "600333445", "600 333 444")]
+
+
 def test_a_value_that_the_platform_lacks_differs() -> None:
     _, differences = decided([{"erpCode": "A", "email": "a@x"}], [{"id": "9", "erp_code": "A"}])
     assert differences == [(0, "9", "email", "a@x", None)]
