@@ -230,6 +230,14 @@ def test_one_unusual_name_does_not_refuse_the_other_rows(tmp_path: Path, text: s
     assert len(names(tmp_path, lines([*rows, *rows, text]).encode("cp1252"))) == 2 * len(rows) + 1
 
 
+@pytest.mark.parametrize(
+    "names", [[*ACCENTED_ROWS * 60, "Mu¤oz", "Pe¤a"], [*ACCENTED_ROWS[:3], "Brãila", "Mãgurele", "Bãsescu"]]
+)
+def test_places_that_no_western_text_has_refuse_a_file(tmp_path: Path, names: list[str]) -> None:
+    text = "\r\n".join(["Code;Name", *(f"{n:05};{name}" for n, name in enumerate(names))])
+    assert "makes no sense in UTF-8 or cp1252" in error_of(tmp_path, text.encode("cp1252"))
+
+
 def test_cp1252_is_read_or_among_the_candidates(tmp_path: Path) -> None:
     assert "L×A×H" in " ".join(names(tmp_path, lines([*ASCII_ROWS, "L×A×H"]).encode("cp1252")))
     for text in ("Light—yet", "rojo•verde"):
