@@ -78,6 +78,7 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
        "--header-row 1. If there are no names: --header-row 0."})
       for first, rest in (("8;Clavo;", "7;Clavo;"), ("2019;2020;Zona", "21;22;Zona"), ("Q1;Q2;Q3", "A1;A2;A3"))),
     ("A001;Tornillo;12,50\n", "", {"error": "line 1 looks like a row … --header-row 0"}),
+    ("A00;7;PVP\nA01;7;1,50\nA02;8;2,50\nA03;9;3,50\n", "", {"error": "line 1 looks like a row"}),
 ]  # fmt: skip
 
 
