@@ -39,7 +39,7 @@ def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monke
     assert kept(SpoolFolder(tmp_path / "s", {"list": "a"}), *labels) == [b"one", b"\x00" * 5000, None]
 
 
-@pytest.mark.parametrize("cut", [1, 10, 17, 22, 30])
+@pytest.mark.parametrize("cut", [0, 1, 10, 17, 22, 30])
 def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -> None:
     spool = SpoolFolder(tmp_path / "s", {}).sweep(1)
     spool.write("page=1", b"first body")
@@ -47,7 +47,9 @@ def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -
     spool.write("page=2", b"second body")
     spool.close()
     path = tmp_path / "s" / "sweep-1.pages"
-    path.write_bytes(path.read_bytes()[:-cut] if cut < 30 else path.read_bytes()[:-4] + b"XXXX")
+    data = path.read_bytes()
+    broken = {0: data[:end] + b"OBS1" + data[end + 4 :], 30: data[:-4] + b"XXXX"}  # of an earlier version; changed
+    path.write_bytes(broken.get(cut, data[:-cut]))
     assert kept(SpoolFolder(tmp_path / "s", {}), "page=1", "page=2") == [b"first body", None]
     assert path.stat().st_size == end
 
