@@ -219,12 +219,14 @@ def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
     )
     known = customers({"erp_code": "0", "email": "a@x"}, {"erp_code": "0", "email": "noemail@x"}, {"email": "c@x"})
     papers = documents({"customer_id": "2", "number": "D2"}, {"customer_id": "3", "number": "S/N"})
-    assert reported(matched(lines, known, papers), "line", "customer_id", "status", "matched_by") == [
+    made = matched(lines, known, papers)
+    assert reported(made, "line", "customer_id", "status", "matched_by") == [
         (2, "1", "matched", "email"),
         (3, "2", "matched", "document_number"),
         (4, None, "only_in_erp", None),
         (None, "3", "only_in_platform", None),
     ]
+    assert {line for _, rule, line in rules(made) if rule == "key_stand_in"} == {"4"}, "others are matched"
 
 
 def test_composed_accents_and_invisible_characters_make_no_other_value() -> None:
