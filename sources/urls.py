@@ -27,7 +27,7 @@ def checked_base_url(name: str, value: object) -> str:
     """
     url = _split(name, value)
     if url.scheme not in ("http", "https"):
-        raise _unusable(name, "does not start with https://")
+        raise _unusable(name, "does not start with https:// (http:// only for this machine)")
     if not url.hostname:
         raise _unusable(name, "has no host")
     if "%" in url.netloc:

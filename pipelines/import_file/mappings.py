@@ -20,7 +20,7 @@ from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from sources.disk import create_private, disk_errors, first_free
 from sources.errors import UsageError
-from sources.files import CellRules, SourceTable
+from sources.files import CellRules, ReadOptions, SourceTable
 from sources.kinds import KindName
 from sources.settings import warehouse_path
 
@@ -37,10 +37,12 @@ AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | No
 """Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
 
 
-def find_mapping(kind: KindName, file: Path, open_file: OpenFile | None = None) -> Path | None:
+def find_mapping(
+    kind: KindName, file: Path, open_file: OpenFile | None = None, sheet: str | None = None
+) -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
-    Of several, one that has all its columns, that a person gave, that names most of the file's, the newest.
+    Of several for this `sheet`, one that has all its columns, that a person gave, that names most of them, the newest.
 
     Raises:
         UsageError: a kept mapping is invalid.
@@ -53,6 +55,8 @@ def find_mapping(kind: KindName, file: Path, open_file: OpenFile | None = None) 
             continue
         path = kept.resolve()
         mapping = load(path, kind)
+        if sheet is not None and mapping.read_options.sheet != sheet:
+            continue
         try:
             columns = set(own_columns(open_input_table(file, mapping.read_options, mapping, open_file)))
         except UsageError:  # its [file] is of another file
@@ -71,15 +75,17 @@ def new_mapping(
     ask: AskColumns,
     ask_totals: AskTotals,
     open_file: OpenFile | None = None,
+    sheet: str | None = None,
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
 
     Raises:
         UsageError: the file cannot be read.
     """
-    table = open_input_table(file, None, None, open_file)
+    table = open_input_table(file, ReadOptions(sheet=sheet), None, open_file)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
+    proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet))
     if proposed.unknown:
         answers = ask(proposed, samples)
         if answers is None:

@@ -55,6 +55,7 @@ class ImportOptions:
     """Options of `orderbridge import`; those of `plan` and `push` are described there.
 
     Attributes:
+        sheet: of a workbook whose columns are read for the first time.
         max_age_h: pull the customers if they were read longer ago, in hours.
         push: how to send; `agreed` sends to a sandbox without asking, and `confirm` is the number of operations up to
             which nobody is asked.
@@ -63,6 +64,7 @@ class ImportOptions:
     kind: KindName
     file: Path
     mapping: Path | None = None
+    sheet: str | None = None
     passwords: Passwords | None = None
     notify: bool = False
     lookups: tuple[Path, ...] = ()
@@ -172,20 +174,22 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFil
     Without one, where nobody can be asked, the plan reports what is missing.
     """
     if options.mapping is not None:
+        if options.sheet is not None:
+            raise UsageError("--sheet does not count with --mapping", "Set sheet under [file] in the mapping.")
         return options
-    path = find_mapping(options.kind, options.file, open_file)
+    path = find_mapping(options.kind, options.file, open_file, options.sheet)
     if path is not None:
         steps.on_step("mapping", f"the columns are read as in {path}")
         return replace(options, mapping=path, passwords=_passwords(options, load(path, options.kind), steps))
     kind, file, settings = options.kind, options.file, legacy_settings()
-    mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, open_file)
+    mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, open_file, options.sheet)
     if mapping is None:
         return options
-    options = replace(options, passwords=_passwords(options, mapping, steps))
-    mapping = mapping.with_passwords(options.passwords)
     # a mapping that does not do would be found again, and nobody asked
     login_mode, semantics = settings.login_mode, settings.semantics
     open_inputs(kind, file, mapping, login_mode=login_mode, semantics=semantics, open_file=open_file)
+    options = replace(options, passwords=_passwords(options, mapping, steps))
+    mapping = mapping.with_passwords(options.passwords)
     path = keep_mapping(mapping)
     lines = [f"the columns are read as follows, the next time too; to change that, edit {path}", *mapping.explain()]
     steps.on_step("mapping", "\n  ".join(lines))

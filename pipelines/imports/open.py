@@ -66,6 +66,11 @@ def open_inputs(
         notes.append(
             f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
         )
+    if (semantics or {}).get("stock") == "unknown" and any(source.path == "stock" for source in sources):
+        notes.append(
+            "a stock that is as last confirmed is not sent, though orders may have lowered it: ask the platform what "
+            "it does with a stock, and set sources.legacy.stock_semantics"
+        )
     notes += layout_notes(table)
     if unmapped and not mapping.ignores_others:
         notes.append(f"columns that the mapping does not name are ignored: {listed(unmapped)}")
@@ -115,7 +120,7 @@ def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
         if option is None:
             raise
         key = option[0].removeprefix("--").replace("-", "_")
-        where = f"(`orderbridge preview` has these options; otherwise set {key} under [file] in the mapping.)"
+        where = f"(`preview` has these options, `import` has --sheet; or set {key} under [file] in the mapping.)"
         raise UsageError(error.message, f"{error.hint}\n  {where}") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +47,10 @@ def read_head(path: Path) -> bytes:
             return file.read(_HEAD_BYTES)
     except OSError as error:  # also a name that is too long, a folder that may not be entered
         hint = "Check the file name and permissions."
+        if isinstance(error, FileNotFoundError) and (
+            near := get_close_matches(path.name, [one.name for one in path.parent.glob("*")], 1, 0.8)
+        ):
+            hint = f"Did you mean {near[0]}?"
         raise UsageError(f"{path.name} cannot be read: {error.strerror}", hint) from None
 
 

@@ -41,6 +41,8 @@ from sources.urls import checked_base_url, checked_key, request_target
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
+_ANNOUNCED_FROM: Final = 3
+"""Attempts after which a person who waits is informed."""
 
 CONNECT_S: Final = 10.0
 """Seconds to connect, with TLS. Resolving the host's name is not limited: the system offers no way to."""
@@ -162,6 +164,8 @@ class Client:
             if result.retry_after_s:
                 words = "%s: the platform asks to wait %.0f s (status %s); waiting"
                 log.warning(words, self.family, result.retry_after_s, result.status)
+            elif attempts >= _ANNOUNCED_FROM:
+                log.warning("%s: %s; trying again, attempt %d", self.family, result.words, attempts + 1)
             self._sleep(wait_s)
         self._check_stop()
         raise self._error("GET", path, result, attempts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -193,10 +194,29 @@ def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path, monkeypatch: pyte
     assert list((folder / "mappings").iterdir()) == []
 
 
-def test_a_mapping_that_lacks_a_required_field_is_not_kept(desk: Desk) -> None:
+def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(folder: Path) -> None:
+    book = openpyxl.Workbook()
+    for at, name in enumerate(("Julio", "Agosto")):
+        sheet = book.create_sheet(name, at)
+        sheet.append(["productId", "variantId", "sku"])
+        sheet.append([1, 1001 + at, "00038"])
+    book.save(file := folder / "articulos.xlsx")
+    with pytest.raises(UsageError, match="Choose one: --sheet"):
+        new_mapping("variants", file, None, lambda *_: None, no_totals)
+    for name in ("Julio", "Agosto"):
+        assert find_mapping("variants", file, sheet=name) is None
+        mapping = new_mapping("variants", file, None, lambda *_: None, no_totals, sheet=name)
+        assert mapping is not None
+        path = keep_mapping(mapping)
+        assert load(path, "variants").read_options.sheet == name
+        assert find_mapping("variants", file, sheet=name) == path
+
+
+def test_a_mapping_that_lacks_a_required_field_is_not_kept_and_no_password_asked_for(desk: Desk) -> None:
     desk.columns = {"Zona": None}
-    file = desk.write("Código;Nombre;Zona\n00001;Ana;Norte\n")
+    file, steps = desk.write("Código;Nombre;Zona\n00001;Ana;Norte\n"), desk.steps()
+    desk.steps = lambda: replace(steps, ask_passwords=lambda: pytest.fail("asked"))  # type: ignore[method-assign]
     for _ in range(2):
         with pytest.raises(UsageError, match="no column fills email"):
-            desk.run(file)
+            desk.run(file, passwords=None)
     assert not (desk.at.folder / "mappings").exists()

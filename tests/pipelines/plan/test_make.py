@@ -190,6 +190,7 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     assert "- line 3: 18.0 → 1800 (about ×100)" in summary_of(made)
     adds_up(made)
     nothing = variants(work, "1;1001;00038;18,00;7\n")
+    assert "a stock that is as last confirmed is not sent" in summary_of(nothing)
     assert (nothing.manifest.operations, "- nothing to send\n" in summary_of(nothing)) == (0, True)
     assert "- nothing to send: the file has a header and no line;" in summary_of(variants(work, ""))
 

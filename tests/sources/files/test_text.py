@@ -222,7 +222,8 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
     (tmp_path / "locked.csv").chmod(0)
     paths = {
         tmp_path: "is a folder",
-        tmp_path / "none.csv": "cannot be read: No such file",
+        tmp_path / "none.csv": r"cannot be read: No such file(.|\n)*Check the file name",
+        tmp_path / "lock.csv": r"lock.csv cannot be read: No such file(.|\n)*Did you mean locked.csv\?",
         tmp_path / ("a" * 300): "cannot be read: File name too long",
         tmp_path / "pipe": "is a pipe or a device",
         Path("/dev/zero"): "is a pipe or a device",

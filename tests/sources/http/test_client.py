@@ -156,6 +156,15 @@ def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> N
     assert (caught.value.status, caught.value.request_id) == (200, "r1")
 
 
+def test_a_platform_that_stays_away_is_announced_from_the_third_attempt(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "orderbridge.client"):
+        client(answers(*[httpx.Response(503)] * 3, httpx.Response(200, content=PAGE))[1]).get(
+            "/customers", check=parsed
+        )
+    (record,) = caplog.records
+    assert record.getMessage().endswith("; trying again, attempt 4")
+
+
 def test_a_wait_is_announced_and_one_that_is_too_long_ends_the_read(caplog: pytest.LogCaptureFixture) -> None:
     busy, ok = httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(200, content=PAGE)
     with caplog.at_level(logging.WARNING, "orderbridge.client"):
