@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from tests.transforms.erp.test_match import customers, differing, documents, erp, matched, reported, rules
 from tests.transforms.erp.whole import MatchResult
+from transforms.erp.candidates import common_keys
 from transforms.erp.match import REVIEWS, reviewed_lines
 from transforms.frames import frame
 
@@ -174,6 +177,12 @@ def test_a_value_that_many_rows_have_is_no_key_and_does_not_differ() -> None:
         papers = [{"customer_id": str(n), "number": theirs.format(n), "is_default": True} for n in range(1, 31)]
         frequent = matched(erp(*lines), customers(*clients), documents(*papers))
         assert set(reported(frequent, "status")) == {("matched",)}, ours
+
+
+def test_a_value_that_many_rows_have_makes_no_pairs() -> None:
+    for count, pairs in ((20, 400), (21, 0)):  # a million rows with one value would make a billion
+        hashes = {"email": pd.Series(np.full(count, 7, np.uint64))}
+        assert len(common_keys(hashes, hashes, (count, count))[0].line) == pairs
 
 
 STAND_INS = {
