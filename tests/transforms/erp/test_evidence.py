@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -181,7 +180,7 @@ def test_a_value_that_many_rows_have_is_no_key_and_does_not_differ() -> None:
 
 def test_a_value_that_many_rows_have_makes_no_pairs() -> None:
     for count, pairs in ((20, 400), (21, 0)):  # a million rows with one value would make a billion
-        hashes = {"email": pd.Series(np.full(count, 7, np.uint64))}
+        hashes = {"email": pd.Series([7] * count, dtype="uint64")}
         assert len(common_keys(hashes, hashes, (count, count))[0].line) == pairs
 
 
