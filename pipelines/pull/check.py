@@ -166,6 +166,8 @@ def _warehouse() -> str:
 
 def _ledger() -> str:
     path = ledger_path()
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent} is not a folder", "Set LEDGER__PATH to a file in a folder that exists.")
     Ledger.open(path, readonly=True).close()
     return str(path) if path.exists() else f"{path} (does not exist yet)"
 

@@ -155,6 +155,8 @@ def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted
     refused(folder / "warehouse.duckdb", "No such file or directory", "whose folder exists")
     with pytest.raises(UsageError, match="No such file or directory"):
         Ledger.open(folder / "ledger.sqlite")
+    checked = fresh.command("check", LEDGER__PATH=str(folder / "ledger.sqlite"))
+    assert (checked.code, "LEDGER__PATH to a file in a folder that exists" in checked.out) == (2, True)
     assert not folder.parent.exists()
     folder.mkdir(parents=True)
     fresh.path = folder / "warehouse.duckdb"
