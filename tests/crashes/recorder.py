@@ -194,7 +194,7 @@ class Recorder:
             log = _log_of(ledger)
             call(ledger)
             with self._lock:
-                if not log.exists():
+                if log.is_absolute() and not log.exists():  # that of an empty ledger, in memory, is not
                     self._names_of(log.parent).pop(log.name, None)
 
         return recorded

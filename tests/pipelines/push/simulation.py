@@ -181,6 +181,7 @@ def reported(ledger: Path) -> Iterator[None]:
         mock.patch.object(checks, "legacy_settings", constant(legacy)),
         mock.patch.object(checks, "is_set", constant(False)),
         mock.patch.object(run, "ledger_path", constant(ledger)),
+        mock.patch.object(checks, "ledger_path", constant(ledger)),
         mock.patch.object(run, "reconcile_settings", constant(reconcile)),
     ):
         yield
