@@ -11,13 +11,16 @@ from pipelines.cli.check import run_checks
 from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
 from pipelines.cli.terminal import escape, escape_lines
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.words import number
 
 if TYPE_CHECKING:
     from sources.settings.setting import Setting
 
 SANDBOX_PORT: Final = 8765
+_NEXT: Final = """\
+Next: orderbridge import customers FILE, or orderbridge run. Before you import stock or prices, ask the platform whether
+they replace or add: sources.legacy.stock_semantics, price_semantics."""
 FAMILIES: Final = {
     "sources.legacy": (
         "Legacy family (customers, promotions; needed to plan and push)",
@@ -54,6 +57,8 @@ def command(sandbox: bool) -> None:
         click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
     with start("auto") as reporter:
         code = run_checks(reporter)
+    if code == ExitCode.DONE:
+        click.echo(_NEXT)
     exit_process(code)
 
 

@@ -6,7 +6,7 @@ In: a plan and the ledger. Out: lines of text with values of the file, for the t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -72,5 +72,9 @@ def _text(value: object) -> str:
 def _differences(plan: Plan) -> Iterator[str]:
     """Records that exist with other values, which a person has to change."""
     for row in islice(people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names), SHOWN):
-        values = f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
-        yield f"line {row['line']}: {row['outcome'].replace('_', ' ')}: {values}"
+        yield f"line {row['line']}: {row['outcome'].replace('_', ' ')}: {difference_words(row)}"
+
+
+def difference_words(row: Mapping[str, str]) -> str:
+    """Both values of a row of `differences.csv`."""
+    return f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import xlsxwriter
 
+from pipelines.import_file.examples import difference_words
 from pipelines.imports import Inputs, open_inputs
 from pipelines.imports.open import REJECT_COLUMNS
 from pipelines.mapping import load
-from pipelines.plan.model import RESULTS_FOLDER, Plan, file_sha256
-from pipelines.plan.outcomes import SEPARATOR
+from pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, SEPARATOR
 from pipelines.plan.rejects import RejectsWriter
 from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
 from sources.disk import disk_errors, first_free, write_private
@@ -105,10 +107,13 @@ def _open_inputs(plan: Plan) -> Inputs:
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
     """The outcome of each line: those of the push, with the fields that the plan names for rejected ones."""
     rejected = {line.line: line for line in plan.unsent_lines() if line.outcome == "rejected"}
+    differences: dict[int, list[str]] = defaultdict(list)
+    for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):
+        differences[int(row["line"])].append(difference_words(row))
     for name in RESULT_FILES:
         for row in people_rows(plan.folder / RESULTS_FOLDER / f"{name}.csv", RESULT_COLUMNS):
             line = int(row["line"])
-            reason = ("", row["code"], row["words"])
+            reason = ("", row["code"], "; ".join(filter(None, (row["words"], *differences.get(line, ())))))
             if planned := rejected.get(line):
                 reason = (planned.field, planned.code, planned.words)
             yield line, _Outcome(name, STATUSES[row["outcome"]], *reason, row["platform_message"])

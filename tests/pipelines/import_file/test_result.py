@@ -81,6 +81,15 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
     }  # fmt: skip
 
 
+def test_a_customer_with_other_values_has_both_in_its_row(desk: Desk) -> None:
+    text = "Código;Nombre;Correo\n00001;Ana;ana@example.test\n"
+    desk.run(desk.write(text))
+    other = desk.run(desk.write(text.replace("Ana", "=Eva"), "otra.csv"))
+    assert other.file is not None
+    (_, row) = cells(openpyxl.load_workbook(other.file)["all lines"])
+    assert row[3:6] == ["2", STATUSES["exists_differs"], "firstName Ana on the platform, '=Eva in the file"]
+
+
 def test_what_the_platform_rejected_is_to_correct_with_its_words(desk: Desk) -> None:
     desk.at.platform.set_faults({"echoed_key": 1.0})
     first = desk.run(desk.write("productId;variantId;sku\n1;1001;00038\n", "articulos.csv"), "variants")
