@@ -39,7 +39,9 @@ _EXAMPLES: Final = 3
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--mapping", help="Which column is which field. Default: as the last time, or detected.")
-@click.option("--sheet", metavar="NAME", help="Sheet of a workbook; kept with the columns for the next time.")
+@click.option(
+    "--sheet", default="", metavar="NAME", help="Sheet of a workbook; kept with the columns for the next time."
+)
 @plan_options
 @click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
 @click.option(

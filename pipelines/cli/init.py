@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from sources.settings.setting import Setting
 
 SANDBOX_PORT: Final = 8765
-_NEXT: Final = """\
-Next: orderbridge import customers FILE, or orderbridge run. Before you import stock or prices, ask the platform whether
-they replace or add: sources.legacy.stock_semantics, price_semantics."""
 FAMILIES: Final = {
     "sources.legacy": (
         "Legacy family (customers, promotions; needed to plan and push)",
@@ -58,7 +55,7 @@ def command(sandbox: bool) -> None:
     with start("auto") as reporter:
         code = run_checks(reporter)
     if code == ExitCode.DONE:
-        click.echo(_NEXT)
+        click.echo("Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first.")
     exit_process(code)
 
 

@@ -201,12 +201,9 @@ def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
     for line in examples:
         click.echo(f"  {escape(line)}", err=True)
     text, (count, _) = escape(describe_plan(plan)), operations_left(plan)
-    if plan.manifest.environment == "sandbox":
-        typed = click.prompt(f"{text}. Send? [y/N]", default="n", show_default=False, err=True)
-        is_agreed = typed.strip().casefold() in _YES
-    else:
-        typed = click.prompt(f"{text}. To send, type {count}", default="", show_default=False, err=True)
-        is_agreed = typed.strip() == str(count)
-    if not is_agreed:
+    is_sandbox = plan.manifest.environment == "sandbox"
+    question, answers = ("Send? [y/N]", _YES) if is_sandbox else (f"To send, type {count}", (str(count),))
+    typed = click.prompt(f"{text}. {question}", default="", show_default=False, err=True)
+    if typed.strip().casefold() not in answers:
         raise UsageError("nothing was sent", "Correct the file first, or run the same command again to send it.")
     return True

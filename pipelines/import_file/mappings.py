@@ -37,9 +37,7 @@ AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | No
 """Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
 
 
-def find_mapping(
-    kind: KindName, file: Path, open_file: OpenFile | None = None, sheet: str | None = None
-) -> Path | None:
+def find_mapping(kind: KindName, file: Path, open_file: OpenFile | None = None, sheet: str = "") -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
     Of several for this `sheet`, one that has all its columns, that a person gave, that names most of them, the newest.
@@ -55,7 +53,7 @@ def find_mapping(
             continue
         path = kept.resolve()
         mapping = load(path, kind)
-        if sheet is not None and mapping.read_options.sheet != sheet:
+        if sheet and mapping.read_options.sheet != sheet:
             continue
         try:
             columns = set(own_columns(open_input_table(file, mapping.read_options, mapping, open_file)))
@@ -75,17 +73,17 @@ def new_mapping(
     ask: AskColumns,
     ask_totals: AskTotals,
     open_file: OpenFile | None = None,
-    sheet: str | None = None,
+    sheet: str = "",
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
 
     Raises:
         UsageError: the file cannot be read.
     """
-    table = open_input_table(file, ReadOptions(sheet=sheet), None, open_file)
+    table = open_input_table(file, ReadOptions(sheet=sheet or None), None, open_file)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
-    proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet))
+    proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))
     if proposed.unknown:
         answers = ask(proposed, samples)
         if answers is None:

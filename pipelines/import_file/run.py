@@ -64,7 +64,7 @@ class ImportOptions:
     kind: KindName
     file: Path
     mapping: Path | None = None
-    sheet: str | None = None
+    sheet: str = ""
     passwords: Passwords | None = None
     notify: bool = False
     lookups: tuple[Path, ...] = ()
@@ -174,20 +174,21 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFil
     Without one, where nobody can be asked, the plan reports what is missing.
     """
     if options.mapping is not None:
-        if options.sheet is not None:
+        if options.sheet:
             raise UsageError("--sheet does not count with --mapping", "Set sheet under [file] in the mapping.")
         return options
     path = find_mapping(options.kind, options.file, open_file, options.sheet)
     if path is not None:
-        steps.on_step("mapping", f"the columns are read as in {path}")
-        return replace(options, mapping=path, passwords=_passwords(options, load(path, options.kind), steps))
+        kept = load(path, options.kind)
+        sheet = f", of the sheet {kept.read_options.sheet}" if kept.read_options.sheet else ""
+        steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
+        return replace(options, mapping=path, passwords=_passwords(options, kept, steps))
     kind, file, settings = options.kind, options.file, legacy_settings()
     mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, open_file, options.sheet)
     if mapping is None:
         return options
     # a mapping that does not do would be found again, and nobody asked
-    login_mode, semantics = settings.login_mode, settings.semantics
-    open_inputs(kind, file, mapping, login_mode=login_mode, semantics=semantics, open_file=open_file)
+    open_inputs(kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics, open_file=open_file)
     options = replace(options, passwords=_passwords(options, mapping, steps))
     mapping = mapping.with_passwords(options.passwords)
     path = keep_mapping(mapping)

@@ -53,7 +53,7 @@ def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alo
     assert (project / ".dlt/secrets.toml").stat().st_mode & 0o777 == 0o600
     assert "https://" in done.stderr
     assert "not one of sandbox, production" in done.stderr
-    assert "Next: orderbridge import customers FILE" in done.stdout
+    assert "Next: orderbridge import or run" in done.stdout
     assert "sources.legacy.stock_semantics" in done.stdout
     assert not [key for key in ("k-1", "brand_live_2") if key in done.output]
 

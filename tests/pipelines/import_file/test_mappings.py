@@ -194,22 +194,23 @@ def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path, monkeypatch: pyte
     assert list((folder / "mappings").iterdir()) == []
 
 
-def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(folder: Path) -> None:
+def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(desk: Desk) -> None:
     book = openpyxl.Workbook()
     for at, name in enumerate(("Julio", "Agosto")):
         sheet = book.create_sheet(name, at)
         sheet.append(["productId", "variantId", "sku"])
         sheet.append([1, 1001 + at, "00038"])
-    book.save(file := folder / "articulos.xlsx")
+    book.save(file := desk.at.folder / "articulos.xlsx")
     with pytest.raises(UsageError, match="Choose one: --sheet"):
-        new_mapping("variants", file, None, lambda *_: None, no_totals)
-    for name in ("Julio", "Agosto"):
-        assert find_mapping("variants", file, sheet=name) is None
-        mapping = new_mapping("variants", file, None, lambda *_: None, no_totals, sheet=name)
-        assert mapping is not None
-        path = keep_mapping(mapping)
-        assert load(path, "variants").read_options.sheet == name
-        assert find_mapping("variants", file, sheet=name) == path
+        desk.run(file, "variants")
+    for name, number in (("Julio", 1001), ("Agosto", 1002)):
+        assert desk.run(file, "variants", sheet=name).push.states == {"confirmed": 1}
+        assert desk.at.platform.state.variants[1, number].fields["sku"] == "00038"
+        assert desk.run(file, "variants").push.states == {}
+        assert desk.said[-1].endswith(f", of the sheet {name}")
+    kept = desk.at.folder / "mappings/variants-2.toml"
+    with pytest.raises(UsageError, match="--sheet does not count with --mapping"):
+        desk.run(file, "variants", sheet="Julio", mapping=kept)
 
 
 def test_a_mapping_that_lacks_a_required_field_is_not_kept_and_no_password_asked_for(desk: Desk) -> None:
