@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.cli.push import lines_of
 from pipelines.import_file.mappings import keep_mapping
 from pipelines.mapping import load
 from pipelines.push.model import PushOptions
@@ -69,21 +70,26 @@ def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_
         assert desk.done == [*(["pull"] if is_pulled else []), "plan", "push", "pull"]
 
 
-def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk) -> None:
+def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
     file = desk.write()
     desk.stop_after = 2
-    stopped = desk.run(file)
+    stopped = desk.run(file, push=PushOptions(confirm=6))
+    stopped.push.lines["rejected", "rejected"] = 1
+    assert lines_of(stopped.push)[-1].startswith("stopped; run the same command again")
+    assert not any("rejected.csv" in line for line in lines_of(stopped.push)), "first it goes on"
     assert stopped.exit_code == 130
     assert 2 <= len(desk.at.codes()) < 6
     desk.stop_after = None
     desk.done.clear()
     left, of_all = len(CODES) - len(desk.at.codes()), f"of {len(CODES)} customers would still be sent"
     for confirm in (None, left - 1):
-        with pytest.raises(UsageError, match=f"^{left} {of_all}"):
-            desk.run(file, push=PushOptions(settle_s=0.0, confirm=confirm))
+        hint = f"--confirm {left}." if confirm is None else "higher number"
+        with pytest.raises(UsageError, match=f"^{left} {of_all}(.|\n)*{hint}"):
+            desk.run(file, push=PushOptions(confirm=confirm))
     assert [line.partition(":")[0] for line in desk.asked[0]] == [f"line {8 - n}" for n in range(left, 0, -1)]
     desk.done.clear()
-    result = desk.run(file, push=PushOptions(settle_s=0.0, confirm=left))
+    result = desk.run(file, push=PushOptions(confirm=left))
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
     assert (result.plan.folder, desk.done) == (stopped.plan.folder, ["push", "pull"])
 
