@@ -19,7 +19,7 @@ from transforms.dates import DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields
-from transforms.order_lines import ORDER_LINES, lines_tables
+from transforms.order_lines import ORDER_LINES, line_sums, lines_tables
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -235,3 +235,12 @@ def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() 
 
 def test_the_tables_of_lines_are_found_by_their_names() -> None:
     assert lines_tables(["orders__items", "orders__discounts", "orders__lines"]) == ["orders__lines", "orders__items"]
+
+
+def test_an_order_with_a_line_of_no_amount_comes_to_nothing_known() -> None:
+    schema = {"order_id": TEXT, "quantity": BIGINT, "unit_price": BIGINT, "line_total": BIGINT}
+    rows = [("a", 2, 3, None), ("a", 1, None, 4), ("b", 2, 3, None), ("b", 1, None, None)]
+    made = line_sums(frame(schema, [dict(zip(schema, row, strict=True)) for row in rows]))
+    assert made["order_id"].tolist() == ["a", "b"]
+    assert made["line_amount"].tolist() == [10, pd.NA]
+    assert made["line_pieces"].tolist() == [3, 3]

@@ -149,3 +149,15 @@ def test_a_severity_can_be_set_also_where_a_finding_compares_with_an_earlier_sta
         GONE, "orders: total", START - timedelta(days=1)
     )
     assert Accepted(entries, START + timedelta(days=1)).is_changed(GONE, "orders: total", START - timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("subject", "changed"),
+    [("orders: total", "tf"), ("orders", "tt"), ("", "tt"), ("orders: tot", "ff"), ("orders: total: 3", "ff")],
+)
+def test_an_accepted_change_is_that_of_its_own_column(subject: str, changed: str) -> None:
+    made = Accepted([accepted("orders.form_changed", subject)], START)
+    columns = ("orders: total", "orders: total_tax")
+    for before, expected in ((timedelta(days=1), changed), (timedelta(), "ff")):  # recorded since: it counts again
+        found = [made.is_changed("orders.form_changed", column, START - before) for column in columns]
+        assert "".join(str(one)[0].lower() for one in found) == expected

@@ -146,6 +146,7 @@ def test_data_as_an_object(data: Any, form: str, length: int) -> None:
     ("body", "words"),
     [
         (b'{"data": {"a": 1, "b": 2}}', "no known form"),
+        (b'{"data": {"items": [{"id": 1}], "others": [{"id": 2}]}}', "no known form"),
         (b'{"data": [{"id": 1}], "pagination": {"page": 3}}', "requested page 1, received page 3"),
         (b'{"data": [{"id": 1}], "pagination": {"hasNextPage": "no"}}', "the pagination object"),
         *((data(1, total=total), "the pagination object") for total in (2**63, -(2**64), 10**400)),
