@@ -6,7 +6,9 @@ of fields, operations name their records; there is no behaviour. What the interf
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 Family = Literal["legacy", "public_v1"]
@@ -98,6 +100,12 @@ class Operation:
     outcome: Literal["ok", "created", "no_content"] = "ok"
     error_code: Literal["", "integer", "string"] = ""
     created_status: int | None = None
+
+
+@cache
+def path_pattern(path: str) -> re.Pattern[str]:
+    """What fits the path of an operation with ids in the place of its parameters."""
+    return re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
 
 
 CUSTOMER_DOCUMENT: Final = Record(

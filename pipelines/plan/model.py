@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import re
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from sources.contract import path_pattern
 from sources.disk import file_version
 from sources.errors import UsageError
 from sources.kinds import KINDS, KindName, LoginMode, Semantics
@@ -226,7 +226,7 @@ class Plan:
         if file_version(self.folder / OPERATIONS_FILE) != self._version:
             raise _changed(self.folder, OPERATIONS_FILE)
         request = KINDS[self.kind].operation
-        path = re.compile(re.sub(r"\{\w+\}", "[^/]+", request.path))
+        path = path_pattern(request.path)
         with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
             for line in lines:
                 if ids is not None and _ID.decode(line).id not in ids:

@@ -15,7 +15,7 @@ import msgspec
 from pipelines.ledger.keys import comparable
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
-from sources.contract import OPERATIONS
+from sources.contract import OPERATIONS, path_pattern
 from sources.gaps import GAPS
 from sources.http.exchange import WriteOutcome
 from sources.kinds import KINDS
@@ -26,7 +26,7 @@ CONFIRMING: Final = {
     for verb, gap in (("POST", "created_status"), ("PATCH", "no_content_status"))
 }
 """Statuses that confirm a write. The interface does not show the numbers, only labels, except for `_SHOWN`, by path."""
-_SHOWN: Final = {op.path: (op.created_status,) for op in OPERATIONS if op.created_status}
+_SHOWN: Final = [(path_pattern(op.path), (op.created_status,)) for op in OPERATIONS if op.created_status]
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
@@ -86,7 +86,8 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
     201 and 204 are specific to a write and may stand without a readable body; any server between here and the platform
     may answer 200. Bodies are not shown, so an empty one is accepted unless it is declared to be something else.
     """
-    if outcome.status not in _SHOWN.get(operation.path, CONFIRMING[operation.method]):
+    shown = (statuses for path, statuses in _SHOWN if path.fullmatch(operation.path))
+    if outcome.status not in next(shown, CONFIRMING[operation.method]):
         return "that status neither confirms nor rejects"
     if outcome.is_broken:
         return "its body is broken" if outcome.status == _OK else None

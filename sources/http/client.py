@@ -20,7 +20,7 @@ from typing import Final, Literal, Self, TypeVar, cast
 
 import httpx
 
-from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb
+from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb, path_pattern
 from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
 from sources.http.exchange import Caps, Response, WriteOutcome, decompress, read_wire
 from sources.http.failures import (
@@ -198,7 +198,8 @@ class Client:
             400 <= reply.status <= 499 and reply.status != 408 and error.shaped
         )
         is_object = reply.body.lstrip().startswith(b"{")
-        is_settled |= path in _UNSHOWN_ERRORS and reply.status in (400, 422) and bool(message) and is_object
+        is_unshown = any(path_pattern(one).fullmatch(path) for one in _UNSHOWN_ERRORS)
+        is_settled |= is_unshown and reply.status in (400, 422) and bool(message) and is_object
         return WriteOutcome(
             "answered" if is_settled else "in_doubt",
             reply.status,
