@@ -35,19 +35,16 @@ settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --
 settings.load_profile("test")
 
 LONGEST_FIRST = (
-    "pull/test_faults.py", "reconcile/test_reconcile.py", "test_tutorial.py", "pull/test_pull.py",
-    "test_dlt_sources.py", "pull/test_kills.py", "warehouse/test_coverage.py", "warehouse/test_postgres.py",
-    "warehouse/test_build.py", "plan/test_make.py", "warehouse/test_destination.py",
-    "warehouse/test_destination_files.py", "push/test_push.py", "cli/test_process.py",
-    "reconcile/test_erp_customers.py", "push/test_command.py", "push/test_simulation.py",
-    "decode/test_undocumented.py", "erp/test_evidence.py", "cli/test_notify.py",
-    "reconcile/test_cluster.py", "cli/test_two_users.py", "cli/test_files_written.py", "pull/test_order_tail.py",
-    "imports/test_inputs.py", "cli/test_cli.py", "test_crashes.py", "warehouse/test_source.py", "test_campaigns.py",
-    "test_date_forms.py", "imports/test_columnar.py", "extract/test_walk.py", "erp/test_match.py",
-    "sandbox/test_hostile.py", "files/test_polluted.py", "extract/test_repeated_ids.py",
-    "warehouse/test_schema_changes.py", "erp/test_laws.py", "test_schedules.py", "test_secrets.py",
-    "test_customers.py", "push/test_kills.py", "reporting/test_report.py", "pull/test_disk.py",
-    "http/test_transport.py", "test_ratios.py", "warehouse/test_descriptions.py", "test_notebooks.py",
+    "reconcile/test_reconcile.py", "warehouse/test_postgres.py", "test_dlt_sources.py",
+    "warehouse/test_destination.py", "import_file/test_run.py", "import_file/test_transcript.py",
+    "plan/test_make.py", "pull/test_pull.py", "test_tutorial.py", "pull/test_faults.py", "test_campaigns.py",
+    "test_secrets.py", "reconcile/test_erp_customers.py", "test_notebooks.py", "pull/test_kills.py",
+    "cli/test_cli.py", "push/test_push.py", "reporting/test_report.py", "cli/test_process.py",
+    "pull/test_new_list.py", "test_ratios.py", "import_file/test_mappings.py", "reconcile/test_history.py",
+    "reconcile/test_parts.py", "erp/test_evidence.py", "push/test_command.py", "test_schedules.py",
+    "import_file/test_result.py", "push/test_settle.py", "test_crashes.py", "pull/test_disk.py",
+    "reconcile/test_match.py", "warehouse/test_schema_changes.py", "cli/test_terminal.py",
+    "pull/test_order_tail.py", "cli/test_notify.py",
 )  # fmt: skip
 """Files that take ten seconds or more: begun at the end, one of them would keep a worker busy while the others wait."""
 OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "FILES__", "DLT_", "RUNTIME__", "DESTINATION__")
