@@ -98,7 +98,9 @@ def _field(table: str, column: str) -> Field | None:
     fields = RECORDS[name].fields if name in RECORDS else ()
     if child:
         fields = next((field.fields for field in fields if snake(field.name) == child), ())
-    return next((field for field in fields if snake(field.name) == column and field.type != "array"), None)
+    return next(
+        (field for field in fields if snake(field.name) == column and (field.type != "array" or field.items)), None
+    )
 
 
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:

@@ -56,7 +56,7 @@ def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Op
     monkeypatch.setitem(RECORDS, NAME, record)
     monkeypatch.setitem(LISTS, NAME, operation)
     monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, operation))
-    monkeypatch.setattr(SandboxConfig, NAME, COUNT, raising=False)
+    monkeypatch.setattr("sandbox.state.OTHERS", COUNT)
     monkeypatch.setitem(sandbox.records.GENERATORS, NAME, _generator)
     monkeypatch.setitem(STEPS, NAME, _reconcile)
     text = files("transforms").joinpath("rules.toml").read_text("utf-8")
