@@ -82,8 +82,8 @@ class SandboxConfig:
         object.__setattr__(self, "readings", {**first, **self.readings})
         check_faults(self.faults)
         for name in (*RECORDS, "latency_ms", "stall_s", "drip_s", "late_s"):
-            if not 0 <= (value := getattr(self, name, 0)) < inf:
-                raise SandboxConfigError(f"{name} is {value}. Use a number from 0 on")
+            if not 0 <= (number := getattr(self, name, 0)) < inf:
+                raise SandboxConfigError(f"{name} is {number}. Use a number from 0 on")
         if self.rate_per_s < 1:
             raise SandboxConfigError(f"rate_per_s is {self.rate_per_s}. Use 1 or more")
         if self.login_mode not in ("email", "code"):

@@ -75,6 +75,8 @@ def right() -> Iterator[Any]:
         if field.type == "object":
             value = {inner.name: RIGHT[inner.type] for inner in field.fields}
         yield pytest.param(operation, {field.name: value}, id=f"{operation.name}-{field.name}")
+        if field.minimum is not None:
+            yield pytest.param(operation, {field.name: field.minimum}, id=f"{operation.name}-{field.name}-minimum")
 
 
 def send(client: httpx.Client, operation: Operation, body: dict[str, Any]) -> httpx.Response:

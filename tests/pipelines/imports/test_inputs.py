@@ -274,6 +274,9 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
     assert "not marked as changes" in refused(tmp_path, text, semantics=adds)
     assert "sources.legacy.stock_semantics is set" in refused(tmp_path, text, VARIANT + change, semantics=replaces)
     assert "stock is a change and cannot be a constant" in refused(tmp_path, with_sku, constant, semantics=adds)
+    (tmp_path / "stock.csv").write_text("code,units\na,5\n", "utf-8")
+    lookup = '[[lookup]]\nfile = "stock.csv"\nmatch = { sku = "code" }\ngive = { stock = "units" }\n'
+    assert "or a lookup" in refused(tmp_path, with_sku, f'{VARIANT}sku = "sku"\n{lookup}', semantics=adds)
     for more in ("true", 'true, blank = "reject"', "true, default = 0"):
         found = results(tmp_path, text, VARIANT + change.replace("true", more), semantics=adds)
         assert found == [{"stock": 5}, "no field has a value", {"stock": -2}], "a change by 0 is given, and not sent"

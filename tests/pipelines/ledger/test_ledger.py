@@ -328,8 +328,9 @@ def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger
     lead(left, 1, "in_flight", "in_doubt", at=7.0)
     lead(left, 2, "in_flight", "rejected")
     lead(record(customer(7)), 7, "in_flight", "in_doubt")
-    found, doubted = ledger.open_plans()
-    assert dict(doubted.states) == {"in_doubt": 1}
+    lead(record(customer(8)), 8, "in_flight", "in_doubt", "conflict")
+    found, doubted, disputed = ledger.open_plans()
+    assert (dict(doubted.states), dict(disputed.states)) == ({"in_doubt": 1}, {"conflict": 1})
     assert (found.plan_id, found.kind, Path(found.folder).name) == (left.plan_id, "customers", "b")
     assert (dict(found.states), found.doubt_at) == ({"in_doubt": 1, "rejected": 1, "planned": 1}, 7.0)
 

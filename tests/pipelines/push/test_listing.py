@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pipelines.push.listing import RowKeys, keys_in_row
+from pipelines.push.listing import RowKeys, differing_fields, keys_in_row
 from tests.pipelines.push.plans import YES, Place, customer, outcomes, place, results
 
 ODD = {"id": 901, "birthdate": 7}
@@ -139,3 +139,18 @@ def test_a_create_without_a_code_is_looked_up_by_its_email_alone(at: Place) -> N
     plan = at.plan([msgspec.structs.replace(uncoded, keys={"email": uncoded.keys["email"]})])
     at.platform.state.add("customers", {"erpCode": "C00004", "email": "other@example.test"})
     assert (at.push(plan).exit_code, at.codes()) == (0, ["C00004"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "actual", "is_same"),
+    [
+        ([{"number": "1"}], [{"number": "1", "id": 7}], True),
+        ([{"number": "1"}], [], False),
+        ([{"number": "1"}], None, False),
+        ([{"number": "1"}, {"number": "2"}], [{"number": "1"}], False),
+        ([{"number": "1"}], [{"number": "1"}, {"number": "2"}], False),
+        ([{"number": "1"}], [{"number": "2"}], False),
+    ],
+)
+def test_documents_are_the_same_only_if_all_are(sent: Any, actual: Any, is_same: bool) -> None:
+    assert differing_fields({"documents": sent}, {"documents": actual}) == ([] if is_same else ["documents"])

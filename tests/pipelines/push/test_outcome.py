@@ -27,6 +27,7 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "another customer's record": (CREATE, 200, OTHER, JSON),
     "another customer's record in data": (CREATE, 201, b'{"data":%b}' % OTHER, JSON),
     "another variant's record": (UPDATE, 200, b'{"id":8}', JSON),
+    "a record with an id that is part of its own": (patch(1, 1003, sku="A"), 200, b'{"id":100}', JSON),
     "another subcategory's record": (PART, 200, b'{"id":3,"name":"Other"}', JSON),
     "the family's error body": (CREATE, 200, ERROR, JSON),
     "the family's error body for an update": (UPDATE, 200, ERROR, JSON),
