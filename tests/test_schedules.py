@@ -358,17 +358,18 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
     [
         (0, 0, ""),
         (5, 0, "need a correction:\n1 rejected\nresult: r.xlsx\n"),
-        (5, 5, "some lines are blocked"),
+        (5, 5, "as they were sent:\n1 rejected\nresult: r.xlsx\n"),
         (6, 6, "in doubt"),
         (4, 4, "goes on"),
-        (2, 2, "exit code 2"),
+        (2, 2, "exit code 2: no such column\n"),
     ],
 )
 def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
     tmp_path: Path, code: int, ends_with: int, message: str
 ) -> None:
     lines = {"rejected.plan": 1, "unsent.blocked": int(ends_with == 5)}
-    said = json.dumps({"event": "import", "message": "1 rejected\nresult: r.xlsx", "kind": "x", "lines": lines})
+    event: dict[str, Any] = {"event": "import", "message": "1 rejected\nresult: r.xlsx", "kind": "x", "lines": lines}
+    said = json.dumps({"event": "error", "message": "no such column"} if code == 2 else event | {"plan": {"kind": "x"}})
     made(tmp_path / "bin", f"printf '%s\\n' '{said}'; case \"$3\" in *b.xlsx) exit {code};; esac")
     drop = tmp_path / "drop folder"
     drop.mkdir()

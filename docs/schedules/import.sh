@@ -11,6 +11,11 @@ set -u
 umask 077
 kind=$1 from=$2 worst=0
 
+message_of() { # the message of the last event with this name
+    said=$(tail -n 5 imports.jsonl | sed -n 's/.*"event": "'"$1"'", "message": "\([^"]*\)".*/\1/p' | tail -n 1)
+    printf '%b\n' "${said:-see the end of imports.jsonl}"
+}
+
 import_file() {
     # shellcheck disable=SC2086 # several options
     "${ORDERBRIDGE:-orderbridge}" import "$kind" "$1" --json ${ORDERBRIDGE_IMPORT:-} >>imports.jsonl 2>&1
@@ -28,12 +33,11 @@ import_file() {
         0) ;;
         5)
             echo "$1: $state:" >&2 # then counts and the path of result.xlsx
-            message=$(printf '%s\n' "$last" | sed -n 's/.*"event": "import", "message": "\(.*\)", "kind": .*/\1/p')
-            printf '%b\n' "$message" >&2
+            message_of import >&2
             ;;
         6) echo "$1: writes are in doubt; the next run looks them up; if it stays so, run: orderbridge settle" >&2 ;;
         4 | 8) echo "$1: the platform did not answer, or another run held the lock; the next run goes on" >&2 ;;
-        *) echo "$1: exit code $code: see the end of imports.jsonl" >&2 ;;
+        *) echo "$1: exit code $code: $(message_of error)" >&2 ;;
     esac
     [ "$is_done" -le "$worst" ] || worst=$is_done
 }

@@ -21,7 +21,7 @@ SANDBOX_MARK: Final = "# Written by `orderbridge sandbox --write-settings`; the 
 IGNORED: Final = (
     ".dlt/secrets.toml*", ".dlt/.anonymous_id", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite", "*.sqlite-*",
     "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/", "report*.html", "passwords.csv", ".env",
-    ".env.*", "*.env", "nightly.jsonl", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
+    ".env.*", "*.env", "nightly.jsonl", "nightly.log", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
     "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
 )  # fmt: skip
 """What a project's git must not hold: keys, the warehouse and what is next to it, ledger, plans, reports, ERP files."""
