@@ -50,7 +50,7 @@ def test_pagination_object(client: httpx.Client) -> None:
 
 
 def test_term_searches_names_and_coupon_codes(client: httpx.Client) -> None:
-    named = client.get("/promotions", params={"term": "navidad", "limit": 100}).json()
+    named = client.get("/promotions", params={"term": "naviDAD", "limit": 100}).json()
     assert 0 < named["pagination"]["total"] < 60
     assert all("Navidad" in row["name"] for row in named["data"])
     coded = client.get("/promotions", params={"term": "cupon-00305"}).json()
