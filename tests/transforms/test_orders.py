@@ -322,11 +322,14 @@ def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "hour"), [("created_gmt", 10), ("created_utc", 10), ("created_at", 9)])
-def test_a_column_named_after_utc_is_in_utc_whatever_the_time_zone(name: str, hour: int) -> None:
-    rows = raw({name: "2026-01-01 10:00:00"}, columns={"id": TEXT, name: TEXT, **BOOKS})
+@pytest.mark.parametrize(
+    ("name", "hour", "day"), [("created_gmt", 23, 2), ("created_utc", 23, 2), ("created_at", 22, 1)]
+)
+def test_a_column_named_after_utc_is_in_utc_and_its_days_are_local(name: str, hour: int, day: int) -> None:
+    rows = raw({name: "2026-01-01 23:00:00"}, columns={"id": TEXT, name: TEXT, **BOOKS})
     made, _, _ = reconciled(rows, CUSTOMERS, OrderFields(ordered_at=name), AS_OF, timezone="Europe/Madrid")
     assert made["ordered_at"].tolist() == [datetime(2026, 1, 1, hour, tzinfo=UTC)]
+    assert made["ordered_date"].tolist() == [date(2026, 1, day)]
 
 
 def test_fields_are_proposed_with_their_evidence() -> None:

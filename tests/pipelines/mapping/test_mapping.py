@@ -75,7 +75,8 @@ file = "ids.csv"
 match = { "Código" = "sku" }
 give = { variantId = "id" }
 """
-    assert load(written(tmp_path, text)) == Mapping(
+    mapping = load(written(tmp_path, text))
+    assert mapping == Mapping(
         kind="variants",
         columns={
             "Producto": MappedColumn("Producto", "productId"),
@@ -97,6 +98,7 @@ give = { variantId = "id" }
         skip_blank=("PVP",),
         path=tmp_path / "mapping.toml",
     )
+    assert load(written(tmp_path, to_toml(mapping))) == mapping
 
 
 PARTS = {

@@ -315,6 +315,7 @@ def test_line_ends_between_fields_mean_nothing() -> None:
 BAD_VALUES = {
     b'"\xff"': "row: not UTF-8",
     b'"\\ud83d"': "row: a lone surrogate",
+    b'"\\uD83D"': "row: a lone surrogate",
     b"NaN": "row: NaN or Infinity, which JSON does not allow",
     **dict.fromkeys((b'"a\x01b"', b'"a\nb"', b"01", b"tru"), "row: not JSON"),
 }

@@ -684,3 +684,9 @@ def test_the_platforms_words_are_read_in_any_shape_without_keys_and_passwords(bo
 
 def test_the_platforms_words_are_capped() -> None:
     assert len(platform_message(b'{"message":"%b"}' % (b"x" * 5000), (), b"")) == MESSAGE_MAX
+
+
+@pytest.mark.parametrize("form", ["se/cret 0123", "SE/CRET 0123", "se%2Fcret%200123", "se/cret%200123"])
+def test_a_secret_that_is_echoed_in_another_form_is_hidden_in_the_words_of_the_platform(form: str) -> None:
+    assert platform_message(f'{{"message":"no {form}"}}'.encode(), ("se/cret 0123",), b"") == "no ***"
+    assert platform_message(f'{{"message":"no {form}"}}'.encode(), (), b'{"password":"se/cret 0123"}') == "no ***"
