@@ -57,6 +57,13 @@ def test_term_searches_names_and_coupon_codes(client: httpx.Client) -> None:
     assert [row["id"] for row in coded["data"]] == [305]
 
 
+def test_a_search_finds_what_was_changed_since_the_last_one() -> None:
+    with talking() as (sandbox, client):
+        for name, found in (("Omega", 0), ("Zeta", 1)):
+            sandbox.state.change("promotions", 301, {"name": name})
+            assert client.get("/promotions", params={"term": "zeta"}).json()["pagination"]["total"] == found
+
+
 def test_price_lists(sandbox: Sandbox, client: httpx.Client) -> None:
     body = client.get(f"{V1}/prices/lists").json()
     assert body == {"priceLists": sandbox.state.records("price_lists")}

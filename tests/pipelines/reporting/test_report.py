@@ -366,7 +366,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
         WHERE order_id = (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 1 OFFSET 1);
         UPDATE reconciled.orders SET ordered_at = {run} - INTERVAL 2 YEAR, total = 0.5
         WHERE order_id = (SELECT min(order_id) FROM reconciled.orders);
-        UPDATE reconciled.orders SET ordered_at = {run}, currency = '<b>'
+        UPDATE reconciled.orders SET ordered_at = {run}, currency = 'ANA <b>'
         WHERE order_id = (SELECT max(order_id) FROM reconciled.orders)""",
     )
     for text in (
