@@ -27,9 +27,17 @@ def search_key(name: str, value: str) -> str:
 
 
 def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
-    """The hash of a key field, which two operations of a host that write the same record share; none of a blank one."""
-    key = search_key(name, value)
-    return (hashlib.sha256("\0".join((host, name, key)).encode()).digest(),) if key else ()
+    """Hashes of a key field; two operations of a host that write the same record share one. A blank one has none.
+
+    Claims of orderbridge 0.1 have the hash of an older form of e-mail addresses, and that of a confirmed create never
+    ends: an address whose older form differs (none in ASCII) has both hashes.
+    """
+    forms = [search_key(name, value)]
+    if name == "email":
+        forms.append(value.strip().casefold())
+    return tuple(
+        hashlib.sha256("\0".join((host, name, form)).encode()).digest() for form in dict.fromkeys(forms) if form
+    )
 
 
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import stat
@@ -445,3 +446,12 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
         assert not third.superseded()
         lead(third, 1, "in_flight", "confirmed", values={"sku": '"c"'}, at=6.0)
         assert second.superseded() == {(VARIANT, "sku"): str(tmp_path / "c")}
+
+
+@pytest.mark.parametrize(
+    ("email", "older"), [("ANA\u200b@x.pe", "ana\u200b@x.pe"), ("Jose\u0301@x.pe", "jose\u0301@x.pe")]
+)
+def test_a_claim_with_the_oldest_form_of_an_address_still_counts(email: str, older: str) -> None:
+    claimed = hashlib.sha256("\0".join((HOST, "email", older)).encode()).digest()
+    assert claimed in key_hashes(HOST, "email", email)
+    assert len(key_hashes(HOST, "email", "ana@x.pe")) == 1
