@@ -9,6 +9,7 @@ that has it, and its rate. `SEEDS=1 FIRST=<seed>` runs a seed again. The command
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
 import os
 import resource
@@ -32,7 +33,7 @@ def run_campaign(name: str, first: int, seeds: int, jobs: int) -> int:
     counts: Counter[str] = Counter()
     problems = 0
     started, used = time.monotonic(), _cpu_s()
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, logging.disable) as pool:
         for found, wrong in pool.imap_unordered(block, tasks):
             counts.update(found)
             problems += len(wrong)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import tempfile
 from collections import Counter
@@ -110,7 +109,6 @@ CAMPAIGNS: Final = {
 def block(task: tuple[str, int, int]) -> tuple[Counter[str], list[tuple[int, str]]]:
     """Runs some seeds of a campaign: its name, the first one, and the one after the last."""
     name, first, end = task
-    logging.disable(logging.CRITICAL)
     counts: Counter[str] = Counter()
     problems = []
     for seed in range(first, end):
