@@ -109,12 +109,13 @@ def documented() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def test_a_command_line_that_is_written_somewhere_is_one_that_is_taken() -> None:
+    group = click.Context(orderbridge, **orderbridge.context_settings)
     for where, (name, *rest) in documented():
         assert name in orderbridge.commands, where
         # --records must name a folder that is there; nothing else is looked at
         words = [str(CHECKOUT) if before == "--records" else word for before, word in pairwise([name, *rest])]
         try:
-            orderbridge.commands[name].make_context(name, words).close()
+            orderbridge.commands[name].make_context(name, words, group).close()
         except click.exceptions.Exit:  # --help
             pass
         except click.UsageError as error:

@@ -97,9 +97,10 @@ def test_arguments_that_cannot_be_are_reported(tmp_path: Path, nobody: dict[str,
 
 
 def test_answers_are_numbers_and_ranges_and_times_are_minutes() -> None:
+    group = click.Context(orderbridge, **orderbridge.context_settings)
     for name in ("push", "settle"):
         line = ["plan", "--landed", "17,20-22", "--landed", "3", "--abandon", "4-4", "--settle", "2"]
-        with orderbridge.commands[name].make_context(name, line) as context:
+        with orderbridge.commands[name].make_context(name, line, group) as context:
             given = context.params
         assert given["landed"] == {3, 17, 20, 21, 22}
         assert (given["not_landed"], given["abandon"], given["settle"]) == (set(), {4}, 120)
