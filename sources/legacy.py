@@ -27,7 +27,6 @@ def legacy(
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
     page_limit: int = LegacySettings.page_limit,
     sweeps: int = SWEEPS_MAX,
-    nested: bool = False,
 ) -> Iterator[DltResource]:
     """The lists of the legacy family (interface, Family A).
 
@@ -46,10 +45,9 @@ def legacy(
         api_key: sent in the header `api-key`.
         page_limit: rows to request per page; the platform may return fewer.
         sweeps: most sweeps to prove a list; a single one does not prove it.
-        nested: yield Python rows instead of Arrow tables; dlt makes its own nested tables of the documents.
 
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
     for record in records_of("legacy"):
-        yield from list_resources(ListWalker(record, base_url, api_key, WalkOptions(page_limit, sweeps)), nested)
+        yield from list_resources(ListWalker(record, base_url, api_key, WalkOptions(page_limit, sweeps)))

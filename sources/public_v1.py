@@ -28,7 +28,6 @@ def public_v1(
     page_limit: int = PublicV1Settings.page_limit,
     order_key: str = PublicV1Settings.order_key,
     decimals: bool = False,
-    nested: bool = False,
 ) -> Iterator[DltResource]:
     """The lists of the public v1 family (interface, Family B).
 
@@ -49,11 +48,10 @@ def public_v1(
         order_key: the field that identifies an order (not shown); the column is `id`.
         decimals: make columns of decimals also of order fields in which only whole numbers were seen so far, so that
             a first fraction changes no type.
-        nested: yield Python rows instead of Arrow tables; dlt makes its own nested tables of the arrays in an order.
 
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
     for record in records_of("public_v1"):
         options = WalkOptions(page_limit, key=order_key if record.key_setting else "")
-        yield from list_resources(ListWalker(record, base_url, api_key, options, decimals=decimals), nested)
+        yield from list_resources(ListWalker(record, base_url, api_key, options, decimals=decimals))

@@ -2,19 +2,18 @@
 
 In: lists to walk, or lists that were walked. Out: resources with keys, rows as Arrow tables or as
 Parquet files; no Python object per row. dlt 1.31 nests the items of Python rows only, so a child table of Arrow tables
-is a resource of its own that references its list; with `nested`, a list yields Python rows that contain their items.
+is a resource of its own that references its list.
 
 A source can be run any number of times: each run walks its lists anew, and all resources of a run share one walk.
-
-This module alone reads a private attribute of a library: the steps of a resource, which dlt shows in no other way.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -33,20 +32,17 @@ from dlt.extract.source import SourceInjectableContext
 from sources import __version__
 from sources.contract import LISTS, Record
 from sources.decode.schema_inference import FieldNames, KeptKind
-from sources.decode.stored_types import TYPES, as_stored
+from sources.decode.stored_types import as_stored
 from sources.decode.table_schema import FIELD, KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
-from sources.extract.nested_rows import nested_rows
 from sources.extract.page_files import TableFile, read_batches
 from sources.extract.result import ListResult, WalkOptions
-from sources.extract.spool import RunFolder, SpoolFolder
+from sources.extract.spool import SpoolFolder, run_folder
 from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.settings import http_settings, known_secrets
 
 RUNS_MAX: Final = 2
 """Runs of one source whose walks are kept, for runs that overlap."""
-STEP_ROWS: Final = 100
-"""Rows per table where a resource has steps (add_limit, add_map …)."""
 REMOVED: Final = "_removed"
 _MARKER_MEANING: Final = "null; marks the rows that delete the items of a merged record"
 _MARKER: Final[TTableSchemaColumns] = {
@@ -71,11 +67,10 @@ class ListSource(DltSource):
 
 
 class _Run:
-    """One run of a source over a list: its walk, and the folder of its files."""
+    """One run of a source over a list, and its walk; the files of that are removed with it."""
 
-    def __init__(self, name: str, context: object) -> None:
+    def __init__(self, context: object) -> None:
         self.context = context
-        self.folder = RunFolder(Path(dlt.current.pipeline().working_dir) / "orderbridge", name)
         self.lock = threading.Lock()
         self.result: ListResult | None = None
 
@@ -102,11 +97,8 @@ class ListWalker:
         self._lock = threading.Lock()
         self._runs: list[_Run] = []
 
-    def batches(self, split: Container[str] = TYPES) -> Iterator[tuple[str, pa.Table, TTableSchemaColumns]]:
+    def batches(self) -> Iterator[tuple[str, pa.Table, TTableSchemaColumns]]:
         """The rows by table, a batch at a time; one empty batch for a table without rows.
-
-        Args:
-            split: types of values that are in variants where the pipeline's columns do not hold them, see `as_stored`.
 
         Yields:
             A table, rows of it, and the hints of its variants.
@@ -119,12 +111,8 @@ class ListWalker:
             batches = (batch for batch in read_batches(files) if len(batch))
             first = next(batches, pq.read_schema(files[0][0]).empty_table())
             for batch in chain([first], batches):
-                typed, variants = as_stored(batch, stored, split)
+                typed, variants = as_stored(batch, stored)
                 yield table, typed, {name: {"name": name, "variant": True} for name in variants}
-
-    def holders(self) -> dict[str, str]:
-        """The table whose rows hold the items of a child table, by child table."""
-        return self._walked().holders
 
     def _stored_types(self, table: str, columns: pa.Schema) -> dict[str, str]:
         """The types of dlt's that columns of an undocumented record are to have: those of the pipeline, or decimals."""
@@ -146,35 +134,35 @@ class ListWalker:
             for run in self._runs:
                 if run.context is context:
                     return run
-            self._runs = [*self._runs, _Run(self.record.name, context)][-RUNS_MAX:]
+            self._runs = [*self._runs, _Run(context)][-RUNS_MAX:]
             return self._runs[-1]
 
     def _walked(self) -> ListResult:
         run = self._current_run()
         with run.lock:
             if run.result is None:
-                run.result = self._walk(run.folder)
+                parent = Path(dlt.current.pipeline().working_dir) / "orderbridge"
+                with run_folder(parent, self.record.name, run) as (folder, spool):
+                    run.result = self._walk(folder, spool)
+                    if run.result.error is None:
+                        shutil.rmtree(spool)
         if run.result.error is not None:
             raise run.result.error
         return run.result
 
-    def _walk(self, folder: RunFolder) -> ListResult:
+    def _walk(self, folder: Path, spool: Path) -> ListResult:
         """Walks the list; from where a run was killed or failed, if that was less than an hour ago."""
-        name, result = self.record.name, None
+        name = self.record.name
         # not in the state of the resource, which dlt empties at each run that replaces the table
         state = {} if self.record.fields else dlt.current.source_state().setdefault(name, {})
         known: dict[str, list[Any]] = state.get("kinds", {})
         kinds = {path: KeptKind(*kept) for path, kept in known.items()}
         options = replace(self._options, names=state.get("names"), kinds=kinds)
         identity = {"list": name, "host": self._base_url, "limit": str(options.page_limit), "version": __version__}
-        try:
-            http, secrets = http_settings(), known_secrets()
-            with Client(LISTS[name].family, self._base_url, self._api_key, http=http, secrets=secrets) as client:
-                spools = SpoolFolder(folder.spool, identity, self._api_key, finished_after=0.0)
-                result = walk(name, client, folder.path, spools, options)
-        finally:
-            if result is None or result.error is not None:
-                folder.leave()
+        http, secrets = http_settings(), known_secrets()
+        with Client(LISTS[name].family, self._base_url, self._api_key, http=http, secrets=secrets) as client:
+            spools = SpoolFolder(spool, identity, self._api_key, finished_after=0.0)
+            result = walk(name, client, folder, spools, options)
         if result.error is None and not self.record.fields:
             most = {path: [kind, max([values, *known.get(path, [])[1:]])] for path, kind, values in result.kinds}
             state["kinds"] = known | most
@@ -203,7 +191,7 @@ def _warn(result: ListResult) -> None:
         log.warning("%s may lack rows: %s", result.resource, "; ".join(result.evidence))
 
 
-def list_resources(walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
+def list_resources(walker: ListWalker) -> Iterator[DltResource]:
     """The resources of a list: its own table, and its child tables. A list that is not selected is not walked.
 
     Child tables follow the disposition of their list: merged, the items of each merged record are replaced; otherwise
@@ -212,32 +200,18 @@ def list_resources(walker: ListWalker, nested: bool = False) -> Iterator[DltReso
 
     Args:
         walker: walks the list.
-        nested: a single resource of Python rows, whose child tables are dlt's own nested tables.
     """
     record = walker.record
     table = table_schema(record)
     key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
-    columns = _columns(table) | key
-    child_columns = {}
-    for child in table.children:
-        child_columns[child.name] = _columns(child)
-        child_columns[child.name][parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
-        child_columns[child.name]["position"]["description"] = f"place in `{child.array}`, from 1"
-    if nested:
-        dlt.current.source_schema().remove_type_detection("iso_timestamp")  # texts stay texts, as in Arrow tables
-        hints = {
-            name.removeprefix(f"{record.name}__"): dlt.mark.make_nested_hints(columns=hint)
-            for name, hint in child_columns.items()
-        }
-        yield _resource(
-            partial(_nested_rows, walker), record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints
-        )
-        return
     rows = partial(_rows_of, walker, record.name, {})
-    yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=columns)
-    for name, hint in child_columns.items():
-        read = partial(_child_rows, walker, name)
-        yield _resource(read, name, primary_key="", columns=hint | _MARKER, references=_references(record))
+    yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=_columns(table) | key)
+    for child in table.children:
+        columns = _columns(child) | _MARKER
+        columns[parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
+        columns["position"]["description"] = f"place in `{child.array}`, from 1"
+        read = partial(_child_rows, walker, child.name)
+        yield _resource(read, child.name, primary_key="", columns=columns, references=_references(record))
     if not record.fields:
         yield _resource(partial(_all_children, walker), f"{record.name}__children", primary_key="")
 
@@ -265,14 +239,6 @@ def _references(record: Record) -> TTableReferenceParam:
     ]
 
 
-def _nested_rows(walker: ListWalker) -> Iterator[Any]:
-    def batches() -> Iterator[tuple[str, pa.Table]]:
-        # dlt splits values by itself, but of texts it makes numbers where it can.
-        return ((table, batch) for table, batch, _ in walker.batches(("text",)))
-
-    yield from nested_rows(walker.record, batches, walker.holders)
-
-
 def _child_rows(walker: ListWalker, child: str) -> Iterator[Any]:
     hints = _child_hints(walker.record)
     yield from (_hinted(rows, hints) for rows in _removals(walker))
@@ -294,7 +260,7 @@ def _rows_of(walker: ListWalker, table: str, hints: Mapping[str, Any]) -> Iterat
     for name, batch, variants in walker.batches():
         if name == table:
             columns = {"columns": {**hints.get("columns", {}), **variants}} if variants else {}
-            yield from (_hinted(rows, {**hints, **columns}) for rows in _sized(batch))
+            yield _hinted(batch, {**hints, **columns})
 
 
 def _hinted(rows: pa.Table, hints: Mapping[str, Any]) -> Any:  # noqa: ANN401 # dlt's
@@ -327,14 +293,6 @@ def _removals(walker: ListWalker) -> Iterator[pa.Table]:
         for table, batch, _ in walker.batches():
             if table == record.name:
                 yield pa.table({parent_key(record): batch[KEY_COLUMN], REMOVED: pa.repeat(True, len(batch))})
-
-
-def _sized(batch: pa.Table) -> Iterator[pa.Table]:
-    """A batch as a whole, since each yield has a cost; a page at a time if the resource has steps, such as a limit."""
-    has_steps = len(dlt.current.resource()._pipe.steps) > 1
-    size = STEP_ROWS if has_steps else max(len(batch), 1)
-    for start in range(0, max(len(batch), 1), size):
-        yield batch.slice(start, size)
 
 
 def _resource(rows: Callable[[], Iterator[Any]], name: str, **hints: Any) -> DltResource:  # noqa: ANN401 # dlt's

@@ -37,9 +37,9 @@ def load_without_contacts(pipeline: dlt.Pipeline) -> LoadInfo:
 
 
 def load_sample(pipeline: dlt.Pipeline) -> LoadInfo:
-    """Loads one page of orders, to look at their fields. The list is still walked to its end."""
+    """Loads ten orders, to look at their fields. The list is still walked to its end."""
     source = public_v1().with_resources("orders")
-    source.orders.add_limit(1)
+    source.orders.add_map(lambda table: table.slice(0, 10)).add_limit(1)
     return pipeline.run(source)
 
 

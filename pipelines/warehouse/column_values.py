@@ -135,7 +135,7 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
         ((rows,),) = build.execute(f'SELECT count(*) FROM raw."{table}" WHERE _run_id = $1', [run_id]).fetchall()
         if rows != (loaded := sum(count for _, count in files)):
             raise BridgeError(f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table")
-        listed = {"listed": walked.items[table]} if table in walked.holders else {}
+        listed = {"listed": walked.items[table]} if table != walked.resource else {}
         record_totals(build, run_id, f"raw.{table}", {**listed, "loaded": loaded, "raw": rows})
         if not walked.is_whole:
             continue

@@ -7,7 +7,7 @@ column is narrower than it was; values that do not fit are in a column of their 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -19,7 +19,6 @@ from sources.decode.schema_inference import ARROW, ColumnKind, coerced
 
 _KINDS: Final[dict[str, ColumnKind]] = {"text": "text", "bigint": "bigint", "decimal": "decimal", "bool": "boolean"}
 """The kinds of columns by dlt's types."""
-TYPES: Final = frozenset(_KINDS)
 _BY_ARROW: Final = {ARROW[kind]: name for name, kind in _KINDS.items()}
 _CASTS: Final = {("bigint", "decimal"), ("decimal", "bigint"), ("bigint", "text"), ("bool", "text")}
 """Types between which Arrow casts as rows are cast. Of texts it would make numbers of codes: `007` would be 7."""
@@ -27,14 +26,12 @@ _DOUBLE: Final = "double"
 """The type of numbers with a fraction in columns that version 0.2 made."""
 
 
-def as_stored(batch: pa.Table, stored: Mapping[str, str], split: Container[str] = TYPES) -> tuple[pa.Table, list[str]]:
+def as_stored(batch: pa.Table, stored: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
     """Casts the columns whose type is not the stored one.
 
     Args:
         batch: of one table.
         stored: dlt's types of columns, by name; a column that is not there keeps its type.
-        split: the types of values that are split off where they do not fit; a column with other such values stays as
-            it is, for dlt to split.
 
     Returns:
         The batch, and the names of the columns that were split off.
@@ -49,10 +46,8 @@ def as_stored(batch: pa.Table, stored: Mapping[str, str], split: Container[str] 
             columns[name] = pc.cast(pc.cast(values, pa.string()), pa.float64())  # directly, 1905.33 is ….3300000000002
         if own is None or kind == own or kind not in _KINDS:
             continue
-        fitting, others = _split(values, own, kind)
-        if others is None or own in split:
-            columns[name] = fitting
-        if others is not None and own in split:
+        columns[name], others = _split(values, own, kind)
+        if others is not None:
             variants.append(f"{name}__v_{own}")
             columns[variants[-1]] = others
     return pa.table(columns), variants

@@ -84,10 +84,6 @@ class InferredSchema:
         """The tables and columns known so far."""
         return {table.name: table.schema for table in self._table.all()}
 
-    def holders(self) -> dict[str, str]:
-        """The table whose rows hold the items of a child table, by child table."""
-        return {child.name: table.name for table in self._table.all() for child in table.children}
-
     def lists(self) -> dict[tuple[str, ...], str]:
         """The child table of each list of objects, by the path of its field; that path where no table has it."""
         names = {path: name for name, path in self._table.paths() if "." not in name}

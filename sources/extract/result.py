@@ -105,7 +105,6 @@ class ListResult:
             lists each id once and all that are known.
         used_sweeps: numbers of the sweeps whose rows are published: the last one if it has all rows, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
-        holders: the table whose rows hold the items of a child table, by child table.
         kinds: of an undocumented record: the path of each place, its kind, and how many values decided it.
         quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
         observations: (what, value) → count, for what the interface does not show.
@@ -123,7 +122,6 @@ class ListResult:
     is_agreed: bool = False
     used_sweeps: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
-    holders: dict[str, str] = field(default_factory=dict)
     kinds: list[tuple[str, ColumnKind, int]] = field(default_factory=list)
     quarantined: list[QuarantinedRow] = field(default_factory=list)
     observations: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -4,9 +4,9 @@ In: the label of each request and the body of its response, in order. Out: the s
 the same requests. A frame that is incomplete (the process was killed while writing) or that belongs to another request
 ends the replay, and the rest of the file is cut off. Files are readable by their owner only.
 
-In the working folder of a user's pipeline, the folder of a walk is locked as long as it is used. One without a lock is
-that of a run that was killed or failed: the next run of its list goes on with its pages, and removes it; any run does
-once its pages are out of date.
+In the working folder of a user's pipeline, the pages of a list are locked while it is walked; where the walk fails or
+is killed, the next run of the list goes on with them. The folder of a run is locked as long as it is used, and one
+without a lock is removed by the next run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ import tempfile
 import time
 import weakref
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 from filelock import lock_descriptor
 
-from sources.disk import open_private, replace_file
+from sources.disk import PRIVATE_FOLDER, open_private, replace_file
 
 RESUME_WITHIN_S: Final = 3600.0
 """A walk that stopped longer ago is not resumed: its pages are out of date."""
@@ -38,6 +39,7 @@ WALK_MAX_S: Final = 86_400.0
 DIGEST_COST = 2**12
 """How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
+_RUN: Final = "run-"
 _HEADER: Final = struct.Struct("<4sIIII")  # magic, bytes of label and packed body, crc32, bytes of body
 _MAGIC: Final = b"OBS2"
 _CODEC: Final = pa.Codec("zstd", 1)  # an eighth of the size; compressing takes less time than writing the rest would
@@ -183,55 +185,40 @@ def _digest(key: str, salt: bytes) -> str:
     return hashlib.scrypt(key.encode(), salt=salt, n=DIGEST_COST, r=8, p=1).hex()
 
 
-class RunFolder:
-    """A folder for one walk over a list.
+@contextmanager
+def run_folder(parent: Path, name: str, run: object) -> Iterator[tuple[Path, Path]]:
+    """Where one run of a user's pipeline walks a list; others wait until it has walked.
 
     Args:
-        parent: holds the folders of all runs.
+        parent: holds the folders of all lists.
         name: of the list.
+        run: with which the folder of its files is removed.
 
-    Attributes:
-        path: of the folder.
-        spool: of the pages in it.
+    Yields:
+        The folder for its files, and that of its pages: those of a run that was killed or failed are there.
     """
-
-    def __init__(self, parent: Path, name: str) -> None:
-        parent.mkdir(parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
-        self.spool = self.path / "spool"
-        self._end = weakref.finalize(self, _end, self.path, _create_lock(self.path))
-        for other in (file.parent for file in parent.glob("*/lock") if file.parent != self.path):
-            if (lock := _lock(other)) is None:
-                continue
-            is_same_list = other.name.rpartition("-")[0] == name
-            if is_same_list and (other / "spool").exists() and not self.spool.exists():
-                (other / "spool").rename(self.spool)
-            changed = max((path.stat().st_mtime for path in other.rglob("*")), default=0.0)
-            if is_same_list or time.time() - changed > RESUME_WITHIN_S:
-                shutil.rmtree(other, ignore_errors=True)
+    home = parent / name
+    home.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    lock = _locked(home / "lock", blocking=True)
+    try:
+        for left in home.glob(f"{_RUN}*"):
+            if (unlocked := _locked(left / "lock")) is not None:  # else that run goes on
+                _end(left, unlocked)
+        folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=home))
+        weakref.finalize(run, _end, folder, _locked(folder / "lock"))
+        yield folder, home / "spool"
+    finally:
+        if lock is not None:
             os.close(lock)
 
-    def leave(self) -> None:
-        """Leaves the folder to the next run: the walk failed."""
-        if ended := self._end.detach():
-            os.close(ended[2][1])
 
-
-def _create_lock(folder: Path) -> int:
-    """The descriptor of the lock of a new folder, which others see when it is held."""
-    descriptor = open_private(folder / "new")
-    lock_descriptor(descriptor, blocking=False)
-    (folder / "new").rename(folder / "lock")
-    return descriptor
-
-
-def _lock(folder: Path) -> int | None:
-    """The descriptor of another folder's lock; None if a run holds it, or has just removed the folder."""
+def _locked(path: Path, *, blocking: bool = False) -> int | None:
+    """The descriptor of a lock; None if a run holds it, or has just removed its folder."""
     try:
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_private(path)
     except FileNotFoundError:
         return None
-    if lock_descriptor(descriptor, blocking=False):
+    if lock_descriptor(descriptor, blocking=blocking):
         return descriptor
     os.close(descriptor)
     return None

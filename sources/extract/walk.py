@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from sources.contract import LISTS, RECORDS, Operation
-from sources.decode.table_schema import table_schema
 from sources.decode.undocumented import InferredSchema
 from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
 from sources.extract.fetch import PageFetcher
@@ -318,9 +317,6 @@ class _ListWalk:
                 result.files.setdefault(table, []).append(file)
         result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
         result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])
-        if self._inferred is None:
-            result.holders = {child.name: result.resource for child in table_schema(self._record).children}
-        else:
-            result.holders = self._inferred.holders()
+        if self._inferred is not None:
             result.observations.update([*self._inferred.found(), *self._inferred.fields()])
             result.kinds = self._inferred.kinds()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from sources.errors import UsageError
 from sources.settings.ownership import check_owner, check_private
@@ -39,6 +41,8 @@ from sources.settings.setting import Setting, named, shown, variable
 S = TypeVar("S", bound=Section)
 MOUNTED_SECRETS: Final = Path("/run/secrets")
 """Where Docker and Kubernetes mount secrets as files."""
+_PASSWORD: Final = re.compile(r"//[^/:@]*:([^/]+)@")
+"""A password in an address, such as a proxy's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,17 +264,24 @@ def is_set(section: str) -> bool:
 
 
 def known_secrets() -> tuple[str, ...]:
-    """Every secret that is set, checked or not: what no output may contain. A section with errors has none."""
-    values = set()
-    for setting in SETTINGS.values():
-        if setting.is_secret:
-            try:
-                value = Resolution(setting.section).value(setting.name)
-            except UsageError:
-                continue
-            if isinstance(value, str) and value.strip():
-                values.add(value.strip())
-    return tuple(sorted(values))
+    """Every secret that is set, checked or not, and passwords in addresses: what no output may contain.
+
+    A section with errors has none.
+    """
+    secrets = set[str]()
+    for section in SECTIONS:
+        try:
+            resolution = Resolution(section)
+            given = [(setting, resolution.value(setting.name)) for setting in settings_of(section)]
+        except UsageError:
+            continue
+        for setting, value in given:
+            text = value.strip() if isinstance(value, str) else ""
+            if setting.is_secret:
+                secrets.add(text)
+            elif password := _PASSWORD.search(text):
+                secrets |= {password[1], unquote(password[1])}
+    return tuple(sorted(secrets - {""}))
 
 
 def effective_settings() -> Iterator[EffectiveSetting]:

@@ -310,13 +310,6 @@ MUTANTS: Final = (
         "tests/sources/extract/test_walk.py -k page_0",
     ),
     Mutant(
-        "items-are-put-into-the-rows-of-another-table",
-        "sources/extract/nested_rows.py",
-        "depths[name], holders[name]",
-        'depths[name], max((t for t in [record.name, *depths] if name.startswith(f"{t}__")), key=len)',
-        "tests/sources/extract/test_nested_rows.py",
-    ),
-    Mutant(
         "a-page-under-half-of-page-1-ends-the-list",
         "sources/extract/legacy_pages.py",
         "        self._pages, self._last_count = self._pages + 1, page.count\n",
@@ -680,7 +673,7 @@ MUTANTS: Final = (
     Mutant(
         "columns-of-a-users-pipeline-take-the-types-of-each-walk",
         "sources/resources.py",
-        "typed, variants = as_stored(batch, stored, split)",
+        "typed, variants = as_stored(batch, stored)",
         "typed, variants = batch, list[str]()",
         "tests/sources/test_dlt_sources.py -k drift",
     ),

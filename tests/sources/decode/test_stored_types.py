@@ -43,10 +43,3 @@ def test_values_are_in_the_stored_type_or_in_a_variant(
     expected = {"x": fitting, "y": ["as it was"] * len(values)} | ({f"x__{others[0]}": others[1]} if others else {})
     assert typed.to_pydict() == expected
     assert variants == ([f"x__{others[0]}"] if others else [])
-
-
-def test_a_column_of_which_dlt_splits_values_itself_stays_as_it_is() -> None:
-    batch = pa.table({"x": pa.array([Decimal("10.5"), Decimal(7)], NUMBER), "y": pa.array(["007", "7"])})
-    typed, variants = as_stored(batch, {"x": "bigint", "y": "bigint"}, ("text",))
-    assert typed["x"] == batch["x"]
-    assert (typed["y"].to_pylist(), variants) == ([None, 7], ["y__v_text"])

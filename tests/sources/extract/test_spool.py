@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sources.extract.spool import RunFolder, SpoolFolder
+from sources.extract import spool as spools
+from sources.extract.spool import SpoolFolder, run_folder
 
 
 def kept(folder: SpoolFolder, *labels: str) -> list[bytes | None]:
@@ -107,47 +107,51 @@ def test_a_walk_is_resumed_within_an_hour_of_its_last_page_and_a_day_of_its_firs
     assert stopped_s is None or (folder / "sweep-1.pages").exists() is expected
 
 
-def killed(parent: Path, name: str) -> Path:
-    """The folder of a run that was killed: its lock ended with it."""
-    folder = RunFolder(parent, name)
-    folder.spool.mkdir()
-    (folder.spool / "sweep-1.pages").write_text("page")
-    (folder.path / "rows.parquet").write_text("rows")
-    folder.leave()
-    return folder.path
+class Run:
+    """With which the folder of its files is removed."""
 
 
-def test_a_folder_is_private_and_removed_with_its_run(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "new", "orders")
-    (folder.path / "rows.parquet").write_text("rows")
-    assert [path.name.rpartition("-")[0] for path in (tmp_path / "new").iterdir()] == ["orders"]
-    assert folder.path.stat().st_mode & 0o077 == 0
-    del folder
-    assert list((tmp_path / "new").iterdir()) == []
+def test_the_folder_of_a_run_is_private_and_removed_with_it(tmp_path: Path) -> None:
+    run, later = Run(), Run()
+    with run_folder(tmp_path / "new", "orders", run) as (folder, spool):
+        SpoolFolder(spool, {})
+    (folder / "rows.parquet").write_text("rows")
+    assert folder.stat().st_mode & 0o077 == folder.parent.stat().st_mode & 0o077 == 0
+    with run_folder(tmp_path / "new", "orders", later) as (other, its_spool):
+        assert its_spool == spool
+        assert (spool / "walk.json").exists()
+    assert (folder / "rows.parquet").exists(), "that run goes on"
+    del run
+    assert (folder.exists(), other.exists()) == (False, True)
 
 
-def test_the_next_run_of_a_list_takes_over_the_pages_of_a_killed_one_and_removes_its_rows(tmp_path: Path) -> None:
-    left, other, old = killed(tmp_path, "orders"), killed(tmp_path, "customers"), killed(tmp_path, "promotions")
-    for path in (old, *old.rglob("*")):
-        os.utime(path, (0, 0))
-    folder = RunFolder(tmp_path, "orders")
-    assert (folder.spool / "sweep-1.pages").read_text() == "page"
-    assert not (folder.path / "rows.parquet").exists()
-    assert [path.exists() for path in (left, old, other)] == [False, False, True], "customers may go on with theirs"
-    later = RunFolder(tmp_path, "orders")
-    assert folder.spool.exists(), "that run goes on"
-    assert not later.spool.exists()
+def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(spools.weakref, "finalize", lambda run, end, folder, lock: os.close(lock))
+        with run_folder(tmp_path, "orders", Run()) as (folder, spool):
+            spool.mkdir()
+    (folder / "rows.parquet").write_text("rows")
+    with run_folder(tmp_path, "customers", Run()) as (_, other):
+        assert not other.exists()
+    assert folder.exists()
+    with run_folder(tmp_path, "orders", Run()) as (_, again):
+        assert again.exists()
+        assert not folder.exists()
 
 
-@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-def test_lists_that_are_read_at_the_same_time_come_and_go_beside_each_other(tmp_path: Path) -> None:
-    def come_and_go(name: str) -> int:
-        return sum(bool(RunFolder(tmp_path, name)) for _ in range(50))
+def test_a_list_is_walked_by_one_run_at_a_time(tmp_path: Path) -> None:
+    walking, most = [], []
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(come_and_go, "abcd")) == [50] * 4
-    finally:
-        sys.setswitchinterval(interval)
+    def come_and_go(name: str) -> None:
+        for _ in range(10):
+            with run_folder(tmp_path, name, Run()):
+                walking.append(name)
+                most.append(walking.count(name))
+                walking.remove(name)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(come_and_go, "aabb"))
+    assert set(most) == {1}
+    assert not [*tmp_path.glob("*/run-*")]

@@ -140,6 +140,11 @@ def test_known_secrets_are_those_of_both_families_even_if_other_settings_are_inv
     assert known_secrets() == (KEY, "legacy-key")
 
 
+def test_the_password_of_a_proxy_is_a_known_secret(root: Path) -> None:
+    write(root, V1, '[sources.http]\nproxy = "http://user:p%C3%A4@ss@proxy.example:3128"\n')
+    assert known_secrets() == tuple(sorted((KEY, "p%C3%A4@ss", "pä@ss")))
+
+
 def test_each_file_is_parsed_once_until_it_changes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, LEGACY + V1, "[sources.legacy]\npage_limit = 7\n")
     loads = mock.Mock(side_effect=tomllib.loads)
