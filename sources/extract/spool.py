@@ -224,7 +224,8 @@ def _locked(path: Path, *, blocking: bool = False) -> int | None:
     return None
 
 
-def _end(folder: Path, lock: int) -> None:
+def _end(folder: Path, lock: int | None) -> None:
     """Removes a folder, and then ends its lock."""
     shutil.rmtree(folder, ignore_errors=True)
-    os.close(lock)
+    if lock is not None:
+        os.close(lock)

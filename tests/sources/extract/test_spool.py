@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from sources.extract import spool as spools
 from sources.extract.spool import SpoolFolder, run_folder
 
 
@@ -129,7 +128,7 @@ def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_ro
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(spools.weakref, "finalize", lambda run, end, folder, lock: os.close(lock))
+        patched.setattr("weakref.finalize", lambda run, end, folder, lock: os.close(lock))
         with run_folder(tmp_path, "orders", Run()) as (folder, spool):
             spool.mkdir()
     (folder / "rows.parquet").write_text("rows")
