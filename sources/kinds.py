@@ -86,9 +86,9 @@ ADDED_FIELDS: Final = tuple(gap.name.removesuffix("_semantics") for gap in GAPS 
 """Fields of a variant that the interface calls "added"; a setting for each decides whether it is set or incremented."""
 ADDITIVE_FIELDS: Final = (
     *ADDED_FIELDS,
-    *(field.name for field in contract.VARIANT_UPDATE.fields if field.type == "array"),
+    *(f.name for kind in KINDS.values() if kind.is_update for f in kind.record.fields if f.type == "array"),
 )
-"""Fields of a variant that a repeated update may add to. For lists (images, attributes) it is not shown."""
+"""Fields that a repeated update may add to, by name. For lists (images, attributes) it is not shown."""
 
 
 def additive_fields(semantics: Mapping[str, Semantics]) -> frozenset[str]:

@@ -18,10 +18,9 @@ import click
 from pipelines.cli import plan as plan_command
 from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
-from pipelines.cli.options import json_option, log_option, path_option, plan_options
+from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
 from pipelines.cli.process import KEPT, STOP, exit_process, print_error, start
 from pipelines.cli.terminal import Style, escape, print_result
-from sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -36,7 +35,7 @@ _EXAMPLES: Final = 3
 
 
 @click.command("import", epilog="Example: orderbridge import customers clientes.csv --passwords mail")
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@kind_argument
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--mapping", help="Which column is which field. Default: as the last time, or detected.")
 @click.option(
@@ -76,7 +75,7 @@ def command(
 ) -> None:
     """Take a CSV or .xlsx to the platform: pull, plan, show, ask, push, verify; run it again to go on.
 
-    KIND: customers, variants, subcategories or warehouses. Nothing is sent before you agree. The outcome of each line
+    KIND. Nothing is sent before you agree. The outcome of each line
     is in the folder of the plan, under results. A run that was stopped, or left operations in doubt, is continued by
     the same command, as long as the file is the same.
     """

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from pipelines.cli.process import STOP
+from sources.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RANGE_MAX: Final = 1_000_000
@@ -17,6 +18,13 @@ _RANGE_MAX: Final = 1_000_000
 def path_option(*names: str, metavar: str = "FILE", **attributes: Any) -> Callable[[F], F]:  # noqa: ANN401 # click's
     """An option whose value is a path."""
     return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **attributes)
+
+
+def kind_argument(function: F) -> F:
+    """The argument KIND; `KIND.` in the help becomes `KIND: customers, variants …`."""
+    *others, last = KINDS
+    function.__doc__ = (function.__doc__ or "").replace("KIND.", f"KIND: {', '.join(others)} or {last}.", 1)
+    return click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")(function)
 
 
 def _together(*options: Callable[[F], F]) -> Callable[[F], F]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import json_option, log_option, path_option, plan_options
+from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
 from pipelines.cli.process import exit_process, start
 from pipelines.cli.terminal import Style, print_result
-from sources.kinds import KINDS
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def record(result: PlanResult) -> dict[str, Any]:
 @click.command(
     "plan", epilog="Example: orderbridge plan customers clientes.csv --mapping clientes.toml --passwords mail"
 )
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@kind_argument
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
 @path_option("--out", metavar="DIR", help="Folder of the plan. Default: plan-KIND-ID.")
@@ -91,7 +90,7 @@ def record(result: PlanResult) -> dict[str, Any]:
 def command(style: Style, as_json: bool, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 
-    KIND: customers, variants, subcategories or warehouses. The plan is a folder that you can read. Rejected rows are in
+    KIND. The plan is a folder that you can read. Rejected rows are in
     its rejects.csv with their reasons, and the exit code is 5: correct that file and plan it.
     """
     with start("json" if as_json else style) as reporter:

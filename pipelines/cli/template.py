@@ -15,7 +15,7 @@ from typing import Final
 
 import click
 
-from pipelines.cli.options import path_option
+from pipelines.cli.options import kind_argument, path_option
 from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
@@ -97,13 +97,13 @@ def _report_unknown(columns: Sequence[str]) -> None:
 
 
 @click.command("template", epilog="Example: orderbridge template customers > clientes.csv")
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@kind_argument
 @click.option("--mapping", is_flag=True, help="Print a commented mapping file instead of a CSV.")
 @path_option("--for", "file", help="With --mapping: start from the columns of this CSV or .xlsx.")
 def command(kind: str, mapping: bool, file: Path | None) -> None:
-    """Print an empty CSV with every column of KIND, or a mapping file to start from.
+    """Print an empty CSV with every column of a kind, or a mapping file to start from.
 
-    KIND: customers, variants, subcategories, warehouses. With --mapping: which column is which field; a column that
+    KIND. With --mapping: which column is which field; a column that
     fits no field is in it as a comment, to be mapped or ignored.
     """
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr] # a text file, whatever the terminal

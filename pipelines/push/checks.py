@@ -86,7 +86,9 @@ def _differences(manifest: Manifest, legacy: LegacySettings, *, is_target: bool 
     elif KINDS[manifest.kind].has_login:
         settings = {"login_mode": (manifest.login_mode or "not set", legacy.login_mode or "not set")}
     else:
-        current = legacy.semantics if KINDS[manifest.kind].is_update else {}
+        kind = KINDS[manifest.kind]
+        fields = {field.name for field in kind.record.fields} if kind.is_update else set()
+        current = {name: now for name, now in legacy.semantics.items() if name in fields}
         settings = {f"{name}_semantics": (manifest.semantics.get(name, "unknown"), current[name]) for name in current}
     for name, (planned, now) in settings.items():
         if planned != now:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -17,10 +18,12 @@ from tests.sandbox.talk import V1, WAREHOUSE, client_of, cursors, pages, talking
 
 
 def test_every_operation_is_routed(client: httpx.Client) -> None:
+    keyless = httpx.Client(base_url=client.base_url)  # with a key, 404 may be that of a record
     for operation in OPERATIONS:
-        path = operation.path.format(categoryId="1", productId="1", variantId="1")
+        path = re.sub(r"\{\w+\}", "1", operation.path)
         prefix = V1 if operation.family == "public_v1" else ""
-        assert client.request(operation.verb, prefix + path).status_code != 404, operation.name
+        assert keyless.request(operation.verb, prefix + path).status_code == 401, operation.name
+    keyless.close()
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100, 1000])

@@ -1,0 +1,135 @@
+"""Every kind of the contract is planned from its template, sent, and remembered; and one that is not in it: `rates`.
+
+`rates` takes the place of a kind that exists: the names of kinds are a type, which is extended beside `KINDS`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import sandbox.app
+from pipelines.ledger.store import Ledger
+from pipelines.mapping.field_paths import all_paths
+from pipelines.plan.make import PlanOptions, PlanResult, make_plan
+from pipelines.plan.model import Plan
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
+from sandbox.legacy import Legacy
+from sandbox.messages import SandboxResponse
+from sources import inputs
+from sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
+from sources.decode.table_schema import snake
+from sources.kinds import KINDS, InputKind, KindName
+from tests.pipelines.push.plans import Place, place
+
+CELLS: Final = {"number": "1.5", "boolean": "true"}
+NAME: Final[KindName] = "warehouses"
+RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number")))
+UPDATE = Operation(
+    "update_rate", "legacy", "PATCH", "/rates/{rateId}", input=RECORD, outcome="no_content", error_code="integer",
+    params=(Field("rateId", "identifier", "integer", required=True),),
+)  # fmt: skip
+
+
+def cell(at: Place, path: str, field: Field, number: int) -> str:
+    """A value of a field; an id is that of a record, where the platform lists such records: priceListId."""
+    listed = f"{snake(path.removesuffix('Id'))}s"
+    if field.type == "identifier" and listed in LISTS:
+        return at.platform.state.ids(listed)[number]
+    return CELLS.get(field.type, str(number + 1))
+
+
+def planned(at: Place, kind: KindName) -> PlanResult:
+    """A plan of two lines with every column of the template."""
+    if KINDS[kind].is_listed:
+        pull(PullOptions(("customers",)))
+    file, fields = at.folder / f"{kind}.csv", inputs.paths(kind)
+    columns = {path: fields[re.sub(r"\[\d+\]", "[]", path)] for path in all_paths(kind)}
+    with file.open("w", encoding="utf-8", newline="") as out:
+        rows = ([cell(at, path, field, number) for path, field in columns.items()] for number in range(2))
+        csv.writer(out).writerows([columns, *rows])
+    return make_plan(PlanOptions(kind, file))
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_column_of_a_kind_is_sent_once_and_then_unchanged(at: Place, kind: KindName) -> None:
+    made = planned(at, kind)
+    assert (made.manifest.operations >= 2, at.push(made.folder).exit_code) == (True, 0)
+    pattern = path_pattern(KINDS[kind].operation.path)
+    sent = [entry for entry in at.platform.state.log if entry.method != "GET"]
+    assert [entry for entry in sent if not pattern.fullmatch(entry.path)] == []
+    assert len(sent) == made.manifest.operations
+    names = {re.split(r"[.\[]", path)[0] for path in all_paths(kind)} - {p.name for p in KINDS[kind].operation.params}
+    assert {name for op in Plan(made.folder).operations() for name in op.body} == names - {
+        "password",
+        "loginCode",
+    }  # they log in by e-mail
+    assert planned(at, kind).manifest.operations == 0
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_update])
+def test_what_may_be_repeated_of_an_update_in_doubt_is(at: Place, kind: KindName) -> None:
+    made = planned(at, kind)
+    at.lose(made.folder)
+    at.push(made.folder)
+    for operation, row in zip(Plan(made.folder).operations(), at.rows(made.folder), strict=True):
+        assert row.state == ("confirmed" if operation.repeatable else "in_doubt")
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
+    """`rates` in contract and sandbox, and what arrives there."""
+    arrived: list[tuple[str, Any]] = []
+    write = Legacy._write
+
+    def written(self: Legacy, operation: Operation, call: Any, body: Any) -> SandboxResponse:
+        if operation.name != UPDATE.name:
+            return write(self, operation, call, body)
+        arrived.append((call.parts["rateId"], body))
+        return SandboxResponse(204, b"", ())
+
+    monkeypatch.setattr(Legacy, "_write", written)
+    monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, UPDATE))
+    monkeypatch.setitem(KINDS, NAME, InputKind(NAME, "rate", UPDATE))
+    forget()
+    yield arrived
+    forget()
+
+
+def forget() -> None:
+    """What is kept of the kinds' fields."""
+    for function in [*vars(inputs).values(), *vars(sys.modules["pipelines.mapping.propose"]).values()]:
+        getattr(function, "cache_clear", list)()
+
+
+def test_a_kind_that_is_added_is_planned_pushed_and_remembered(sent: list[tuple[str, Any]], tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+
+        def importing(rows: str) -> None:
+            (at.folder / "rates.csv").write_text(f"rateId;name;rate\n{rows}", "utf-8")
+            made = make_plan(PlanOptions(NAME, at.folder / "rates.csv"))
+            assert at.push(made.folder).exit_code == 0
+
+        importing("7;Mayoristas;1.5\n8;Web;2\n")
+        assert sorted(sent) == [("7", {"name": "Mayoristas", "rate": 1.5}), ("8", {"name": "Web", "rate": 2})]
+        sent.clear()
+        importing("7;Mayoristas;1.75\n8;Web;2\n")
+        assert sent == [("7", {"rate": 1.75})]
+        with Ledger.open(at.ledger, readonly=True) as ledger:
+            rows = ledger.confirmed(at.platform.url).to_pylist()
+        assert {(row["path"], row["field"]): row["value"] for row in rows} == {
+            ("/rates/7", "name"): '"Mayoristas"', ("/rates/7", "rate"): "1.75",
+            ("/rates/8", "name"): '"Web"', ("/rates/8", "rate"): "2",
+        }  # fmt: skip
