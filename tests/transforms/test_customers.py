@@ -175,11 +175,13 @@ def test_the_document_that_counts(
 
 def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> None:
     documents = [document("8", 0), document("7", 0, number="X"), document("9", 0, number=" X")]
-    _, findings = reconciled([row("7"), row("9")], documents)
+    documents += [document("5", n, number="of one", is_default=not n, for_taxes=True) for n in (0, 1)]
+    _, findings = reconciled([row("5"), row("7"), row("9")], documents)
     assert found(findings) == [
         ("7", "document_number_shared"),
         ("9", "document_number_shared"),
         ("8", "document_orphan"),
+        ("5", "document_tax_several"),
     ]
 
 

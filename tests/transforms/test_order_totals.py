@@ -47,8 +47,9 @@ ORDERS = (
 )
 
 
-def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
-    made = customer_orders(reconciled(*ORDERS).orders, CUSTOMERS, CONTEXT)
+def test_revenue_is_by_customer_and_currency_without_cancelled_and_missing_orders() -> None:
+    gone = reconciled((1, "2026-02-28T10:00:00", "3", "paid", "PEN")).orders.assign(is_missing=True, order_id="gone")
+    made = customer_orders(pd.concat([reconciled(*ORDERS).orders, gone]), CUSTOMERS, CONTEXT)
     active = ("is_active_30_days", "is_active_90_days", "is_active_365_days")
     expected = [
         {

@@ -72,7 +72,11 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
     assert [one["subject"] for one in json.loads(run(project, "accept", "--json").out)["accepted"]] == ["8", ""]
     assert [path.name for path in file.parent.iterdir()] == ["accepted.toml"]
-    run(project, "accept", RULE, "8", "--withdraw")
+    run(project, "accept", RULE, "7", "--who", "ana", "--why", "one firm")
+    run(project, "accept", RULE, "7", "8", "--withdraw")
+    assert [one["rule"] for one in json.loads(run(project, "accept", "--json").out)["accepted"]] == [
+        "orders.form_changed"
+    ]
     run(project, "accept", "orders.form_changed", "--withdraw")
     assert run(project, "accept").out == "nothing is accepted\n"
     assert run(project, "accept", RULE, "9", "--who", "ana", "--why", "again").code == 0

@@ -20,7 +20,7 @@ from pipelines.pull.targets import Targets
 from pipelines.pull.walking import ListWalks
 from pipelines.warehouse.build import Build
 from sources.decode.rows import InvalidRow, quarantine
-from sources.errors import ContractBroken, ExitCode, Unreachable
+from sources.errors import AccessError, ContractBroken, ExitCode, Unreachable
 from sources.extract.result import ListResult, no_progress
 from sources.extract.spool import SpoolFolder
 from sources.settings import LegacySettings, Secret
@@ -38,6 +38,8 @@ def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
     assert result.exit_code == ExitCode.COVERAGE
     result.lists.append(ListResult("orders", error=ContractBroken("broken")))
     assert result.exit_code == ExitCode.PLATFORM
+    result.lists.append(ListResult("customers", error=AccessError("no")))
+    assert result.exit_code == ExitCode.ACCESS, "a key that is refused, after a list that failed for another reason"
     assert PullResult("run", Path(), [], step_code=ExitCode.REJECTED).exit_code == ExitCode.REJECTED
 
 

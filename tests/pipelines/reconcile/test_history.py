@@ -174,6 +174,16 @@ def test_a_derived_column_is_renewed_without_a_version_and_a_new_one_is_added(ma
     assert made.periods() == [("Ana", 0, None, None)]
 
 
+def test_another_value_of_any_field_of_a_customer_makes_a_version(made: Warehouse) -> None:
+    made.pull(0, ANA)
+    made.reconcile()
+    fields = ("erp_code", "login_code", "first_name", "last_name", "email", "phone", "birthdate", "created_at_text",
+              "price_list_id")  # fmt: skip
+    for number, field in enumerate(fields, 1):
+        made.run(f"UPDATE reconciled.customers SET {field} = '2000-01-01', _last_seen_at = $1", [at(number)])
+        assert record_history(made.connection, HISTORIES[0]) == (number + 1, 1), field
+
+
 def test_documents_make_a_version_whatever_their_order(made: Warehouse) -> None:
     made.pull(0, ANA)
     made.reconcile()

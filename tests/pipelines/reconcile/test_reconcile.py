@@ -255,6 +255,8 @@ def test_accepted_findings_are_counted_and_not_listed(reconciled: Bridge) -> Non
     update(reconciled, f"UPDATE raw.customers SET erp_code = 'A-1' WHERE id IN ('{first}', '{second}')")
     result = reconcile()
     assert (result.exit_code, replace(result, fail_on="never").exit_code) == (9, 0)
+    errors = [one for one in result.findings if one[2] == "error"]
+    assert replace(result, findings=errors, fail_on="warning").exit_code == 9
     accept("customers.erp_code_duplicate", first)
     result = reconcile()
     assert (result.exit_code, result.accepted) == (9, 1), "the other one is not accepted"

@@ -82,6 +82,19 @@ def test_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(
     assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 # names only
 
 
+def test_what_another_program_wrote_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    built(path, "CREATE TABLE t AS SELECT 1 AS a")
+    build = Build(path)
+    build.start()
+    with build.open() as connection:
+        os.utime(path, (1, 1))  # in place: its number and its size are as they were
+        with pytest.raises(UsageError, match="another program wrote to"):
+            build.publish(connection)
+    assert (path.stat().st_mtime, build.is_published) == (1, False)
+    build.clear()
+
+
 def test_a_build_that_keeps_a_log_after_its_checkpoint_is_not_published(tmp_path: Path) -> None:
     class KeepingLog:
         def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -22,7 +22,7 @@ from sources.settings import (
 from sources.urls import checked_proxy, checked_webhook
 from tests.sources.settings.samples import KEY, LEGACY, LIVE, LOADERS, V1, legacy, refused, v1, write
 
-PRIVATE_HOSTS = ("10.0.0.7", "192.168.1.7", "169.254.1.7", "[fd00::7]", "0.0.0.0", "nas", "127.0.0.1.a.example")
+PRIVATE_HOSTS = ("10.0.0.7", "192.168.1.7", "[fd00::7]", "0.0.0.0", "nas", "127.0.0.1.a.example", "localhost.a.example")
 
 
 @pytest.mark.parametrize(
