@@ -71,7 +71,7 @@ def print_result(result: ReconcileResult, style: Style) -> None:
                 "run_id": result.run_id,
                 "warehouse": result.path,
                 "rows": result.rows,
-                "new_findings": [one._asdict() for one in result.new],
+                "new_findings": [asdict(one) for one in result.new],
                 "findings": findings,
                 "accepted": result.accepted,
                 "order_fields": result.order_fields,

@@ -30,6 +30,7 @@ BOTTOM: Final = 24
 MAX_X_LABELS: Final = 6
 Y_STEPS: Final = 3
 _FACTORS: Final = tuple(map(Decimal, ("1", "1.5", "2", "2.5", "3", "4", "5", "6", "8", "10")))
+_SIZES: Final = ((10**12, "tn"), (10**9, "bn"), (10**6, "M"), (10**3, "k"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def time_chart(
     period, sums = by_period({**dict.fromkeys(days or (), Decimal(0)), **values})
     starts = starts_between(min(sums), max(sums), period) if sums else []
     highest, lowest = max(sums.values(), default=Decimal(0)), min(sums.values(), default=Decimal(0))
-    interval = _nice(max(highest, -lowest)) / Y_STEPS
+    interval = _interval(max(highest, -lowest))
     below = math.ceil(max(-lowest, Decimal(0)) / interval)
     above = math.ceil(max(highest, Decimal(0)) / interval) if below else Y_STEPS
     step = (WIDTH - LEFT) / max(len(starts), 1)
@@ -111,24 +112,16 @@ def time_chart(
     )
 
 
-def _nice(value: Decimal) -> Decimal:
-    """The top of the axis: the next value that divides into three round steps, whole ones: there is no half order."""
-    if value <= 0:
-        return Decimal(Y_STEPS)
-    step = value / Y_STEPS
-    magnitude = Decimal(10) ** step.adjusted()
-    factor = next(n for n in _FACTORS if step <= n * magnitude)
-    return (factor * magnitude).to_integral_value(ROUND_CEILING) * Y_STEPS
+def _interval(value: Decimal) -> Decimal:
+    """A third of a value, rounded up to a round number, and a whole one: there is no half order."""
+    third = max(value / Y_STEPS, Decimal(1))
+    magnitude = Decimal(10) ** third.adjusted()
+    return next(n * magnitude for n in _FACTORS if third <= n * magnitude).to_integral_value(ROUND_CEILING)
 
 
 def _short(value: Decimal) -> str:
-    if abs(value) >= 10**15:
-        return f"{value.normalize():.1e}".replace("e+", "e")
-    for size, name in ((10**12, "tn"), (10**9, "bn"), (10**6, "M"), (10**4, "k")):
-        if abs(value) >= size:
-            divisor = 1000 if name == "k" else size
-            return f"{(value / divisor).normalize():f}{name}"
-    return f"{value.normalize():f}"
+    size, name = next((one for one in _SIZES if abs(value) >= one[0]), (1, ""))
+    return f"{(value / size).normalize():f}{name}"
 
 
 def by_period(values: Mapping[date, N]) -> tuple[Period, dict[date, N]]:

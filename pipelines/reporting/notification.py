@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -68,7 +69,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
             {**pulled.counts(walk), "published_rows": reads[walk.resource].rows if walk.resource in reads else 0}
             for walk in pulled.lists
         ],
-        "new_findings": [one._asdict() for one in new],
+        "new_findings": [asdict(one) for one in new],
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
@@ -96,12 +97,9 @@ def _post(url: Secret | None, make_payload: Callable[[], dict[str, Any]]) -> Non
         return
     try:
         payload = {"project": find_root().name, **make_payload()}
-        whose = (
-            f"{payload['project']} ({payload['organization']})" if payload.get("organization") else payload["project"]
-        )
-        payload["text"] = f"{whose}: {payload['text']}".replace("<", "(").replace(
-            ">", ")"
-        )  # Slack takes <!channel> as a call to all
+        whose = f" ({payload['organization']})" if payload.get("organization") else ""
+        # Slack takes <!channel> as a call to all
+        payload["text"] = f"{payload['project']}{whose}: {payload['text']}".translate({ord("<"): "(", ord(">"): ")"})
         failure = post_json(url, payload, http_settings())
     except Exception as error:  # whatever it is: the run is done
         failure = type(error).__name__

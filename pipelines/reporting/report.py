@@ -16,16 +16,7 @@ from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.report_data import RECENT_DAYS, SOON_DAYS, ReportData, Rows, read_report_data
-from pipelines.reporting.tables import (
-    Cell,
-    Table,
-    anchor,
-    bar_column,
-    build_table,
-    name_column,
-    render,
-    words,
-)
+from pipelines.reporting.tables import anchor, render, tag, words
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.finding_history import in_words
 from sources.contract import LISTS
@@ -80,33 +71,28 @@ def report_target(out: Path) -> tuple[Path, int]:
 
 def page(data: ReportData) -> str:
     """The whole page."""
-    by_severity, by_entity = dict.fromkeys(SEVERITIES, 0), dict.fromkeys((*LISTS, "erp_customers"), 0)
-    accepted = sum(row["accepted"] for row in data.rows["findings"])
+    by_severity, by_entity = dict.fromkeys(SEVERITIES, 0), Counter[str](dict.fromkeys((*LISTS, "erp_customers"), 0))
     findings = [row for row in data.rows["findings"] if row["findings"]]
-    before = {_rule_key(row): row["findings"] for row in data.rows["findings_before"]}
     for row in findings:
-        row["before"] = before.get(_rule_key(row), 0) if before else None
         by_severity[row["severity"]] += row["findings"]
-        by_entity[row["entity"]] = by_entity.get(row["entity"], 0) + row["findings"]
+        by_entity[row["entity"]] += row["findings"]
     rules = {(rule.entity, rule.name): rule for rule in RULES}
     read = {row["resource"] for row in data.rows["lists"] if row["taken_at"] is not None}
     content = {
-        "listed": {
-            name: data.counts[name][0] - (data.counts[name][1] or 0) if name in read else None for name in LISTS
-        },
+        "listed": {name: data.counts[name][0] - data.counts[name][1] if name in read else None for name in LISTS},
         "never_read": [name for name in LISTS if name not in read],
         "by_severity": by_severity,
         "findings": findings,
-        "accepted": accepted,
+        "accepted": sum(row["accepted"] for row in data.rows["findings"]),
         "news": in_words(data.new_findings),
         "tables": [
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}
             for name, (rows, missing) in data.counts.items()
         ],
         "verdict": _verdict,
-        "age": lambda row: row["taken_at"] and Cell(_age(data.as_of - row["taken_at"]), "short"),
+        "age": lambda row: row["taken_at"] and tag('<span class="short">{}</span>', _age(data.as_of - row["taken_at"])),
         "severities": SEVERITIES,
-        "rule_link": lambda row: Cell(words(row["rule"]), href=f"#{anchor(row['entity'], row['rule'])}"),
+        "rule_link": lambda row: tag('<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])),
         # a warehouse written by another version may have other rules
         "rules": [
             (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in findings
@@ -114,18 +100,14 @@ def page(data: ReportData) -> str:
         "empty": lambda name: _empty(data, name),
         "soon_days": SOON_DAYS,
     }
-    return START + render("report.html.j2", data=data, **content, **_changes(data), **_orders(data))
+    return START + render("report.html.j2", data=data, **content, **_orders(data))
 
 
-def _rule_key(row: dict[str, Any]) -> tuple[str, ...]:
-    return row["entity"], row["rule"], row["severity"]
-
-
-def _verdict(row: dict[str, Any]) -> Cell:
+def _verdict(row: dict[str, Any]) -> str:
     """The verdict of a list's last walk, in its colour."""
     if not row["was_taken"]:
-        return Cell(f"{row['verdict']}, not published", "error")
-    return Cell(row["verdict"], "good" if row["verdict"] == "complete" else "warning")
+        return tag('<span class="error">{}, not published</span>', row["verdict"])
+    return tag('<span class="{}">{}</span>', "good" if row["verdict"] == "complete" else "warning", row["verdict"])
 
 
 def _age(duration: timedelta) -> str:
@@ -142,21 +124,26 @@ def _empty(data: ReportData, name: str) -> str:
     return f"No {singular} is listed." if is_proven else f"No {singular} was read."
 
 
-def _changes(data: ReportData) -> dict[str, object]:
-    """Orders and revenue of the last days."""
-    first = data.first_recent_day
-    recent = [row for row in data.rows["order_days"] if first <= row["day"] <= data.today]
-    totals = _totals(recent)
-    shown = list(totals.items())[:MAX_CURRENCIES]
+def _orders(data: ReportData) -> dict[str, object]:
+    """Orders and revenue: of the last days, and by day, month or year."""
+    first, days = data.first_recent_day, data.rows["order_days"]
+    recent = [row for row in days if first <= row["day"] <= data.today]
+    shown = [_money(total, currency) for currency, total in _totals(recent).items()]
+    more = f" (and {len(shown) - MAX_CURRENCIES} more currencies)" if len(shown) > MAX_CURRENCIES else ""
+    by_day: Counter[date] = Counter()
+    for row in days:
+        by_day[row["day"]] += row["orders"]
+    counts = {day: Decimal(count) for day, count in by_day.items()}
+    charts = [time_chart("Orders by {period}", counts, data.today, lambda count: f"{count:,} orders")] if counts else []
     return {
         "recent_days": RECENT_DAYS,
         "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", data.today, (first, data.today)),
         "recent_orders": {
             "orders": sum(row["orders"] for row in recent),
             "cancelled": sum(row["cancelled"] for row in recent),
-            "totals": " and ".join(_money(total, currency) for currency, total in shown)
-            + (f" (and {len(totals) - len(shown)} more currencies)" if len(totals) > len(shown) else ""),
+            "totals": " and ".join(shown[:MAX_CURRENCIES]) + more,
         },
+        "order_charts": [*charts, *_revenue_charts(days, "", data.today, most=1)],
     }
 
 
@@ -184,36 +171,3 @@ def _revenue_charts(
         title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
         charts.append(time_chart(title, values, as_of, partial(_money, currency=currency), days))
     return charts
-
-
-def _orders(data: ReportData) -> dict[str, object]:
-    """Orders and revenue over time, and orders by status."""
-    by_day: Counter[date] = Counter()
-    for row in data.rows["order_days"]:
-        by_day[row["day"]] += row["orders"]
-    counts = {day: Decimal(count) for day, count in by_day.items()}
-    charts = [time_chart("Orders by {period}", counts, data.today, lambda count: f"{count:,} orders")] if counts else []
-    return {
-        "order_charts": [*charts, *_revenue_charts(data.rows["order_days"], "", data.today, most=1)],
-        "order_states": _order_states(data.rows["order_states"]),
-    }
-
-
-def _order_states(rows: Rows) -> Table:
-    """Orders by status, the most frequent first, with their totals by currency."""
-    states: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        state = states.setdefault(row["status"], {"status": row["status"], "orders": 0})
-        state["orders"] += row["orders"]
-        state[f"total {row['currency'] or '(currency unknown)'}"] = row["total"]
-    shown = sorted(states.values(), key=lambda state: (-state["orders"], state["status"]))
-    headings = [f"total {currency or '(currency unknown)'}" for currency in list(_totals(rows))[:MAX_CURRENCIES]]
-    return build_table(
-        [{**dict.fromkeys(headings), **state} for state in shown],
-        {
-            "status": name_column("status"),
-            "orders": "orders",
-            **{heading: heading for heading in headings},
-            "": bar_column(shown, "orders"),
-        },
-    )

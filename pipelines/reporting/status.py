@@ -90,13 +90,9 @@ class Status:
     schema_changes: list[SchemaChange] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: ages rounded, the times of plans as instants like all others."""
+        """For JSON: the times of plans as instants like all others."""
         record = asdict(self)
-        record["new_findings"] = [one._asdict() for one in self.new_findings]
         record["schema_changes"] = [{**asdict(change), "text": change.text} for change in self.schema_changes]
-        for one in record["lists"]:
-            for name in ("age_h", "tail_age_h"):
-                one[name] = None if one[name] is None else round(one[name], 2)
         for plan in record["open_plans"]:
             for name in ("opened_at", "doubt_at"):
                 plan[name] = None if plan[name] is None else datetime.fromtimestamp(plan[name], UTC)
@@ -155,7 +151,7 @@ def _read_warehouse(path: Path, status: Status) -> None:
 
 def _list_status(read: LastRead, now: datetime) -> ListStatus:
     def hours(since: datetime) -> float:
-        return (now - since).total_seconds() / 3600
+        return round((now - since).total_seconds() / 3600, 2)
 
     return ListStatus(
         read.resource, read.verdict, read.rows, read.quarantined_rows, read.ended_at, read.run_id, hours(read.ended_at),

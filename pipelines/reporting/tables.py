@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pipelines.reporting.report_data import Rows
 from sources.words import number
@@ -43,32 +43,11 @@ MAX_ROWS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A table cell that is more than its text: with a class of the style sheet, or a link.
-
-    `is_name` marks a name from outside, which may run from right to left and must not turn the text around it.
-    """
-
-    text: object
-    css: str = ""
-    href: str = ""
-    is_name: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BarCell:
-    """A table cell that draws a value as a bar, in percent of the column's width."""
-
-    percent: str
-    css: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """A table to render. `kinds`: the class of each column: `number` (to the right), `bars`, `extra`, or none."""
 
     headings: list[str]
-    rows: list[list[object]]
+    rows: list[tuple[object, ...]]
     kinds: list[str]
     hidden_rows: int
 
@@ -78,15 +57,13 @@ def build_table(rows: Rows, columns: TableColumns) -> Table:
 
     A column without a heading is one of bars, and left out where it has none.
     """
-    shown = [
-        [row[column] if isinstance(column, str) else column(row) for column in columns.values()]
-        for row in rows[:MAX_ROWS]
-    ]
-    kinds = [_kind(heading, [row[n] for row in shown]) for n, heading in enumerate(columns)]
-    drawn = [n for n, heading in enumerate(columns) if heading or kinds[n] == "bars"]
-    cells = [[row[n] for n in drawn] for row in shown]
-    headings = list(columns)
-    return Table([headings[n] for n in drawn], cells, [kinds[n] for n in drawn], max(0, len(rows) - MAX_ROWS))
+    drawn: dict[str, list[object]] = {}
+    for heading, column in columns.items():
+        cells = [row[column] if isinstance(column, str) else column(row) for row in rows[:MAX_ROWS]]
+        if heading or any(cells):
+            drawn[heading] = cells
+    kinds = [_kind(heading, cells) for heading, cells in drawn.items()]
+    return Table(list(drawn), list(zip(*drawn.values(), strict=True)), kinds, max(0, len(rows) - MAX_ROWS))
 
 
 def _kind(heading: str, cells: list[object]) -> str:
@@ -94,21 +71,28 @@ def _kind(heading: str, cells: list[object]) -> str:
         return "extra"
     if any(isinstance(cell, int | Decimal) for cell in cells):
         return "number"
-    return "bars" if any(isinstance(cell, BarCell) for cell in cells) else ""
+    return "" if heading else "bars"
+
+
+def tag(html: str, *values: object) -> Markup:
+    """A cell that is more than its text: HTML with values in it, which are escaped."""
+    return Markup(html).format(*map(_written, values))  # noqa: S704 # the HTML is that of this program
 
 
 def bar_column(
     rows: Rows, column: str, css: Callable[[dict[str, Any]], str] = lambda _: "", *, is_logarithmic: bool = False
-) -> Callable[[dict[str, Any]], BarCell | str]:
+) -> Callable[[dict[str, Any]], str]:
     """A column of bars for the numbers of another column; without any where all are the same."""
 
-    def length(value: int) -> float:
-        return math.log1p(value) if is_logarithmic else float(value)
+    def length(row: dict[str, Any]) -> float:
+        return math.log1p(row[column]) if is_logarithmic else float(row[column])
 
-    if len({row[column] for row in rows}) < 2:
-        return lambda _: ""
-    longest = max((length(row[column]) for row in rows), default=0.0) or 1.0
-    return lambda row: BarCell(f"{100 * length(row[column]) / longest:.1f}", css(row)) if row[column] else ""
+    def bar(row: dict[str, Any]) -> str:
+        percent = f"{100 * length(row) / longest:.1f}"
+        return tag('<span class="bar {}" style="width:{}%"></span>', css(row), percent) if row[column] else ""
+
+    longest = max(map(length, rows), default=0.0)
+    return bar if len({row[column] for row in rows}) > 1 else lambda _: ""
 
 
 def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:
@@ -119,7 +103,7 @@ def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Tabl
     return build_table(
         rows,
         {
-            "severity": lambda row: Cell(row["severity"], row["severity"]),
+            "severity": lambda row: tag('<span class="{}">{}</span>', row["severity"], row["severity"]),
             "table": spaced("entity"),
             "rule": rule,
             "findings": "findings",
@@ -147,19 +131,14 @@ def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
 
 
 def promotions_table(rows: Rows) -> Table:
-    """Promotions by status, from rows of `status` and `promotions`."""
-    bars = bar_column(rows, "promotions", promotion_css)
+    """Promotions by status, in its colour, from rows of `status` and `promotions`."""
+    bars = bar_column(rows, "promotions", lambda row: _PROMOTION_CSS.get(row["status"], "faint"))
     return build_table(rows, {"status": "status", "promotions": "promotions", "": bars})
 
 
-def promotion_css(row: Mapping[str, Any]) -> str:
-    """The colour of a promotion's `status`, as a class of the style sheet."""
-    return _PROMOTION_CSS.get(row["status"], "faint")
-
-
-def name_column(column: str) -> Callable[[dict[str, Any]], Cell]:
-    """A column of names from outside."""
-    return lambda row: Cell(None if row[column] is None else label(row[column]), is_name=True)
+def name_column(column: str) -> Callable[[dict[str, Any]], Markup | None]:
+    """A column of names from outside: one may run from right to left, and must not turn the text around it."""
+    return lambda row: None if row[column] is None else tag("<bdi>{}</bdi>", label(row[column]))
 
 
 def label(text: object) -> str:
@@ -178,9 +157,9 @@ def mapped(column: str, texts: Mapping[str, str]) -> Callable[[dict[str, Any]], 
     return lambda row: texts.get(row[column], row[column])
 
 
-def styled(column: str, css: str) -> Callable[[dict[str, Any]], Cell]:
+def styled(column: str, css: str) -> Callable[[dict[str, Any]], Markup]:
     """A column with a class of the style sheet."""
-    return lambda row: Cell(row[column], css)
+    return lambda row: tag('<span class="{}">{}</span>', css, row[column])
 
 
 def anchor(entity: str, rule: str) -> str:
@@ -232,5 +211,5 @@ def _written(value: object) -> object:
 
 def _with_code(text: str) -> Markup:
     """Text in which what is between backticks becomes code."""
-    parts = [escape(_written(part)) for part in text.split("`")]
-    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+    parts = (tag("<code>{}</code>" if n % 2 else "{}", part) for n, part in enumerate(text.split("`")))
+    return Markup("").join(parts)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse.lock import run_lock, warn_of_writer
-from pipelines.warehouse.sql import sql_text
+from pipelines.warehouse.sql import sql_text, table_names
 from sources.disk import (
     PRIVATE_FILE,
     copy_access,
@@ -56,7 +56,8 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         path: of the file; None: the setting `warehouse.path`.
 
     Raises:
-        UsageError: the file does not exist, is not a DuckDB file, or others can write to its folder.
+        UsageError: the file does not exist, is not a DuckDB file of this version or 0.2, or others can write to its
+            folder.
     """
     file = own_path(Path(path)) if path is not None else warehouse_path()
     if not file.is_file():
@@ -66,6 +67,11 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         )
     connection = connect(file, read_only=True)
     connection.execute("SET TimeZone = 'UTC'")
+    if set(table_names(connection, "ops")) >= {"runs", "coverage"} and "warehouse" not in table_names(
+        connection, "ops"
+    ):
+        connection.close()
+        raise UsageError(f"{file} was written by orderbridge 0.1", "Run 0.2 with it once: docs/upgrade.md.")
     return connection
 
 
@@ -179,31 +185,15 @@ class Build:
 
         Queries reach the published file and files in `run_folder` only: the copy may hold views of unknown origin.
         """
-        connection = self._open_copy()
+        self._copied = self._published_state()
+        if self._copied is not None:
+            shutil.copyfile(self.path, self.file)
+        connection = connect(self.file, read_only=False)
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
         connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")
         connection.execute("SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]])  # for `warn_of_writer`
         connection.execute("SET enable_external_access = false")
-        return connection
-
-    def _open_copy(self) -> duckdb.DuckDBPyConnection:
-        self._copied = self._published_state()
-        if self._copied is None:
-            return connect(self.file, read_only=False)
-        shutil.copyfile(self.path, self.file)
-        connection = connect(self.file, read_only=False)
-        sql = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
-        ((version,),) = connection.execute(sql).fetchall()
-        if _version(str(version)) <= _version(STORAGE_VERSION):
-            return connection
-        connection.close()  # a file keeps its storage version: only a new file can have an older one
-        newer = self.file.rename(self.run_folder / "newer.duckdb")
-        connection = connect(self.file, read_only=False)
-        connection.execute(f"ATTACH {sql_text(newer)} AS newer (READ_ONLY)")
-        connection.execute(f"COPY FROM DATABASE newer TO {self.file.stem}")
-        connection.execute("DETACH newer")
-        newer.unlink()
         return connection
 
     def _published_state(self) -> tuple[int, ...] | None:
@@ -277,8 +267,3 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
 
 def _wal(file: Path) -> Path:
     return file.with_name(file.name + ".wal")
-
-
-def _version(text: str) -> tuple[int, ...]:
-    """`v1.2.0+` as (1, 2, 0)."""
-    return tuple(map(int, text.strip("v+").split(".")))

@@ -8,8 +8,9 @@ the same as before if it is about the same record, or has the same detail but fo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import duckdb
 
@@ -68,7 +69,8 @@ _NEW: Final = """
     ORDER BY list_position(['error', 'warning', 'info'], severity), count(*) DESC, entity, rule"""
 
 
-class NewFindings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NewFindings:
     """Findings of a rule that the last run was the first to have.
 
     Attributes:

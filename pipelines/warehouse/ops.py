@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from pipelines.warehouse.sql import table_names
+
 if TYPE_CHECKING:
     from sources.extract.result import ListResult
     from transforms.customer_index import CustomerNotation
@@ -62,18 +64,12 @@ TABLES: Final = {
 
 RECONCILED_READS: Final = "reconciled.lists"
 """Entity of the control total `read_number`: the last read that the reconciled tables were made from."""
-_PUBLISHED_0_1: Final = "c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'"
-"""`published` in warehouses of version 0.1, which lack the column. Newer code reads the column."""
-_ADDED: Final = (
-    ("coverage", "published", "BOOLEAN", _PUBLISHED_0_1),
-    ("coverage", "read_number", "BIGINT", "rowid + 1"),
-    ("quarantine", "duplicate_id", "VARCHAR", "NULL"),
-    ("order_fields", "notation", "VARCHAR", "NULL"),
-    ("column_values", "jump", "VARCHAR", "NULL"),
-    ("order_fields", "recorded_at", "TIMESTAMPTZ", "NULL"),
-)
-"""Columns that tables of earlier versions lack: table, column, type, and the value in their rows."""
-_COLUMNS: Final = "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'ops' GROUP BY ALL"
+_ADDED: Final = """
+    ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
+    UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL;
+    ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR;
+    ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS recorded_at TIMESTAMPTZ"""
+"""Columns that tables of version 0.2 lack."""
 _LAST_READ: Final = """
     SELECT c.*, r.environment, r.legacy_host, r.public_v1_host, (
         SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
@@ -82,7 +78,7 @@ _LAST_READ: Final = """
         SELECT arg_max(run_id, rowid) AS run_id, arg_max(ended_at, rowid) AS ended_at FROM ops.coverage
         WHERE resource = c.resource AND verdict = 'tail' AND rowid > c.rowid
     ) t ON true
-    WHERE {published} AND c.verdict <> 'tail'
+    WHERE c.published AND c.verdict <> 'tail'
     QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.rowid DESC) = 1"""
 """By `rowid`, the order in which reads were recorded: times of a clock that was wrong once would stay the last."""
 
@@ -136,29 +132,22 @@ class LastRead:
 
 def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
     """The last published whole read of each list, by list; empty where nothing was pulled."""
-    tables = dict(warehouse.execute(_COLUMNS).fetchall())
-    if not {"coverage", "quarantine", "runs"} <= tables.keys():
+    if not {"coverage", "quarantine", "runs"} <= set(table_names(warehouse, "ops")):
         return {}
-    published = "c.published" if "published" in tables["coverage"] else _PUBLISHED_0_1
     sql = f"""
         SELECT resource, run_id, verdict, "distinct", quarantined_rows, started_at, ended_at, legacy_host,
             tail_run_id, tail_ended_at
-        FROM ({_LAST_READ.format(published=published)})"""
+        FROM ({_LAST_READ})"""
     return {row[0]: LastRead(*row) for row in warehouse.execute(sql).fetchall()}
 
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     """Creates the tables and the view that the build lacks, and adds the columns that earlier versions did not have."""
     build.execute("CREATE SCHEMA IF NOT EXISTS ops")
-    known = dict(build.execute(_COLUMNS).fetchall())
     for name, columns in TABLES.items():
-        if name not in known:
-            build.execute(f"CREATE TABLE ops.{name} ({columns})")
-    for table, column, kind, value in _ADDED:
-        if table in known and column not in known[table]:
-            build.execute(f"ALTER TABLE ops.{table} ADD COLUMN {column} {kind}")
-            build.execute(f"UPDATE ops.{table} c SET {column} = {value}")
-    build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
+        build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
+    build.execute(_ADDED)
+    build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ}")
 
 
 def insert(build: duckdb.DuckDBPyConnection, table: str, **values: object) -> None:
@@ -247,7 +236,7 @@ def record_observations(
 
 def last_observed(warehouse: duckdb.DuckDBPyConnection, what: str) -> str | None:
     """The value that was seen last of something that the interface does not show; None where none was."""
-    if not {"observations", "runs"} <= dict(warehouse.execute(_COLUMNS).fetchall()).keys():
+    if not {"observations", "runs"} <= set(table_names(warehouse, "ops")):
         return None
     sql = """
         SELECT o.value FROM ops.observations o JOIN ops.runs r ON r.run_id = o.last_run_id WHERE o.what = ?

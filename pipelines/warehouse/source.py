@@ -51,16 +51,10 @@ SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
 
 def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     """Whose data the warehouse holds; nothing is known of a new one."""
-    tables = table_names(warehouse, "ops")
-    if "warehouse" in tables:
+    if "warehouse" in table_names(warehouse, "ops"):
         for row in warehouse.execute(f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse").fetchall():
             return DataSource(*row)
-    if "runs" not in tables:
-        return DataSource()
-    # Warehouses of version 0.1 have hosts and environment in `ops.runs` only.
-    last = [f"arg_max({name}, started_at) FILTER ({name} <> '')" for name in SOURCE_COLUMNS[:-1]]
-    (row,) = warehouse.execute(f"SELECT {', '.join(last)} FROM ops.runs").fetchall()
-    return DataSource(*row)
+    return DataSource()
 
 
 def check_source(

@@ -119,8 +119,8 @@ MUTANTS: Final = (
     Mutant(
         "a-tail-counts-as-the-last-whole-read",
         "pipelines/warehouse/ops.py",
-        "WHERE {published} AND c.verdict <> 'tail'",
-        "WHERE {published}",
+        "WHERE c.published AND c.verdict <> 'tail'",
+        "WHERE c.published",
         "tests/pipelines/pull/test_order_tail.py",
     ),
     Mutant(
@@ -288,8 +288,8 @@ MUTANTS: Final = (
     Mutant(
         "a-list-that-was-held-back-counts-as-read",
         "pipelines/warehouse/ops.py",
-        "WHERE {published}",
-        "WHERE {published} OR true",
+        "WHERE c.published",
+        "WHERE true",
         "tests/pipelines/plan/test_held_back.py",
     ),
     Mutant(
@@ -967,9 +967,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-report-counts-findings-before-of-another-rule",
-        "pipelines/reporting/report.py",
-        'return row["entity"], row["rule"], row["severity"]',
-        'return row["entity"], row["severity"]',
+        "pipelines/reporting/queries.toml",
+        "earlier e USING (entity, rule, severity)",
+        "earlier e USING (entity, severity)",
         "tests/pipelines/reporting/test_report.py -k whose",
     ),
     Mutant(

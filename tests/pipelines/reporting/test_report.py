@@ -375,7 +375,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
         "4 orders are counted below. 1 more are listed and cancelled",
         "currency revenue orders revenue, last 30 days change EUR 21.00 3 20.50 – unknown 10.25 1 10.25 –",
         "Revenue by day in EUR, the last 30 days", "2026-03-18: 20.50 EUR", "2026-03 so far: 3 orders",
-        "DELIVERED 4", "Cancelled 1", "The fainter bar is the running month",
+        "DELIVERED 3 EUR 21.00", "DELIVERED 1 – 10.25", "Cancelled 1 EUR 10.25", "The fainter bar is the running month",
     ):  # fmt: skip
         assert text in words
     assert "<b>" not in words

@@ -140,23 +140,20 @@ def test_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnecti
     ]
 
 
-def test_the_last_read_of_a_warehouse_of_version_0_1_is_known_and_it_gets_the_columns_that_it_lacks(
+def test_the_last_read_of_a_warehouse_of_version_0_2_is_known_and_it_gets_the_columns_that_it_lacks(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
-    record(build, ("r1", "orders", "complete", 0), ("r2", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))
-    build.execute("UPDATE ops.coverage SET published = false WHERE verdict = 'incomplete'")
+    record(build, ("r1", "orders", "complete", 0), ("r2-", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))
     before = last_reads(build)
     assert before["orders"].run_id == "r1"
-    build.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN published")
-    build.execute(
-        "ALTER TABLE ops.coverage DROP COLUMN read_number; ALTER TABLE ops.quarantine DROP COLUMN duplicate_id"
-    )
+    build.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN read_number")
+    build.execute("ALTER TABLE ops.order_fields DROP COLUMN notation; DROP TABLE ops.column_values")
     assert last_reads(build) == before
     ops.create_missing(build)
     assert last_reads(build) == before
-    assert build.execute("SELECT run_id, published, read_number FROM ops.coverage ORDER BY rowid").fetchall() == [
-        ("r1", True, 1), ("r2", False, 2), ("r3", False, 3)
-    ]  # fmt: skip
+    numbers = build.execute("SELECT run_id, published, read_number FROM ops.coverage ORDER BY rowid").fetchall()
+    assert numbers == [("r1", True, 1), ("r2", False, 2), ("r3", False, 3)]
+    assert build.execute("SELECT notation, recorded_at FROM ops.order_fields").fetchall() == []
 
 
 def test_nothing_was_read_into_a_file_without_ops_tables() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from unittest import mock
 
 import duckdb
@@ -11,7 +10,6 @@ import pytest
 
 from pipelines.pull import walking
 from pipelines.pull.targets import read_targets
-from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, read_source
 from sandbox import SandboxConfig, serve
 from sources.errors import Unreachable, UsageError
@@ -53,18 +51,6 @@ def test_another_host_is_refused_before_the_first_request_unless_accepted(publis
         assert published.code(accept_new_source=True, accept_shrink=True) == 0
         assert published.one("SELECT legacy_host FROM ops.warehouse") == other.url.removeprefix("http://")
         assert published.code("price_lists") == 0
-
-
-def test_hosts_of_a_warehouse_of_version_0_1_are_those_of_its_last_runs() -> None:
-    with duckdb.connect() as connection:
-        assert read_source(connection) == DataSource()
-        ops.create_missing(connection)
-        for run, legacy, v1 in (("r1", "old", "v1"), ("r2", "new", "")):
-            at = datetime(2026, 1, int(run[1]), tzinfo=UTC)
-            hosts = {"legacy_host": legacy, "public_v1_host": v1, "environment": "sandbox"}
-            ops.insert(connection, "runs", run_id=run, started_at=at, **hosts)
-        connection.execute("DROP TABLE ops.warehouse")
-        assert read_source(connection) == DataSource("new", "v1", "sandbox")
 
 
 @pytest.mark.parametrize(
