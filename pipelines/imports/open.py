@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Pairs
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -76,12 +77,19 @@ def open_inputs(
         notes.append(f"columns that the mapping does not name are ignored: {listed(unmapped)}")
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words come from a reject file and are ignored")
-    if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in sources):
-        sources = [source for source in sources if source.path != LOGIN_FIELDS["code"]]
-        notes.append("loginCode is not sent: customers log in by e-mail, and the platform ignores it")
+    if KINDS[kind].has_login and login_mode == "email":
+        sent = [source for source in sources if source.path != LOGIN_FIELDS["code"]]
+        if len(sent) < len(sources):
+            notes.append("loginCode is not sent: customers log in by e-mail, and the platform ignores it")
+        sources = [_as_address(source) if source.path == LOGIN_FIELDS["email"] else source for source in sent]
     _check_required(file, mapping, sources, login_mode)
     _check_values(mapping)
     return Inputs(file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes)
+
+
+def _as_address(source: Source) -> Source:
+    """The source of the e-mail address that customers log in with: another text is rejected."""
+    return replace(source, reading=replace(source.reading, is_address=True))
 
 
 def layout_notes(table: SourceTable) -> Iterator[str]:

@@ -47,8 +47,11 @@ WORDS: Final = {
     "cell_error": "an error value of a spreadsheet",
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
     "not_a_date": "not a date in the form that the mapping sets",
+    "not_an_address": "not one e-mail address: the customer could not log in with it",
 }
 """The meaning of each code, without the value."""
+ADDRESS: Final = r"""[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"""
+"""Pattern of one e-mail address, as a text or as the inside of a JSON text."""
 _POWER: Final = r"^[+-]?[0-9]+(([.,][0-9]+)?[eE]\+|[.,][0-9]+[eE]-)[0-9]+$"
 _CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+( [(].*[)])?|I/T|NV|##+)|Err:5[0-9]{2})$"
 """In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D; in LibreOffice also Err:502."""
@@ -75,6 +78,7 @@ class Reading:
         date: DD, MM and YYYY in their order, with their separators.
         empty: texts that mean an empty cell.
         trim: whether surrounding whitespace is removed.
+        is_address: whether a text has to be one e-mail address.
     """
 
     kind: ValueKind
@@ -87,6 +91,7 @@ class Reading:
     date: str = "YYYY-MM-DD"
     empty: tuple[str, ...] = ()
     trim: bool = True
+    is_address: bool = False
 
     def words(self, code: str) -> str:
         """The meaning of a code for this column, without the value."""
@@ -116,7 +121,13 @@ class Reading:
         if self.kind == "secret" or not self.trim:
             whole = cells if self.kind == "secret" else _unmarked(cells)
             texts = pc.if_else(pc.is_valid(texts), whole, pa.scalar(None, TEXT))
-        return (texts, pa.nulls(len(texts), TEXT)) if self.kind == "secret" else _whole(texts)
+        if self.kind == "secret":
+            return texts, pa.nulls(len(texts), TEXT)
+        texts, codes = _whole(texts)
+        if self.is_address:
+            texts, wrong = rejected(texts, pc.invert(pc.match_substring_regex(texts, f"^{ADDRESS}$")), "not_an_address")
+            codes = pc.coalesce(codes, wrong)
+        return texts, codes
 
     def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         if self.currency:

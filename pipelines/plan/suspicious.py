@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.mapping.cells import ADDRESS
 from pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 
 _MONTHS: Final = "ene|jan|feb|mar|abr|apr|may|jun|jul|ago|aug|sept?|oct|nov|dic|dec"
@@ -43,7 +44,6 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Words and pattern (of the JSON text) by code, for all fields."""
 _ANY_TEXT: Final = "|".join(pattern for _, pattern in _TEXTS.values())
-_ADDRESS: Final = r"""^"[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"$"""
 _Check = Callable[[pa.Array], pa.Array]
 
 
@@ -69,7 +69,7 @@ _CHECKS: Final[Mapping[str, tuple[str, str, _Check]]] = {
     "email": (
         "not_an_address",
         "email is not one e-mail address",
-        lambda texts: pc.invert(pc.match_substring_regex(texts, _ADDRESS)),
+        lambda texts: pc.invert(pc.match_substring_regex(texts, f'^"{ADDRESS}"$')),
     ),
     "phone": ("no_digits", "phone has no digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),
     "documents": ("document_number_missing", "a document has no number", _lacks_number),

@@ -119,10 +119,11 @@ OF_OTHER_KINDS: list[tuple[str, str, str | None, dict[str, Any], list[Any]]] = [
     ("customers", "email,NIF\na@b,1\nc@d,\n", '[columns]\nemail = "email"\nNIF = "documents[0].number"\n[constants]\n'
      '"documents[0].isDefault" = true\n', {},
      [{"email": "a@b", "documents": [{"number": "1", "isDefault": True}]}, {"email": "c@d"}]),
-    ("customers", "erpCode,email\n1,x\n2,\n", None, {"login_mode": "email"},
-     [{"erpCode": "1", "email": "x"}, ["3 email email required"]]),
-    ("customers", "erpCode,loginCode\n1,x\n2,\n", None, {"login_mode": "code"},
-     [{"erpCode": "1", "loginCode": "x"}, ["3 loginCode loginCode required"]]),
+    ("customers", "erpCode,email\n1,x@y.pe\n2,\n3,x@y\n4,x@y.pe; z@y.pe\n5,France\n", None, {"login_mode": "email"},
+     [{"erpCode": "1", "email": "x@y.pe"}, ["3 email email required"], ["4 email email not_an_address"],
+      ["5 email email not_an_address"], ["6 email email not_an_address"]]),
+    ("customers", "erpCode,loginCode,email\n1,x,x\n2,,x\n", None, {"login_mode": "code"},
+     [{"erpCode": "1", "loginCode": "x", "email": "x"}, ["3 loginCode loginCode required"]]),
     ("warehouses", "name,isDefault,line\nA,true,x\nB,false,\n", None, {},
      [{"name": "A", "isDefault": True, "location": {"line": "x"}}, ["3 line location.line required"]]),
     ("warehouses", "name,isDefault,location.line,code,line,field,code,words\nA,true,x,W1,3,name,required,…\n", None, {},
@@ -298,7 +299,7 @@ NOTES: list[tuple[str, str, str | None, str, str]] = [
     ("variants", f"{IDS}sku,line,field,code_2,words\n1,1,a,7,price,x,y\n", None, "", REJECT_NOTE),
     ("variants", f"{IDS}sku,Año\n1,1,a,x\n", f'ignore = ["Año"]\n{SKU}', "",
      "encoding: cp1252 (assumed); check the accented letters with orderbridge preview"),
-    ("customers", "email,loginCode\na@b,7\n", None, "email",
+    ("customers", "email,loginCode\na@b.pe,7\n", None, "email",
      "loginCode is not sent: customers log in by e-mail, and the platform ignores it"),
 ]  # fmt: skip
 
