@@ -49,9 +49,9 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
 def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 
-    RESOURCE: customers, promotions, price_lists, orders; all of them by default. A list whose walk fails keeps its
-    previous table and sets the exit code; if every list fails, nothing is published. With --tail only the orders after
-    the last read are requested, and older ones stay as they are.
+    RESOURCE: customers, promotions, price_lists, orders; by default all whose family has settings. A list whose walk
+    fails keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only
+    the orders after the last read are requested, and older ones stay as they are.
     """
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions
@@ -65,7 +65,7 @@ def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  
 def print_result(result: PullResult, style: Style) -> None:
     """Prints what a pull did on stdout."""
     facts = [_facts(result, walked) for walked in result.lists]
-    published = [f"published {result.path} (run {result.run_id})"] if result.published else []
+    published = [*left_out(result), *([f"published {result.path} (run {result.run_id})"] * result.published)]
     if style == "json":
         shown = [f"{row['resource']}: {row['problem'] or '{rows} rows, {verdict}'.format_map(row)}" for row in facts]
         print_json(
@@ -77,6 +77,7 @@ def print_result(result: PullResult, style: Style) -> None:
                 "warehouse": result.path,
                 "exit_code": result.exit_code,
                 "lists": facts,
+                "left_out": result.left_out,
                 **settings_origin(),
             },
         )
@@ -102,6 +103,11 @@ def print_result(result: PullResult, style: Style) -> None:
             if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
                 print_lines("  If another field identifies an order, name it in sources.public_v1.order_key.")
     print_lines(*published, origin_line())
+
+
+def left_out(result: PullResult) -> list[str]:
+    """Which lists were not read, in words."""
+    return [f"not read, as their family has no settings: {', '.join(result.left_out)}"] * bool(result.left_out)
 
 
 def _facts(result: PullResult, walked: ListResult) -> dict[str, object]:

@@ -85,7 +85,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
     from pipelines.warehouse.finding_history import in_words
 
     lists = (f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})" for walked in result.lists)
-    lines = [f"read: {', '.join(lists)}"]
+    lines = [f"read: {', '.join(lists)}", *pull_command.left_out(result)]
     for walked in result.lists:
         if problem := result.problem(walked):
             lines += f"{walked.resource}: {problem}".split("\n")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.ledger.store import Ledger
-from pipelines.pull.targets import Targets, read_targets, read_whoami
+from pipelines.pull.targets import Targets, lists_without_settings, read_targets, read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
 from sources.contract import LISTS, Family, Operation
@@ -106,7 +106,13 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     yield (http := _attempt("settings of http", partial(_valid, http_settings)))
     yield _attempt("settings of notify", partial(_valid, notify_settings))
     families: dict[Family, str] = {}
+    left_out = tuple[str, ...]()
+    with suppress(BridgeError):  # reported as that of the settings, or of the warehouse
+        left_out = lists_without_settings(warehouse_path())
     for family, load in _SETTINGS.items():
+        if lists := [name for name in left_out if LISTS[name].family == family]:
+            yield CheckResult(f"settings of {_FAMILIES[family]}", f"not set: {', '.join(lists)} are not read")
+            continue
         yield (result := _attempt(f"settings of {_FAMILIES[family]}", partial(_base_url, load)))
         if result.exit_code == ExitCode.DONE:
             families[family] = result.message

@@ -23,7 +23,7 @@ class PullOptions:
     """Options of a pull.
 
     Attributes:
-        resources: names of lists; empty: those to refresh, or all.
+        resources: names of lists; empty: those to refresh, or all of the families that have settings.
         refresh: names of lists that are read as if they had never been read, but for the rows that are known.
         sweeps: the most sweeps over a list that is paged by numbers.
         require_complete: publish nothing unless every list is complete.
@@ -52,6 +52,7 @@ class PullResult:
         path: of the warehouse.
         lists: results of the walks.
         changes: counts by list, of those that were merged into their raw tables.
+        left_out: lists that were not asked for by name, and whose family has no settings.
         held_back: the reason by list, of those that were not since they shrank too much.
         published: whether the build was published.
         step_code: the exit code of the further build step.
@@ -60,6 +61,7 @@ class PullResult:
     run_id: str
     path: Path
     lists: list[ListResult] = field(default_factory=list)
+    left_out: tuple[str, ...] = ()
     changes: dict[str, MergeCounts] = field(default_factory=dict)
     held_back: dict[str, str] = field(default_factory=dict)
     published: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.publishing import Publication, check_coverage
-from pipelines.pull.targets import Targets, read_targets
+from pipelines.pull.targets import Targets, lists_without_settings, read_targets
 from pipelines.pull.walking import KnownList, ListWalks, known_list
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.field_kinds import declared_kinds
@@ -43,10 +43,13 @@ def pull(
         AccessError, PlatformError: no list could be walked.
         CoverageError: `require_complete` is set, and a list is not complete. In every case the old file is unchanged.
     """
-    names = tuple(dict.fromkeys([*options.resources, *options.refresh])) or tuple(LISTS)
     run, stop = WarehouseRun(options.command), stop or threading.Event()
     result = PullResult(run.run_id, run.build.path)
     with run.preparation():
+        names = tuple(dict.fromkeys([*options.resources, *options.refresh]))
+        if not names:
+            result.left_out = lists_without_settings(run.build.path)
+            names = tuple(name for name in LISTS if name not in result.left_out)
         targets = read_targets(names)
         tail = _tail(options, names, targets)
     with run.building() as build:

@@ -6,10 +6,12 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Final, get_args
 from urllib.parse import urlsplit
 
-from pipelines.warehouse.source import DataSource
+from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.source import DataSource, read_source
 from sources.contract import LISTS, WHOAMI, Family
 from sources.errors import UsageError
 from sources.http.client import Client
@@ -18,6 +20,7 @@ from sources.settings import (
     LegacySettings,
     PublicV1Settings,
     check_same_environment,
+    is_set,
     legacy_settings,
     public_v1_settings,
 )
@@ -145,6 +148,24 @@ class Targets:
         """`sandbox` or `production`; empty without settings. Two families are always of the same."""
         settings = self.legacy or self.public_v1
         return settings.environment if settings is not None else ""
+
+
+def lists_without_settings(warehouse: Path) -> tuple[str, ...]:
+    """The lists that are left out where all are to be read: their family has no settings, and the other one has.
+
+    Not those of a family that the warehouse has data of: its settings were lost, which is an error.
+
+    Raises:
+        UsageError: a settings file or the warehouse cannot be read.
+    """
+    unset = [family for family in get_args(Family) if not is_set(f"sources.{family}")]
+    if len(unset) != 1:
+        return ()
+    if warehouse.exists():
+        with open_warehouse(warehouse) as connection:
+            if getattr(read_source(connection), f"{unset[0]}_host") is not None:
+                return ()
+    return tuple(name for name, operation in LISTS.items() if operation.family == unset[0])
 
 
 def read_targets(resources: Sequence[str]) -> Targets:

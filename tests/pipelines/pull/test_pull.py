@@ -7,14 +7,17 @@ import os
 import stat
 import subprocess
 import sys
-from contextlib import ExitStack
+import threading
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pytest
 
 from pipelines.pull import walking
+from pipelines.pull.check import check
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
@@ -349,15 +352,34 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
 
 
 def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    for family, other in (("legacy", "PUBLIC_V1"), ("public_v1", "LEGACY")):
-        names = [name for name, op in LISTS.items() if op.family == family]
-        with monkeypatch.context() as patch:
-            for name in [name for name in os.environ if name.startswith(f"SOURCES__{other}__")]:
-                patch.delenv(name)
-            assert fresh.code(*names) == 0
-            with pytest.raises(UsageError, match=f"SOURCES__{other}__BASE_URL"):
-                fresh.pull()
+    """A family without any setting is left out, but not one that the warehouse has data of: its settings are lost."""
+
+    def without(*families: str) -> AbstractContextManager[object]:
+        hidden = tuple(f"SOURCES__{family}__" for family in families)
+        return mock.patch.dict(os.environ, {n: v for n, v in os.environ.items() if not n.startswith(hidden)}, clear=True)
+
+    with without("PUBLIC_V1"):
+        first = fresh.pull()
+        checked = {result.what: result for result in check(threading.Event())}
+    assert (first.exit_code, first.left_out, len(first.lists)) == (0, ("price_lists", "orders"), 2)
+    settings = checked["settings of public v1"]
+    assert (settings.exit_code, settings.message) == (0, "not set: price_lists, orders are not read")
+    assert {result.exit_code for result in checked.values()} == {0}
+
+    with without("LEGACY"):
+        assert fresh.code("price_lists", "orders") == 0
     assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
+    for lost in (["LEGACY"], ["PUBLIC_V1"], ["LEGACY", "PUBLIC_V1"]):
+        with without(*lost):
+            with pytest.raises(UsageError, match=f"SOURCES__{lost[0]}__BASE_URL"):
+                fresh.pull()
+            assert 2 in {result.exit_code for result in check(threading.Event())}
+
+    with monkeypatch.context() as patch:
+        patch.delenv("SOURCES__PUBLIC_V1__API_KEY")
+        fresh.path.unlink()
+        with pytest.raises(UsageError, match="SOURCES__PUBLIC_V1__API_KEY"):
+            fresh.pull()
 
 
 # --- lists that fail -----------------------------------------------------------------------------------------------
