@@ -156,6 +156,12 @@ erp_options = _together(
         "--erp-mapping", "mapping", help="Mapping for --erp-customers. Default: detected from the column names."
     ),
     path_option(
+        "--erp-result",
+        "result",
+        help="Write the match as a workbook (.xlsx) for the office: a row for each line and each customer that no line "
+        "is. Replaces the last one.",
+    ),
+    path_option(
         "--erp-variants", "variants", help="Variants exported from the ERP, compared with what was last confirmed."
     ),
     path_option(

@@ -52,6 +52,7 @@ def command(
         from pipelines.pull.pull import pull
         from pipelines.reconcile.erp_files import ErpFiles
         from pipelines.reconcile.reconcile import Reconciling
+        from pipelines.reporting.erp_result import result_target, write_erp_result
         from pipelines.reporting.notification import notify_failure, notify_result
         from pipelines.reporting.report import report as write_report
         from pipelines.reporting.report import report_target
@@ -66,10 +67,15 @@ def command(
                 if report is not None:
                     report_target(report)  # what cannot be written ends the run before its first request
                 files = ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)})
+                if files.result is not None:
+                    result_target(files.result)
                 reconciling = Reconciling(files, fail_on=fail_on)
             result = pull(PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling)
-        if report is not None and reconciling.result is not None:
-            write_report(report)
+        if reconciling.result is not None:
+            if report is not None:
+                write_report(report)
+            if files.result is not None:
+                write_erp_result(files.result)
         notify_result(url, result, reconciling.result)
     if verbose or reporter.style == "json":
         pull_command.print_result(result, reporter.style)

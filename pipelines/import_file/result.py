@@ -39,7 +39,7 @@ _CELL_MAX: Final = 32_767
 _WRITTEN: Final = ".result.sha256"
 _FAULTY: Final = {"bg_color": "#FFF2CC"}
 _STATUS_COLUMNS: Final = ("line", "status", "reason", "platform's words")
-_OPTIONS: Final = {
+WORKBOOK_OPTIONS: Final = {
     "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
 }  # fmt: skip
 
@@ -71,7 +71,7 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
     hint = "The result of each line is in results/. Free space, then run the same command again."
     with disk_errors(plan.folder, hint), tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder:
         made = Path(folder) / RESULT_FILE
-        with xlsxwriter.Workbook(made, {**_OPTIONS, "tmpdir": folder}) as workbook:
+        with xlsxwriter.Workbook(made, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook:
             _write_sheets(workbook, inputs, outcomes)
         content = made.read_bytes()
         written = _written(plan.folder)
@@ -138,7 +138,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
         paths = {name: {name, *(mapped[name].paths if name in mapped else ())} for name in columns}
         sheet.set_column(0, len(columns) + len(added) - 1, 18, text)
         sheet.freeze_panes(1, 0)
-        _write_row(sheet, 0, [*map(escape, columns), *added], [head] * (len(columns) + len(added)))
+        write_row(sheet, 0, [*map(escape, columns), *added], [head] * (len(columns) + len(added)))
         for at, (line, cells, note) in enumerate(writer.rows(), 1):
             if at > _ROWS_MAX:
                 break
@@ -151,10 +151,11 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             faults = {*before[0].split(SEPARATOR)} if added is REJECT_COLUMNS else set()
             styles = [faulty if faults & paths[column] else text for column in columns]
             row = [*map(escape, own), str(line), *map(neutralize, (*before, words))]
-            _write_row(sheet, at, row, [*styles, *[text] * len(added)])
+            write_row(sheet, at, row, [*styles, *[text] * len(added)])
 
 
-def _write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) -> None:  # noqa: ANN401 # untyped
+def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) -> None:  # noqa: ANN401 # untyped
+    """Writes cells as text, each in its style."""
     for column, (cell, style) in enumerate(zip(cells, styles, strict=True)):
         if cell:
             sheet.write_string(at, column, cell[:_CELL_MAX], style)

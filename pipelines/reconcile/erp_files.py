@@ -54,7 +54,7 @@ class ErpFiles:
 
     `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
     Dask cluster that works on the parts of long lists; None: this process does. `forget`: without a file, the result of
-    the last one is not kept.
+    the last one is not kept. `result`: a workbook that gets the match with the customers once it is published.
     """
 
     customers: Path | None = None
@@ -64,6 +64,7 @@ class ErpFiles:
     lookups: tuple[Path, ...] = field(default=(), kw_only=True)
     scheduler: str | None = field(default=None, kw_only=True)
     forget: bool = field(default=False, kw_only=True)
+    result: Path | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,9 @@ def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
         UsageError: the file or its mapping cannot be read, or no column of it is a key.
     """
     if files.customers is None:
-        if files.mapping is not None:
-            raise UsageError("--erp-mapping requires --erp-customers", "Name the file with --erp-customers FILE.")
+        for name, given in (("mapping", files.mapping), ("result", files.result)):
+            if given is not None:
+                raise UsageError(f"--erp-{name} requires --erp-customers", "Name the file with --erp-customers FILE.")
         return None
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     file = _open(files.customers, mapping)

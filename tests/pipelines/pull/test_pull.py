@@ -21,7 +21,6 @@ from pipelines.pull.check import check
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
-from sources.contract import LISTS
 from sources.errors import AccessError, CoverageError, UsageError
 from sources.extract.result import ListResult
 from sources.extract.walk import walk
@@ -356,7 +355,8 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pyt
 
     def without(*families: str) -> AbstractContextManager[object]:
         hidden = tuple(f"SOURCES__{family}__" for family in families)
-        return mock.patch.dict(os.environ, {n: v for n, v in os.environ.items() if not n.startswith(hidden)}, clear=True)
+        rest = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+        return mock.patch.dict(os.environ, rest, clear=True)
 
     with without("PUBLIC_V1"):
         first = fresh.pull()

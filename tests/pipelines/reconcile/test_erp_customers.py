@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xlsxwriter
 
 from pipelines.imports import RejectedInput, open_inputs
 from pipelines.mapping import load
@@ -17,7 +18,9 @@ from pipelines.reconcile import match
 from pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import read_erp_variants
 from pipelines.reconcile.reconcile import Reconciling, reconcile
+from pipelines.reporting.erp_result import COLUMNS
 from sources.errors import BridgeError, UsageError
+from sources.files import Row, open_table
 from tests.pipelines.bridge import Bridge, Done, bridge, command, pulled
 from tests.pipelines.push.plans import patch, place
 from transforms.erp.match import match_part
@@ -187,6 +190,44 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
         "erp_read": 9, "erp_repeated": 1, "matched": 5, "only_in_erp": 1, "ambiguous_in_erp": 2, "platform": 7,
         "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0, "skipped": 0,
     }  # fmt: skip
+
+
+def test_the_office_gets_the_match_as_a_workbook(shop: Shop) -> None:
+    shop.write(*LINES, f"A-10;{';' * 9}more", "A-11;=1+1;Eva;;;;;;;")
+    out = shop.made.folder.parent / "comparison.xlsx"
+    for name in ("reconcile", "run"):  # the second replaces the workbook of the first
+        done = shop.run(name, "--erp-customers", str(shop.file), "--erp-result", str(out))
+        assert done.code == 9, done.said
+        assert out.stat().st_mode & 0o777 == 0o600
+    rows = [dict(zip(COLUMNS, row.cells, strict=True)) for row in open_table(out).rows() if isinstance(row, Row)]
+    found = [(row["status"], row["line"], shop.names.get(row["customer_id"], row["customer_id"])) for row in rows]
+    assert found == [
+        ("rejected", "10", ""),
+        ("only in the ERP", "7", ""), ("only in the ERP", "11", ""),
+        ("ambiguous", "8", ""), ("ambiguous", "9", ""), ("ambiguous", "", "its line is there twice"),
+        ("matched", "4", "different"), ("matched", "5", "without its code"), ("matched", "6", "by its second document"),
+        ("matched", "2", "equal"), ("matched", "3", "written otherwise"),
+        ("only on the platform", "", "only there"),
+    ]  # fmt: skip
+    by_line = {row["line"]: row for row in rows}
+    assert by_line["10"]["reason"] == "too_long"
+    assert (by_line["8"]["may be"], by_line["8"]["name"]) in {(key, "Repetida") for key in shop.names}
+    assert (by_line["11"]["name"], by_line["7"]["matched_by"]) == ("'=1+1", "")
+    assert by_line["5"]["differences"] == "erp_code: 00015 in the ERP, – on the platform"
+    assert by_line["4"]["differences"].count(" in the ERP") == 4
+
+    before = shop.made.path.read_bytes()
+    other = out.with_name("other.xlsx")
+    xlsxwriter.Workbook(other).close()
+    for arguments, says in (
+        (["--erp-result", str(out)], "--erp-result requires --erp-customers"),
+        (["--erp-customers", str(shop.file), "--erp-result", str(other)], "other.xlsx exists and is not a result"),
+        (["--erp-customers", str(shop.file), "--erp-result", str(shop.file)], "not the name of an .xlsx"),
+    ):
+        for name in ("reconcile", "run"):
+            done = shop.run(name, *arguments)
+            assert (done.code, shop.made.path.read_bytes() == before) == (2, True)
+            assert says in done.err
 
 
 @pytest.mark.parametrize("lost", ["lines", "customers"])

@@ -1,0 +1,97 @@
+"""The match with the ERP's customers as a workbook for the office (`--erp-result FILE`).
+
+In: the published warehouse. Out: one sheet with a row for each line of the ERP's file, and for each customer that no
+line is: status, both codes, and what differs. What needs a person comes first.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Final
+
+import xlsxwriter
+
+from pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
+from pipelines.warehouse.build import open_warehouse
+from sources.disk import disk_errors, replace_file
+from sources.errors import UsageError
+from sources.files.formulas import neutralize
+from sources.settings import own_path
+
+SHEET: Final = "customers of the ERP"
+COLUMNS: Final = (
+    "status", "line", "erp_code", "name", "customer_id", "matched_by", "reason", "may be", "differences"
+)  # fmt: skip
+_WORDS: Final = {"only_in_erp": "only in the ERP", "only_in_platform": "only on the platform"}
+ROWS_MAX: Final = 1_048_575
+_HINT: Final = "Name another file: --erp-result FILE.xlsx"
+_ROWS: Final = """
+    WITH differences AS (
+        SELECT platform_id, string_agg(
+            field || ': ' || coalesce(erp_value, '–') || ' in the ERP, ' || coalesce(platform_value, '–')
+                || ' on the platform', '; ' ORDER BY field) AS words
+        FROM reconciled.erp_differences GROUP BY platform_id),
+    matched AS (
+        SELECT list_position(['only_in_erp', 'ambiguous', 'matched', 'only_in_platform'], status) + 1 AS part,
+            words IS NULL AS is_equal, status, line, erp_code, name, customer_id, matched_by, reason,
+            coalesce(members, member_lines) AS may_be, words
+        FROM reconciled.erp_customers LEFT JOIN differences
+            ON platform_id = customer_id AND status = 'matched')
+    FROM matched UNION ALL BY NAME
+    SELECT 1 AS part, 'rejected' AS status, TRY_CAST(entity_id AS BIGINT) AS line, detail AS reason
+        FROM reconciled.exceptions WHERE entity = 'erp_customers' AND rule = 'line_refused'
+    ORDER BY part, is_equal, line, erp_code"""
+
+
+def write_erp_result(out: Path) -> None:
+    """Writes the workbook, mode 0600, whole or not at all.
+
+    Raises:
+        UsageError: see `result_target`; a sheet does not hold all rows.
+    """
+    target = result_target(out)
+    with (
+        open_warehouse() as warehouse,
+        disk_errors(f"{target} cannot be written", _HINT),
+        tempfile.TemporaryDirectory(dir=target.parent, prefix=".result-") as folder,
+        replace_file(target) as file,
+        xlsxwriter.Workbook(file, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook,
+    ):
+        text, head = (workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True}))
+        sheet = workbook.add_worksheet(SHEET)
+        sheet.set_column(0, len(COLUMNS) - 1, 18, text)
+        sheet.freeze_panes(1, 0)
+        write_row(sheet, 0, COLUMNS, [head] * len(COLUMNS))
+        rows, at = warehouse.execute(_ROWS), 0
+        while part := rows.fetchmany(10_000):
+            if at + len(part) > ROWS_MAX:
+                raise UsageError("a sheet does not hold so many rows", "Query reconciled.erp_customers (docs/erp.md).")
+            for _, _, status, *cells in part:
+                at += 1
+                texts = [_WORDS.get(status, status), *("" if cell is None else str(cell) for cell in cells)]
+                write_row(sheet, at, list(map(neutralize, texts)), [text] * len(COLUMNS))
+        sheet.autofilter(0, 0, at, len(COLUMNS) - 1)
+
+
+def result_target(out: Path) -> Path:
+    """The file to write.
+
+    Raises:
+        UsageError: it is no .xlsx, or another workbook, which a typo must not cost; or others can write to its folder.
+    """
+    target = own_path(out.absolute())
+    if target.suffix.casefold() != ".xlsx":
+        raise UsageError(f"--erp-result {out.name} is not the name of an .xlsx", _HINT)
+    if target.exists() and not _is_result(target):
+        raise UsageError(f"{target} exists and is not a result of this command", _HINT)
+    return target
+
+
+def _is_result(file: Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as parts:
+            return f'<sheet name="{SHEET}"'.encode() in parts.read("xl/workbook.xml")
+    except (OSError, zipfile.BadZipFile, KeyError):
+        return False
