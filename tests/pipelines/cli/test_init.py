@@ -134,7 +134,7 @@ def test_settings_of_one_project_never_reach_the_host_of_another(tmp_path: Path,
 
 def test_check_lists_all_that_is_missing_at_once_and_shows_what_is_set(tmp_path: Path, nobody: dict[str, str]) -> None:
     (tmp_path / ".dlt").mkdir()
-    (tmp_path / ".dlt/config.toml").write_text('[sources.legacy]\npage_limit = 50\n')
+    (tmp_path / ".dlt/config.toml").write_text("[sources.legacy]\npage_limit = 50\n")
     done = command("--project", str(tmp_path), "check", env=nobody, cwd=tmp_path)
     assert done.code == 2
     for key in ("base_url", "api_key"):
