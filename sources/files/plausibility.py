@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,30 +27,50 @@ CHUNK_BYTES: Final = 512 * 1024
 SHARES: Final = {"proof": 0.001, "foreign": 0.05, "icelandic": 0.15, "unusual": 0.03}
 """Of the non-ASCII characters, by what they are: from this share on, the text is implausible."""
 LONGEST_WORD: Final = 30
-_VOWELS: Final = frozenset("aeiouAEIOU")
-_BETWEEN_LETTERS: Final = frozenset("’‘´·'\xa0\xad")
-"""Apostrophes, the Catalan middle dot and invisible characters may be between letters."""
-_BETWEEN_WORDS: Final = frozenset("…™®°")
-"""These may follow a word, and a capital letter follow them."""
-_NOT_AFTER: Final = frozenset("‚ƒ„†‡ˆ‰•˜¦¨¬¯“\xa7¶¡¢£¿")
-"""Signs that do not follow a letter, and those that do not precede one."""
-_NOT_BEFORE: Final = frozenset("†‡ˆ‰˜¦¨¬¯€™®¶¢")
 _ADJACENT: Final = (
-    "çã çõ çá çú çó çé çà çâ éç íç úç ôç êç âç áç óç àç éé éè éê éâ éà éô ïé âé éï éû ùé ôé áñ éñ íñ óñ úñ ãñ ñá ñé "
-    "ñí ñó ñú ää öö üü õõ äö öä åä äå öå åö æå øæ åæ æø øå üß öß äß ßö ßü ßä üö öü õü üõ äü õä ïä éö öé üé éü áí íá "
-    "óí íó êê îé öæ æð ðæ íð ðí áð ðá óð ðó úð ðú öð ðö ýð ðý éð þæ þé þá þó þí þö þú þý íþ áþ óþ æþ ðþ ýþ úþ öþ âê "
-    "àê êà àé èé úó"
+    "çã|çõ|çá|çú|çó|çé|çà|çâ|éç|íç|úç|ôç|êç|âç|áç|óç|àç|éé|éè|éê|éâ|éà|éô|ïé|âé|éï|éû|ùé|ôé|áñ|éñ|íñ|óñ|úñ|ãñ|ñá|ñé|ñí|"
+    "ñó|ñú|ää|öö|üü|õõ|äö|öä|åä|äå|öå|åö|æå|øæ|åæ|æø|øå|üß|öß|äß|ßö|ßü|ßä|üö|öü|õü|üõ|äü|õä|ïä|éö|öé|üé|éü|áí|íá|óí|íó|"
+    "êê|îé|öæ|æð|ðæ|íð|ðí|áð|ðá|óð|ðó|úð|ðú|öð|ðö|ýð|ðý|éð|þæ|þé|þá|þó|þí|þö|þú|þý|íþ|áþ|óþ|æþ|ðþ|ýþ|úþ|öþ|âê|àê|êà|àé|"
+    "èé|úó"
 )
-_PAIRS: Final = frozenset(_ADJACENT.split(" "))
 """Accented letters that are next to each other in Western languages."""
-_FRENCH: Final = frozenset("àèêçëïîôœÀÈÊÇËÏÎÔŒ")
-_WESTERN: Final = frozenset("áéíóúñàèêæåÁÉÍÓÚÑÀÈÊÆÅ")
-"""Letters that Turkish lacks, whose code page has others in the place of the Icelandic ones."""
-_ELIDED: Final = frozenset(("qu", "ll", "un", "nt", "st", "tt", "gl", "nd", "rd", "zz"))
-"""What a longer word before an apostrophe ends with."""
-_ICELANDIC: Final = frozenset("þðÞÐýÝ")
-_ICELANDIC_SUPPORT: Final = frozenset("áéíóúæÁÉÍÓÚÆ")
-_NOT_ICELANDIC: Final = frozenset("çüÇÜøØåÅâêîôûàèìòùëïãõñ")
+_CLASSES: Final = {
+    "L": "[A-Za-zƒŠŒŽšœžŸµÀ-ÖØ-öø-ÿ]",
+    "N": "[^A-Za-zƒŠŒŽšœžŸµÀ-ÖØ-öø-ÿ]",
+    "A": "[ƒŠŒŽšœžŸµÀ-ÖØ-öø-ÿ]",
+    "S": "[a-zƒšœžµªºß-öø-ÿ]",
+    "C": "[A-ZŠŒŽŸÀ-ÖØ-Þ]",
+    "V": "[aeiouAEIOU]",
+    "ADJACENT": _ADJACENT,
+    "K": "[b-df-hj-np-tv-zB-DF-HJ-NP-TV-Z]",
+}
+"""Letter, no letter, accented letter, small letter, capital, vowel and consonant of ASCII."""
+_RULES: Final = (
+    ("proof", "..¤"),  # the euro sign in another code page
+    ("fine", "LL[’‘](?:(?i:[stdm])N|(?i:re|ve|ll))|(?i:qu|ll|un|nt|st|tt|gl|nd|rd|zz)[’‘]L"),  # don’t, dell’Olio
+    ("foreign", r"LL[’‘]L|.L[–—][–—]|.L—\s"),
+    ("fine", "(?!.S.S)(?:LL[–—]LL|NL[–—]LN)"),  # Café–Bar, A–B
+    ("foreign", ".L[–—]L"),
+    ("foreign", "..[ºª]L|LL[ºª]"),  # not Nº, Mª, 1º
+    ("fine", "NL×LN"),
+    ("foreign", ".L[•×]L|.S[…™®°]S"),
+    ("fine", ".L[’‘´·'\xa0\xad…™®°]L"),  # apostrophes, the Catalan middle dot, invisible characters, ends of words
+    ("proof", ".L(?!L).L"),
+    ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯“§¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
+    ("unusual", ".L[‚„‹›¸]|..[‚„‹›¸]L"),
+    ("proof", ".L[ƒµ]|..ƒL"),
+    ("icelandic", "..[þðÞÐ]", "icelandic", "other"),
+    ("foreign", "..[þðÞÐýÝ]", "icelandic"),
+    ("foreign", "..[šžŠŽ]|.LCS|.S[ŸŒ]|..ã(?![oes])L|..[çÇ](?!(?i:[aouáâãóôõúûåéíà]))L|.L[œŒ](?!(?i:[uit]))"),
+    ("foreign", "..õ(?i:[^e])", "estonian"),
+    ("foreign", "..[ûÛ]", "french"),
+    ("unusual", r".(?!(.)\1\1)AAA|.SC|.(?!(?i:ADJACENT))AA"),
+    ("unusual", "..Õ(?i:[^e])", "estonian"),
+    ("unusual", "..[èÈòÒ]V|..[ìÌùÙ]L|.(?!V).[ïÏ]L|.K[ëË]|.(?i:i[æê]|[ei]û)|..[ñÑÿŸ]K|..(?i:œ[wmkpzoay])"),
+    ("unusual", ".[èìùáíý][øØ]"),
+)
+"""What a character (the third one) says with two neighbours on each side, and languages that have it: the first that
+matches counts."""
 
 
 def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> int | None:
@@ -61,178 +81,64 @@ def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> i
         without: what to leave out; then the place is not exact.
     """
     counts: Counter[int] = Counter()
-    for _, packed in _contexts(path, without):
-        codes, numbers = np.unique(packed, return_counts=True)
-        counts.update(dict(zip(codes.tolist(), numbers.tolist(), strict=True)))
+    for _, codes in _contexts(path, without):
+        counts.update(dict(zip(*(found.tolist() for found in np.unique(codes, return_counts=True)), strict=True)))
+    texts = {code: code.to_bytes(5, "big").decode("cp1252", "replace") for code in counts}
     letters = Counter[str]()
-    for code, count in counts.items():
-        letters[_chars(code)[2]] += count
-    languages = _Languages.of(letters)
-    by_verdict: dict[str, set[int]] = {verdict: set() for verdict in (*SHARES, "")}
-    for code in counts:
-        by_verdict[_verdict(*_chars(code), languages)].add(code)
-    total = counts.total()
+    for code, text in texts.items():
+        letters[text[2]] += counts[code]
+    rules = _rules(frozenset(_languages(letters)))
+    by_verdict: dict[str, list[int]] = {verdict: [] for verdict in (*SHARES, "fine")}
+    for code, text in texts.items():
+        match = rules.match(text)
+        by_verdict[(match.lastgroup or "").rstrip("0123456789") if match else "fine"].append(code)
     for verdict, share in SHARES.items():
-        found = by_verdict[verdict]
-        if not found or sum(counts[code] for code in found) < share * total:
+        wanted = by_verdict[verdict]
+        if not wanted or sum(counts[code] for code in wanted) < share * counts.total():
             continue
-        if verdict != "unusual":
-            return _offsets(path, found, 1)[0] if without is None else 0
-        offsets = _offsets(path, found, LONGEST_WORD) if without is None else [0, LONGEST_WORD]
-        if len(offsets) == LONGEST_WORD or offsets[-1] - offsets[0] >= len(offsets):  # more than a single word
-            return offsets[0]
+        places = np.concatenate([at[np.isin(codes, wanted)] for at, codes in _contexts(path, without)])
+        is_word = len(places) < LONGEST_WORD and places[-1] - places[0] < len(places)
+        if not (verdict == "unusual" and is_word and without is None):
+            return int(places[0])
     return None
 
 
-def _contexts(path: Path, without: re.Pattern[bytes] | None = None) -> Iterator[tuple[_Ints, _Ints]]:
-    """The offsets of non-ASCII bytes, and each with two neighbours on each side packed into a number."""
+def _contexts(path: Path, without: re.Pattern[bytes] | None) -> Iterator[tuple[_Ints, _Ints]]:
+    """The offsets of non-ASCII bytes, and each with two neighbours on each side as a number."""
     with path.open("rb") as file:
-        begin, buffer = -2, b"\n\n"
-        while True:
+        begin, buffer, chunk = -4, b"\n" * 4, b"\n"
+        while chunk:
             chunk = file.read(CHUNK_BYTES)
-            buffer += chunk if chunk else b"\n\n"
-            text = without.sub(b" ", buffer) if without is not None else buffer
-            data = np.frombuffer(text, np.uint8)
-            at = np.flatnonzero(data[2:-2] >= 0x80) + 2
-            packed = np.zeros(len(at), np.int64)
-            for place in range(-2, 3):
-                packed = packed << 8 | data[at + place]
-            yield at + begin, packed
-            if not chunk:
-                return
+            buffer += chunk or b"\n" * 4
+            data = np.frombuffer(without.sub(b" ", buffer) if without is not None else buffer, np.uint8)
+            at = np.flatnonzero(data[2:-2] >= 0x80)
+            yield at + begin + 2, np.lib.stride_tricks.sliding_window_view(data, 5)[at] @ 256 ** np.arange(4, -1, -1)
             begin, buffer = begin + len(buffer) - 4, buffer[-4:]
 
 
-def _offsets(path: Path, codes: set[int], limit: int) -> list[int]:
-    """The first offsets of these contexts."""
-    wanted = np.array(sorted(codes))
-    offsets: list[int] = []
-    for at, packed in _contexts(path):
-        offsets += at[np.isin(packed, wanted)].tolist()
-        if len(offsets) >= limit:
-            break
-    return offsets[:limit]
+def _languages(letters: Counter[str]) -> Iterator[str]:
+    """The languages whose letters are implausible in all others; `other`: not even as names in another one."""
 
+    def count(chars: str) -> int:
+        return sum(letters[char] for char in chars)
 
-class _Languages(NamedTuple):
-    """Languages whose letters are implausible in all others."""
-
-    icelandic: bool
-    icelandic_names: bool
-    estonian: bool
-    french: bool
-
-    @staticmethod
-    def of(letters: Counter[str]) -> _Languages:
-        eth = sum(letters[char] for char in _ICELANDIC)
-        support = sum(letters[char] for char in _ICELANDIC_SUPPORT)
-        against = sum(letters[char] for char in _NOT_ICELANDIC)
-        tilde = letters["õ"] + letters["Õ"]
-        return _Languages(
-            icelandic=support / 10 <= eth <= 2 * support and against <= eth,
-            icelandic_names=sum(letters[char] for char in _WESTERN) >= 3 * sum(letters[char] for char in "þðÞÐ"),
-            french=any(letters[char] for char in _FRENCH),
-            estonian=letters["ä"] + letters["Ä"] >= tilde > 0,
-        )
+    icelandic, shared = count("þðÞÐýÝ"), count("áéíóúæÁÉÍÓÚÆ")
+    if shared / 10 <= icelandic <= 2 * shared and count("çüÇÜøØåÅâêîôûàèìòùëïãõñ") <= icelandic:
+        yield "icelandic"
+    if count("áéíóúñàèêæåÁÉÍÓÚÑÀÈÊÆÅ") < 3 * count("þðÞÐ"):  # letters that Turkish lacks
+        yield "other"
+    if count("äÄ") >= count("õÕ") > 0:
+        yield "estonian"
+    if count("àèêçëïîôœÀÈÊÇËÏÎÔŒ"):
+        yield "french"
 
 
 @cache
-def _chars(code: int) -> tuple[str, str, str, str, str]:
-    """A character with the two before and the two after."""
-    text = code.to_bytes(5, "big").decode("cp1252", "replace")
-    return text[0], text[1], text[2], text[3], text[4]
-
-
-_Verdict = Literal["proof", "foreign", "icelandic", "unusual", ""]
-
-
-def _verdict(first: str, before: str, char: str, after: str, last: str, languages: _Languages) -> _Verdict:
-    """What a non-ASCII character, with its neighbours, says about the encoding."""
-    if not _is_letter(char):
-        return _sign_verdict(first, before, char, after, last)
-    if (char in "ƒµ" and _is_letter(before)) or (char == "ƒ" and _is_letter(after)):
-        return "proof"
-    if char in _ICELANDIC and not languages.icelandic:
-        return "icelandic" if char not in "ýÝ" and languages.icelandic_names else "foreign"
-    if _is_foreign(before, char, after, languages):
-        return "foreign"
-    in_run = all(_is_letter(other) and not other.isascii() for other in (before, after)) and not before == char == after
-    return "unusual" if in_run or _is_unusual(before, char, after, languages) else ""
-
-
-def _is_letter(char: str) -> bool:
-    return char.isalpha() and char not in "ªºˆ"
-
-
-def _sign_verdict(first: str, before: str, char: str, after: str, last: str) -> _Verdict:
-    """A sign, above all between letters."""
-    if char == "¤":  # the euro sign in another code page
-        return "proof"
-    is_between = _is_letter(before) and _is_letter(after)
-    if char in "’‘" and is_between and _is_letter(first):
-        is_suffix = (after in "stdmSTDM" and not _is_letter(last)) or (after + last).lower() in ("re", "ve", "ll")
-        return "" if is_suffix or (first + before).lower() in _ELIDED else "foreign"
-    if char in "–—" and after in "–—" and _is_letter(before):
-        return "foreign"
-    if char in "–—" and _is_letter(before):
-        is_compound = (
-            is_between and not (before.islower() and after.islower()) and _is_letter(first) == _is_letter(last)
-        )
-        return "foreign" if (is_between and not is_compound) or (char == "—" and after.isspace()) else ""
-    if char in "ºª":  # Nº, Mª, 1º
-        return "foreign" if _is_letter(after) or (_is_letter(before) and _is_letter(first)) else ""
-    if is_between and char not in _BETWEEN_LETTERS:
-        if char in "•×":
-            return "" if char == "×" and not _is_letter(first) and not _is_letter(last) else "foreign"
-        if char in _BETWEEN_WORDS:
-            return "foreign" if before.islower() and after.islower() else ""
-        return "proof"
-    if not is_between and ((_is_letter(before) and char in _NOT_AFTER) or (after.islower() and char in _NOT_BEFORE)):
-        return "foreign"
-    return "unusual" if not is_between and char in "‚„‹›¸" and (_is_letter(before) or _is_letter(after)) else ""
-
-
-def _is_foreign(before: str, char: str, after: str, languages: _Languages) -> bool:
-    """A letter of other languages, or where Western ones do not have it; other code pages have their own there."""
-    low, follows = char.lower(), after if _is_letter(after) else ""
-    if low in "šž" or (
-        char.isupper() and _is_letter(before) and (after.islower() or (before.islower() and char in "ŽŠŸŒ"))
-    ):
-        return True
-    if char == "ã":
-        return bool(follows) and follows not in "oes"
-    if char in "çÇ" and follows and follows.lower() not in "aouáâãóôõúûåéíà":
-        return True
-    if char == "õ":
-        return follows not in ("e", "E") and not languages.estonian
-    if low == "û":
-        return not languages.french
-    return low == "œ" and _is_letter(before) and follows.lower() not in ("u", "i", "t")
-
-
-def _is_unusual(before: str, char: str, after: str, languages: _Languages) -> bool:
-    """An accented letter in a place where Western languages do not have it."""
-    low, follows = char.lower(), after if _is_letter(after) else ""
-    if char.isupper() and before.islower():
-        return True
-    if not before.isascii() and _is_letter(before) and f"{before}{char}".lower() not in _PAIRS:
-        return True
-    consonant = bool(follows) and follows.isascii() and follows not in _VOWELS
-    vowel = bool(follows) and follows in _VOWELS
-    after_vowel = before in _VOWELS
-    return {
-        "õ": follows not in ("e", "E") and not languages.estonian,
-        "è": vowel,
-        "ì": bool(follows),
-        "ù": bool(follows),
-        "ï": bool(follows) and not after_vowel,
-        "ò": vowel,
-        "æ": before in ("i", "I"),
-        "ë": before.isascii() and before.isalpha() and not after_vowel,
-        "ñ": consonant,
-        "ê": before in ("i", "I"),
-        "ÿ": consonant,
-        "œ": follows.lower() in ("w", "m", "k", "p", "z", "o", "a", "y"),
-        "ø": before in ("è", "ì", "ù", "á", "í", "ý"),
-        "û": before in ("e", "E", "i", "I"),
-    }.get(low, False)
+def _rules(languages: frozenset[str]) -> re.Pattern[str]:
+    """The rules that hold in these languages as one expression, whose last group is the verdict and a number."""
+    parts = []
+    for number, (verdict, pattern, *without) in enumerate(_RULES):
+        if languages.isdisjoint(without):
+            expanded = re.sub("ADJACENT|[A-Z]", lambda found: _CLASSES[found[0]], pattern)
+            parts.append(f"(?P<{verdict}{number}>{expanded})")
+    return re.compile("|".join(parts), re.DOTALL)
