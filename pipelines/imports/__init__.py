@@ -6,9 +6,8 @@ No body contains a password, and no reject reason contains a cell's value.
 
 from __future__ import annotations
 
-from pipelines.imports.columnar import CleanBatch
 from pipelines.imports.inputs import Inputs
-from pipelines.imports.model import Problem, ReadyInput, RejectedInput, SkippedLine
+from pipelines.imports.model import Problem, ReadyInputs, RejectedInput, SkippedLine
 from pipelines.imports.open import open_inputs
 
-__all__ = ["CleanBatch", "Inputs", "Problem", "ReadyInput", "RejectedInput", "SkippedLine", "open_inputs"]
+__all__ = ["Inputs", "Problem", "ReadyInputs", "RejectedInput", "SkippedLine", "open_inputs"]

@@ -1,39 +1,55 @@
-"""Lines of text to inputs, with every problem reported: the reference conversion.
+"""Lines of text to inputs, whole columns at a time; each problem is reported with its line, column and field.
 
-In: a table of lines. Out: one input per line, or per group of lines. Cells are parsed a column at a time; bodies are
-validated against the pydantic model only where a columnar check fails, to name each limit that a row breaks.
+In: a table of lines, each an input or grouped. Out: the inputs that meet the interface as columns of JSON texts
+(`ReadyInputs`), the rejected and the skipped ones. Only inputs that a columnar check does not prove valid become Python
+objects, for the pydantic model to name each limit that they break.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import reduce
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.bodies import Array, Given, Object, bodies, values
-from pipelines.imports.fields import IN_FILE, Bindings, Source
+from pipelines.imports.fields import IN_FILE, Array, Bindings, Leaf, Node, Object, Source
 from pipelines.imports.groups import whole
-from pipelines.imports.model import Item, Problem, ReadyInput, RejectedInput, SkippedLine
+from pipelines.imports.json_columns import arrays, json_text, numbers, objects, strings
+from pipelines.imports.model import Item, Problem, ReadyInputs, RejectedInput, SkippedLine
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
 from sources.inputs import ITEM_FIELDS, ITEM_VALUES, fits, violations
 from sources.kinds import KINDS, PASSWORD
+from transforms.frames import BOOLEAN, TEXT, Bools, Ints
 
-Bounds = Sequence[tuple[int, int]]
-"""Begin and end of each group's lines in a table; empty if each line is an input."""
+Texts = dict[str, pa.Array]
+"""Columns of JSON texts by field path, null where no value is given; those of a path's parameters are plain texts."""
 NO_FIELDS: Final = "no field has a value"
 _BLANK: Final = 'is empty (the mapping sets blank = "reject")'
 _REQUIRED: Final = "required"
 _DIFFERS: Final = "the lines of this group have different values; only a list field ([+]) takes one from each line"
+_NONE: Final = pa.scalar(None, TEXT)
+_decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
-def convert(bindings: Bindings, table: pa.Table, bounds: Bounds = ()) -> Iterator[Item]:
-    """The inputs of lines: text columns and the line numbers, and the bounds of groups."""
-    batch = _Batch(bindings, table, bounds)
+def convert(
+    bindings: Bindings, table: pa.Table, starts: Ints | None = None, faults: Mapping[int, Problem] | None = None
+) -> Iterator[Item]:
+    """The inputs of lines: first the ready ones, all at once, then the others in their order.
+
+    Args:
+        bindings: what fills the inputs.
+        table: text columns and the line numbers.
+        starts: the first row of each input; None: each row is one.
+        faults: a problem of inputs as a whole, by their number.
+    """
+    batch = _Batch(bindings, table, starts)
     for index, lookup in enumerate(bindings.lookups):
         cells, codes = lookup.find(table)
         batch.report_codes(", ".join(lookup.lookup.match), list(cells), codes, lookup.words)
@@ -44,17 +60,26 @@ def convert(bindings: Bindings, table: pa.Table, bounds: Bounds = ()) -> Iterato
         if source.lookup == IN_FILE:
             batch.parse(source, whole(table, source.column))
     batch.merge()
-    json_bodies = bodies(bindings.shape, Given(batch.columns, batch.size, batch.lines, batch.bounds))
-    paths = batch.paths()
+    columns = batch.parameters() | dict(_members(bindings.shape, batch.inputs, batch.lines, batch.offsets))
     batch.check_passwords()
-    batch.check_limits(json_bodies)
-    for row, body in enumerate(json_bodies):
-        if problems := batch.problems.get(row):
-            yield RejectedInput(batch.numbers[row], tuple(problems))
-        elif not body:
-            yield SkippedLine(batch.numbers[row], NO_FIELDS)
-        else:
-            yield ReadyInput(batch.numbers[row], paths[row], body)
+    body = {name: texts for name, texts in columns.items() if name not in bindings.params}
+    batch.check_limits(body)
+    for row, fault in (faults or {}).items():
+        batch.problems[row].append(fault)
+    is_ready, has_problems = _any_given(list(body.values()), batch.size), np.zeros(batch.size, np.bool_)
+    has_problems[list(batch.problems)] = True
+    if has_problems.any():
+        is_ready = pc.and_(is_ready, pa.array(~has_problems))
+    numbers_of_input = pa.ListArray.from_arrays(pa.array(batch.offsets, pa.int32()), pa.array(batch.line_numbers))
+    if pc.all(is_ready).as_py():
+        yield ReadyInputs(numbers_of_input, columns)
+        return
+    if pc.any(is_ready).as_py():
+        ready = {name: texts.filter(is_ready) for name, texts in columns.items()}
+        yield ReadyInputs(numbers_of_input.filter(is_ready), ready)
+    for row in np.flatnonzero(~is_ready.to_numpy(zero_copy_only=False)).tolist():
+        lines, problems = tuple(batch.lines_of(row)), batch.problems.get(row)
+        yield RejectedInput(lines, tuple(problems)) if problems else SkippedLine(lines, NO_FIELDS)
 
 
 class _Batch:
@@ -62,45 +87,48 @@ class _Batch:
 
     Attributes:
         size: the number of inputs.
-        numbers: the line numbers of each input.
-        columns: by path, a value per input.
-        lines: by path, a value per line.
+        line_numbers: of each line in the file.
+        offsets: of each input's first line, and the number of lines.
+        lines, inputs: the texts of each line; those of each input, without defaults.
+        problems: by number of the input.
     """
 
-    def __init__(self, bindings: Bindings, table: pa.Table, bounds: Bounds) -> None:
-        self._bindings = bindings
-        self._line_numbers: list[int] = table[LINE_COLUMN].to_pylist()
-        self.bounds = bounds or [(at, at + 1) for at in range(len(self._line_numbers))]
-        self.size = len(self.bounds)
-        self.numbers = [tuple(self._line_numbers[begin:end]) for begin, end in self.bounds]
-        self._input_of_line = [row for row, (begin, end) in enumerate(self.bounds) for _ in range(begin, end)]
-        self.columns: dict[str, list[Any]] = {}
-        self.lines: dict[str, list[Any]] = {}
-        self._distinct: dict[str, list[Any]] = {}
+    def __init__(self, bindings: Bindings, table: pa.Table, starts: Ints | None) -> None:
+        self._bindings, self._is_grouped = bindings, starts is not None
+        self.line_numbers: Ints = table[LINE_COLUMN].to_numpy()
+        count = len(self.line_numbers)
+        self.offsets = np.append(np.arange(count) if starts is None else starts, count)
+        self.size = len(self.offsets) - 1
+        self.lines: Texts = {}
+        self.inputs: Texts = {}
+        self._is_within = pa.array(np.ones(self.size, np.bool_))
         self.problems: dict[int, list[Problem]] = defaultdict(list)
         self._reported: dict[int, list[str]] = defaultdict(list)
+
+    def lines_of(self, row: int) -> list[int]:
+        """The lines of an input."""
+        numbers: list[int] = self.line_numbers[self.offsets[row] : self.offsets[row + 1]].tolist()
+        return numbers
 
     def parse(self, source: Source, cells: pa.Array) -> None:
         """Parses the cells of a source."""
         parsed, codes = source.reading.read(cells)
-        column_name = source.column if source.lookup == IN_FILE else ""
-        self.report_codes(column_name, [source.path], codes, source.reading.words)
-        self.lines[source.path], self._distinct[source.path] = values(source.reading.kind, parsed)
+        self.report_codes(source.column_in_file, [source.path], codes, source.reading.words)
+        if source.target.steps and has_limits(source.target.field):
+            self._is_within = pc.and_(self._is_within, self._any_line(_is_within(source, parsed), "all"))
+        self.lines[source.path] = _json_of(source, parsed)
 
     def report_codes(self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]) -> None:
         """Records a problem for each line that has a code."""
-        if codes.null_count == len(codes):
-            return
-        for line in np.flatnonzero(pc.is_valid(codes).to_numpy(zero_copy_only=False)).tolist():
-            code = codes[line].as_py()
-            row = self._input_of_line[line]
-            self.report(row, paths[0], code, words(code), column, self._line_numbers[line])
+        for line in _where(pc.is_valid(codes)) if codes.null_count < len(codes) else ():
+            code, row = codes[line].as_py(), self._input_of(line)
+            self.report(row, paths[0], code, words(code), column, int(self.line_numbers[line]))
             self._reported[row] += paths
 
     def report(self, row: int, path: str, code: str, words: str, column: str = "", line: int = 0) -> None:
         """Records a problem of an input, unless one of the same field on the same line is recorded already."""
-        if not line and len(self.numbers[row]) == 1:
-            line = self.numbers[row][0]
+        if not line and len(self.lines_of(row)) == 1:
+            line = self.lines_of(row)[0]
         is_reported = any(_within(path, other) or _within(other, path) for other in self._reported.get(row, ()))
         is_other_line = path in self._reported[row] and any(
             problem.line != line for problem in self.problems[row] if problem.field == path
@@ -115,47 +143,46 @@ class _Batch:
         for source in self._bindings.sources:
             if source.target.is_each:
                 continue
-            column = self._merged(source, self.lines[source.path])
-            if source.blank != "omit":
-                column = self._blanks(source, column)
-            if source.change:
-                column = [value or None for value in column]  # a change by 0 is not sent
-            self.columns[source.path] = column
+            texts = self._merged(source, self.lines[source.path])
+            if source.blank == "clear":
+                texts = pc.coalesce(texts, '""')
+            elif source.blank == "reject" and texts.null_count:
+                for row in _where(pc.is_null(texts)):
+                    self.report(row, source.path, "blank", _BLANK, source.column)
+            if source.change:  # a change by 0 is not sent
+                texts = pc.if_else(pc.equal(texts, "0"), _NONE, texts)
+            self.inputs[source.path] = texts
 
-    def paths(self) -> list[dict[str, str]]:
+    def parameters(self) -> Texts:
         """The parameters of each request's path."""
-        sources = self._bindings.sources
-        defaults = {source.path: source.default for source in sources} | self._bindings.mapping.constants
-        names_in_file = {source.path: source.column for source in sources if source.lookup == IN_FILE}
-        paths: list[dict[str, str]] = [{} for _ in range(self.size)]
+        mapping, sources = self._bindings.mapping, {source.path: source for source in self._bindings.sources}
+        columns: Texts = {}
         for name in self._bindings.params:
-            default = defaults.get(name)
-            for row, value in enumerate(self.columns.get(name, [None] * self.size)):
-                if value is None and default is None:
-                    self.report(row, name, "required", _REQUIRED, names_in_file.get(name, ""))
-                paths[row][name] = str(default) if value is None else value
-        return paths
+            source = sources.get(name)
+            default = mapping.constants.get(name, source.default if source is not None else None)
+            texts = self.inputs.get(name, pa.nulls(self.size, TEXT))
+            columns[name] = texts if default is None else pc.coalesce(texts, str(default))
+            for row in _where(pc.is_null(columns[name])) if columns[name].null_count else ():
+                self.report(row, name, "required", _REQUIRED, source.column_in_file if source is not None else "")
+        return columns
 
     def check_passwords(self) -> None:
         """Rejects inputs none of whose lines has a password."""
-        column = self._bindings.password_column
-        for row, (begin, end) in enumerate(self.bounds if column is not None else ()):
-            if all(secret is None for secret in self.lines[PASSWORD][begin:end]):
-                self.report(row, PASSWORD, "required", _REQUIRED, column or "", self._line_numbers[begin])
+        if (column := self._bindings.password_column) is not None:
+            for row in _where(pc.invert(self._any_line(pc.is_valid(self.lines[PASSWORD]), "any"))):
+                self.report(row, PASSWORD, "required", _REQUIRED, column, self.lines_of(row)[0])
 
-    def check_limits(self, json_bodies: list[dict[str, Any]]) -> None:
+    def check_limits(self, body: Texts) -> None:
         """Validates the bodies that the columns do not prove valid."""
         bindings, kind = self._bindings, self._bindings.mapping.kind
-        rows: Sequence[int] = range(self.size)
-        is_proven = not (bindings.mapping.group or needs_model_check(bindings.shape, kind)) and all(
-            fits(source.target.field, self._distinct[source.path])
-            for source in bindings.sources
-            if source.target.steps and has_limits(source.target.field)
-        )
-        if is_proven:
-            rows = [row for row in rows if any(name not in json_bodies[row] for name in bindings.required_fields)]
-        checked = [json_bodies[row] for row in rows]
-        for violation in violations(kind, checked, bindings.login_mode, with_password=False):
+        is_proven = pa.array([not (self._is_grouped or needs_model_check(bindings.shape, kind))] * self.size, BOOLEAN)
+        for name in bindings.required_fields:
+            is_proven = pc.and_(is_proven, pc.is_valid(body[name]) if name in body else pa.scalar(False))
+        rows = _where(pc.invert(pc.and_(is_proven, self._is_within)))
+        parts = pa.table(body).take(pa.array(rows, pa.int64())).to_pylist() if rows and body else [{} for _ in rows]
+        for violation in violations(
+            kind, [_body(kind, one) for one in parts], bindings.login_mode, with_password=False
+        ):
             row = rows[violation.row]
             source = self._source_of(row, violation.field)
             path = source.path if source is not None else violation.field
@@ -163,7 +190,7 @@ class _Batch:
 
     def _source_of(self, row: int, field: str) -> Source | None:
         """The source of a body's field. Absent items shift the positions of later ones."""
-        sources = [s for s in self._bindings.sources if s.lookup == IN_FILE and s.path in self.columns]
+        sources = [s for s in self._bindings.sources if s.lookup == IN_FILE and s.path in self.inputs]
         array, is_item, rest = field.partition("[")
         if not is_item:
             below = [source for source in sources if source.path.startswith((f"{field}[", f"{field}."))]
@@ -173,35 +200,141 @@ class _Batch:
         items = [source for source in sources if source.target.steps[:depth] == prefix]
         position, _, member = rest.partition("]")
         deciding = [source for source in items if source.target.steps[-1] in ITEM_VALUES] or items
-        present = {s.target.steps[depth] for s in deciding if self.columns[s.path][row] is not None}
+        present = {s.target.steps[depth] for s in deciding if self.inputs[s.path][row].is_valid}
         order = [key for key in dict.fromkeys(s.target.steps[depth] for s in items) if key in present]
         order.sort(key=lambda key: (isinstance(key, str), key if isinstance(key, int) else 0))
         steps = (*prefix, *order[int(position) : int(position) + 1], *([member[1:]] if member else []))
         return next((source for source in items if source.target.steps == steps), None)
 
-    def _merged(self, source: Source, column: list[Any]) -> list[Any]:
+    def _merged(self, source: Source, texts: pa.Array) -> pa.Array:
         """One value per group: all lines that have one must agree."""
-        merged: list[Any] = []
-        for row, (begin, end) in enumerate(self.bounds):
-            value = None
-            for index in range(begin, end):
-                if column[index] is None:
-                    continue
-                if value is not None and column[index] != value:
-                    name = source.column if source.lookup == IN_FILE else ""
-                    self.report(row, source.path, "lines_differ", _DIFFERS, name, self._line_numbers[index])
-                    break
-                value = column[index]
-            merged.append(value)
-        return merged
+        if not self._is_grouped or not self.size:
+            return texts
+        count, starts = len(texts), self.offsets[:-1]
+        is_given, rows = pc.is_valid(texts).to_numpy(zero_copy_only=False), np.arange(count)
+        first = np.minimum.reduceat(np.where(is_given, rows, count), starts)
+        codes = np.append(pc.fill_null(texts.dictionary_encode().indices, -1).to_numpy(), -1)
+        differs = is_given & (codes[:-1] != np.repeat(codes[first], np.diff(self.offsets)))
+        other = np.minimum.reduceat(np.where(differs, rows, count), starts)
+        for row in np.flatnonzero(other < count).tolist():
+            line = int(self.line_numbers[other[row]])
+            self.report(row, source.path, "lines_differ", _DIFFERS, source.column_in_file, line)
+        return texts.take(pa.array(first, mask=first == count))
 
-    def _blanks(self, source: Source, column: list[Any]) -> list[Any]:
-        if source.blank == "clear":
-            return ["" if value is None else value for value in column]
-        for row, value in enumerate(column):
-            if value is None:
-                self.report(row, source.path, "blank", _BLANK, source.column)
-        return column
+    def _any_line(self, flags: pa.Array, of: str) -> pa.Array:
+        """Whether a flag is set for any line of each input, or for all of them."""
+        if not self._is_grouped or not self.size:
+            return flags
+        reduced = (np.logical_or if of == "any" else np.logical_and).reduceat
+        return pa.array(reduced(flags.to_numpy(zero_copy_only=False), self.offsets[:-1]))
+
+    def _input_of(self, line: int) -> int:
+        return int(np.searchsorted(self.offsets, line, "right")) - 1
+
+
+def _json_of(source: Source, parsed: pa.Array) -> pa.Array:
+    """The texts of a source: JSON, but for parameters of the path and passwords."""
+    kind = source.reading.kind
+    if kind == "boolean":
+        return pc.if_else(parsed, "true", "false")
+    if source.is_number:
+        texts = numbers(parsed)
+        return pc.if_else(pc.equal(texts, "-0"), "0", texts)
+    return strings(parsed) if source.target.steps and kind != "secret" else parsed
+
+
+def _is_within(source: Source, parsed: pa.Array) -> pa.Array:
+    """Where the values of a source are within the limits of its field."""
+    distinct, field = pc.unique(parsed.drop_null()), source.target.field
+    make: Callable[[Any], Any] = (
+        int if source.reading.kind == "integer" else _decimal if source.is_number else lambda x: x
+    )
+    values = list(map(make, distinct.to_pylist()))
+    if fits(field, values):
+        return pa.array(np.ones(len(parsed), np.bool_))
+    fitting = [fits(field, [value]) for value in values]
+    return pc.or_(pc.is_null(parsed), pc.is_in(parsed, distinct.filter(pa.array(fitting))))
+
+
+def _decimal(text: str) -> Decimal:
+    """Without trailing zeros, which do not count for limits of decimals."""
+    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def _members(node: Object, inputs: Texts, lines: Texts, offsets: Ints) -> list[tuple[str, pa.Array]]:
+    return [(name, _json(member, inputs, lines, offsets)) for name, member in node.members]
+
+
+def _json(node: Node, inputs: Texts, lines: Texts, offsets: Ints) -> pa.Array:
+    """The JSON text of a node for each input, null where it is absent.
+
+    An array has an item where one of the item's own values is given; constants and defaults alone add no item.
+    """
+    size = len(offsets) - 1
+    if isinstance(node, Leaf):
+        texts = pa.nulls(size, TEXT) if node.path is None else inputs[node.path]
+        return texts if node.default is None else pc.coalesce(texts, json_text(node.default))
+    if isinstance(node, Object):
+        return objects(dict(_members(node, inputs, lines, offsets)))
+    items = [_item(item, inputs, lines, offsets) for item in node.items]
+    if node.each is not None:
+        of_lines = _item(node.each, lines, lines, np.arange(offsets[-1] + 1))
+        counts = np.append(0, np.cumsum(pc.is_valid(of_lines).to_numpy(zero_copy_only=False)))[offsets]
+        several = pa.ListArray.from_arrays(pa.array(counts, pa.int32()), of_lines.drop_null())
+        joined = pc.binary_join(several, ",")
+        items.append(pc.if_else(pc.equal(joined, ""), _NONE, joined))
+    return arrays(items)
+
+
+def _item(item: Node, inputs: Texts, lines: Texts, offsets: Ints) -> pa.Array:
+    json, own = _json(item, inputs, lines, offsets), [inputs[path] for path in sorted(_deciding(item))]
+    return pc.if_else(_any_given(own, len(json)), json, _NONE) if own else json
+
+
+def _deciding(node: Node) -> set[str]:
+    """The columns whose values make the node present."""
+    if isinstance(node, Leaf):
+        return set() if node.path is None else {node.path}
+    if isinstance(node, Array):
+        return set().union(*map(_deciding, [*node.items, *([node.each] if node.each else [])]))
+    if node.needs is not None:
+        return _deciding(dict(node.members)[node.needs])
+    return set().union(*(_deciding(member) for _, member in node.members))
+
+
+def _body(kind: str, texts: Mapping[str, str | None]) -> dict[str, Any]:
+    """A body as the models of `sources.inputs` take it."""
+    fields = KINDS[kind].record.fields
+    body: dict[str, Any] = _typed({name: _decode(text) for name, text in texts.items() if text is not None}, fields)
+    return body
+
+
+def _typed(value: Any, fields: Sequence[Field]) -> Any:  # noqa: ANN401 # as deep as JSON goes
+    """Decoded JSON whose whole numbers are decimals too, where their field is a number."""
+    if isinstance(value, list):
+        return [_typed(one, fields) for one in value]
+    if isinstance(value, dict):
+        inner = {field.name: field for field in fields}
+        return {name: _typed(one, inner[name].fields or [inner[name]]) for name, one in value.items()}
+    is_number = isinstance(value, int) and "number" in (fields[0].type, fields[0].items)
+    return Decimal(value) if is_number else value
+
+
+def constant_body(kind: str, shape: Object) -> dict[str, Any]:
+    """The body that a shape without columns has."""
+    columns = dict(_members(shape, {}, {}, np.array([0, 1])))
+    return _body(kind, {name: texts[0].as_py() for name, texts in columns.items()})
+
+
+def _any_given(columns: Iterable[pa.Array], size: int) -> pa.Array:
+    """Where at least one of the columns has a value."""
+    return reduce(pc.or_, map(pc.is_valid, columns), pa.array([False] * size, BOOLEAN))
+
+
+def _where(flags: pa.Array) -> list[int]:
+    found: Bools = flags.to_numpy(zero_copy_only=False)
+    rows: list[int] = np.flatnonzero(found).tolist()
+    return rows
 
 
 def _within(path: str, other: str) -> bool:

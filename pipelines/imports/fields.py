@@ -1,7 +1,7 @@
 """The fields that a mapping fills, resolved: where their cells are, how they are parsed, where the values go.
 
-In: a checked mapping. Out: `Bindings`, a source for each field and the shape of the bodies, which both converters and
-the survey of the file work from.
+In: a checked mapping. Out: `Bindings`, a source for each field and the shape of the bodies, which the
+conversion and the survey of the file work from.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
-from pipelines.imports.bodies import Array, Leaf, Node, Object
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Blank, Formats, Mapping, Scalar
 from pipelines.mapping.cells import NO, YES, Reading
@@ -25,6 +24,33 @@ from transforms.numbers import COMMA, POINT, Notation
 
 IN_FILE: Final = -1
 """The `lookup` of a source whose column is in the input file itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value of a column, or the default where that has none; without a column a constant."""
+
+    path: str | None
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Members in their order. `needs`: the member without which there is no object."""
+
+    members: tuple[tuple[str, Node], ...]
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Items in their order; `each` adds an item for every line of a group."""
+
+    items: tuple[Node, ...] = ()
+    each: Node | None = None
+
+
+Node = Leaf | Object | Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +77,11 @@ class Source:
     def path(self) -> str:
         """The field path as the mapping writes it."""
         return self.target.path
+
+    @property
+    def column_in_file(self) -> str:
+        """The column of the input file; empty for one of a lookup file."""
+        return self.column if self.lookup == IN_FILE else ""
 
     @property
     def is_number(self) -> bool:

@@ -1,29 +1,26 @@
-"""`Inputs`: a file and its mapping as a stream of inputs in the file's order.
+"""`Inputs`: a file and its mapping as a stream of inputs.
 
-In: a source table and the bindings of its mapping. Out: inputs, one batch at a time in memory; either one by one, or
-clean ones as columns. Of a file with groups, all lines are in memory, as columns of texts.
+In: a source table and the bindings of its mapping. Out: inputs, one batch at a time in memory. Of a file with
+groups, all lines are in memory, as columns of texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from heapq import merge
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.columnar import CleanBatch, is_columnar, split_clean
 from pipelines.imports.convert import convert
 from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.imports.groups import changes, group_keys, scattered_keys, torn_groups
-from pipelines.imports.lines import BATCH_ROWS, LineBatch, prepared_lines, survey
+from pipelines.imports.lines import BATCH_ROWS, prepared_lines, survey
 from pipelines.imports.model import Item, Problem, RejectedInput
 from pipelines.mapping import Mapping
-from sources.files import CellRules, RejectedRow, SourceTable
+from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
 
@@ -52,38 +49,23 @@ class Inputs:
         self.notes = [*notes, *remarks]
 
     def __iter__(self) -> Iterator[Item]:
-        """Each input at the position of its first line.
+        """The inputs: ready ones in the order of the file, a batch at a time.
 
         Raises:
             UsageError: the file cannot be read further.
         """
-        groups, others, torn = list[pa.Table](), list[Item](), list[int]()
-        for table, skipped, rejected in self._lines():
-            others += [*skipped, *map(_as_input, rejected)]
-            torn += [row.line for row in rejected]
+        groups, torn = list[pa.Table](), list[int]()
+        for table, skipped, rejected in prepared_lines(self.table, self.mapping, self._bindings.columns):
+            yield from skipped
+            for row in rejected:
+                yield RejectedInput((row.line,), (Problem("", "", row.code, row.reason, row.line),))
             if self.mapping.group:
                 groups.append(table)
-            elif table.num_rows:
-                last = table[LINE_COLUMN][-1].as_py()
-                before = [item for item in others if item.lines[0] < last]
-                yield from _in_order(convert(self._bindings, table), before)
-                others = [item for item in others if item.lines[0] > last]
-        yield from _in_order(self._groups(pa.concat_tables(groups), torn) if groups else (), others)
-
-    def in_columns(self) -> Iterator[CleanBatch | Item]:
-        """The same inputs; of each batch, clean ones first and as columns, if the mapping allows it.
-
-        Raises:
-            UsageError: the file cannot be read further.
-        """
-        if not is_columnar(self._bindings):
-            yield from self
-            return
-        for table, skipped, rejected in self._lines():
-            clean, rest = split_clean(self._bindings, table)
-            if len(clean.lines):
-                yield clean
-            yield from _in_order(convert(self._bindings, rest), [*skipped, *map(_as_input, rejected)])
+                torn += [row.line for row in rejected]
+            else:
+                yield from convert(self._bindings, table)
+        if groups:
+            yield from self._groups(pa.concat_tables(groups), torn)
 
     def passwords(self, lines: Collection[int]) -> dict[int, str]:
         """The passwords on these lines, read from the file again; lines without one are left out."""
@@ -111,34 +93,21 @@ class Inputs:
         lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in self.mapping.lookups)
         return replace(self.mapping, columns=columns, lookups=lookups)
 
-    def _lines(self) -> Iterator[LineBatch]:
-        return prepared_lines(self.table, self.mapping, self._bindings.columns)
-
     def _groups(self, lines: pa.Table, torn: Sequence[int]) -> Iterator[Item]:
         """The inputs of groups of lines. A group that is not certainly complete is rejected."""
         names = self.mapping.group
-        is_start, keys = changes(lines, names), group_keys(lines, names)
+        is_start = changes(lines, names)
+        starts, keys = np.flatnonzero(is_start), group_keys(lines, names).filter(pa.array(is_start)).to_pylist()
         apart, torn_ones = scattered_keys(lines, names), torn_groups(lines, is_start.cumsum() - 1, torn)
-        bounds = list(pairwise([*np.flatnonzero(is_start).tolist(), lines.num_rows]))
-        for first in range(0, len(bounds), BATCH_ROWS):
-            part = bounds[first : first + BATCH_ROWS]
-            begin, end = part[0][0], part[-1][1]
-            own = [(start - begin, stop - begin) for start, stop in part]
-            for group, item in enumerate(convert(self._bindings, lines.slice(begin, end - begin), own), first):
-                key = keys[bounds[group][0]].as_py()
-                reason = (
-                    _NO_KEY if key is None else _SCATTERED if key in apart else _TORN if group in torn_ones else None
-                )
-                if reason is None:
-                    yield item
-                else:
-                    problems = item.problems if isinstance(item, RejectedInput) else ()
-                    yield RejectedInput(item.lines, (*problems, Problem(", ".join(names), "", *reason)))
-
-
-def _in_order(items: Iterable[Item], others: Iterable[Item]) -> Iterator[Item]:
-    """Inputs in the order of their lines, of which the first ones are in order."""
-    return merge(items, sorted(others, key=lambda item: item.lines[0]), key=lambda item: item.lines[0])
+        reasons = (
+            _NO_KEY if key is None else _SCATTERED if key in apart else _TORN if group in torn_ones else None
+            for group, key in enumerate(keys)
+        )
+        faults = {group: Problem(", ".join(names), "", *reason) for group, reason in enumerate(reasons) if reason}
+        for first in range(0, len(starts), BATCH_ROWS):
+            part = np.append(starts, lines.num_rows)[first : first + BATCH_ROWS + 1]
+            own = {group - first: fault for group, fault in faults.items() if 0 <= group - first < len(part) - 1}
+            yield from convert(self._bindings, lines.slice(part[0], part[-1] - part[0]), part[:-1] - part[0], own)
 
 
 def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
@@ -165,7 +134,3 @@ def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
         rules[source.column] = rule if before is None else replace(rule, is_text=rule.is_text or before.is_text)
     keys = [*bindings.mapping.group, *(name for lookup in bindings.mapping.lookups for name in lookup.match)]
     return dict.fromkeys(bindings.columns, CellRules()) | dict.fromkeys(keys, CellRules(is_text=True)) | rules
-
-
-def _as_input(row: RejectedRow) -> RejectedInput:
-    return RejectedInput((row.line,), (Problem("", "", row.code, row.reason, row.line),))

@@ -1,11 +1,12 @@
-"""What the lines of a file become: a ready input, a rejected input, or a skipped line."""
+"""What the lines of a file become: ready inputs, rejected inputs, or skipped lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 MAX_LISTED: Final = 10
 """Columns listed in a message; a file may have thousands."""
@@ -29,18 +30,17 @@ class Problem(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-class ReadyInput(msgspec.Struct, frozen=True):
-    """An input that meets every limit of the interface.
+class ReadyInputs(NamedTuple):
+    """Inputs that meet every limit of the interface, in the order of the file.
 
     Attributes:
-        lines: its 1-based lines in the file, ascending.
-        path: parameters of the request's path.
-        body: fields in the contract's order; numbers are Decimal, so that every digit is sent.
+        lines: their 1-based lines in the file, a list each, ascending.
+        columns: parameters of the request's path as texts; fields of the body, in the contract's order, as JSON texts,
+            null where absent.
     """
 
-    lines: tuple[int, ...]
-    path: dict[str, str]
-    body: dict[str, Any]
+    lines: pa.ListArray
+    columns: dict[str, pa.Array]
 
 
 class RejectedInput(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class SkippedLine(msgspec.Struct, frozen=True):
     reason: str
 
 
-Item = ReadyInput | RejectedInput | SkippedLine
+Item = ReadyInputs | RejectedInput | SkippedLine
 
 
 def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Mapping as Pairs
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pipelines.imports.bodies import Given, bodies
+from pipelines.imports.convert import constant_body
 from pipelines.imports.fields import Bindings, Source, body_shape, field_sources
 from pipelines.imports.inputs import Inputs
 from pipelines.imports.lookups import LookupTable
@@ -232,7 +232,7 @@ def _check_values(mapping: Mapping) -> None:
         for path in one.paths
         if one.default is not None
     }
-    body: dict[str, Any] = bodies(body_shape(mapping.kind, (), defaults | mapping.constants), Given({}, 1, {}))[0]
+    body = constant_body(mapping.kind, body_shape(mapping.kind, (), defaults | mapping.constants))
     for violation in violations(mapping.kind, [body], with_password=False):
         if violation.code != "required":
             name, table = ("default of", "columns") if violation.field in defaults else ("constant", "constants")

@@ -6,6 +6,7 @@ In: a mapping. Out: every mistake with the key where it is, so that all of them 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Final
 
 import pyarrow as pa
@@ -155,7 +156,7 @@ def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
     is_valid = {
         "boolean": is_boolean,
         "integer": isinstance(value, int) and not is_boolean,
-        "number": isinstance(value, int | float) and not is_boolean,
+        "number": isinstance(value, int | float) and not is_boolean and isfinite(value),
         "identifier": isinstance(value, str | int) and not is_boolean and is_as_read,
     }.get(kind, isinstance(value, str))
     if not is_valid:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import CleanBatch, Inputs, ReadyInput, RejectedInput
+from pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
@@ -79,13 +79,13 @@ def partition(
 def _spool(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
     """Spools the valid inputs and adds the outcomes of the others. Returns the number of rows of the file."""
     lines = 0
-    for item in inputs.in_columns():
-        lines += len(item.lines)
-        if isinstance(item, CleanBatch):
-            spool.add_columns(item.lines, item.columns)
-        elif isinstance(item, ReadyInput):
+    for item in inputs:
+        if isinstance(item, ReadyInputs):
+            lines += len(item.lines.flatten())
             spool.add(item)
-        elif isinstance(item, RejectedInput):
+            continue
+        lines += len(item.lines)
+        if isinstance(item, RejectedInput):
             problems = [(p.field, p.code, f"{p.column}: {p.words}" if p.column else p.words) for p in item.problems]
             field, code, words = (join_problems(parts) for parts in zip(*problems, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)

@@ -1,28 +1,24 @@
 """Inputs on disk between the reading of the file and the decisions: Arrow tables, a column of JSON text per field.
 
-In: `ReadyInput`. Out: the same in tables, which can be read any number of times. The JSON text of a field is created
-once, here, and copied into the plan.
+In: `ReadyInputs`. Out: the same in tables, which can be read any number of times.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from collections.abc import Mapping as Map
 from pathlib import Path
 from typing import IO, Final, Self
-from urllib.parse import quote
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import ReadyInput
-from pipelines.imports.json_columns import json_text
+from pipelines.imports import ReadyInputs
 from sources.disk import create_private
 from sources.kinds import KINDS, InputKind, KindName
-from transforms.frames import array, column
+from transforms.frames import TEXT, array, column
 from transforms.upserts.decisions import search_key
 
 SPOOL_ROWS: Final = 131_072
@@ -48,7 +44,6 @@ class InputSpool:
         )
         self._writer = pa.ipc.new_file(self._out, self._schema)
         self._path = _PARAMETER.split(KINDS[kind].operation.path)
-        self._clear()
 
     def __enter__(self) -> Self:
         return self
@@ -58,31 +53,17 @@ class InputSpool:
             self._out.close()
         self._file.unlink(missing_ok=True)
 
-    def add(self, ready: ReadyInput) -> None:
-        """Adds an input."""
-        self._lines.append(ready.lines)
-        for name, values in self._parameters.items():
-            values.append(ready.path[name])
-        body = ready.body
-        for name, texts in self._columns.items():
-            texts.append(json_text(body[name]) if name in body else None)
-        if len(self._lines) >= SPOOL_ROWS:
-            self._flush()
-
-    def add_columns(self, lines: pa.Array, columns: Map[str, pa.Array]) -> None:
-        """Adds inputs of one line each.
-
-        Args:
-            lines: of the file.
-            columns: parameters of the path as texts; fields as JSON texts, null if not given.
-        """
-        self._flush()  # keeps the order of the file
-        offsets = pa.array(np.arange(len(lines) + 1, dtype=np.int32))
-        self._write(pa.ListArray.from_arrays(offsets, lines), columns)
+    def add(self, ready: ReadyInputs) -> None:
+        """Adds inputs."""
+        columns, none = ready.columns, pa.nulls(len(ready.lines), TEXT)
+        parts = [columns[part] if at % 2 else part for at, part in enumerate(self._path)]
+        path = pc.binary_join_element_wise(*parts, none.fill_null(""), "")
+        arrays = [ready.lines, path, *(columns.get(name, none) for name in self.fields)]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self.rows += len(ready.lines)
 
     def finish(self) -> None:
         """Ends the writing; from now on the inputs can be read."""
-        self._flush()
         self._writer.close()
         if self._out is not None:
             self._out.close()
@@ -97,33 +78,6 @@ class InputSpool:
                 if sum(batch.num_rows for batch in pending) >= SPOOL_ROWS or at + 1 == reader.num_record_batches:
                     yield pa.Table.from_batches(pending)
                     pending = []
-
-    def _clear(self) -> None:
-        self._lines: list[tuple[int, ...]] = []
-        self._parameters: dict[str, list[str]] = {name: [] for name in self._path[1::2]}
-        self._columns: dict[str, list[str | None]] = {name: [] for name in self.fields}
-
-    def _flush(self) -> None:
-        if self._lines:
-            lines = pa.array(self._lines, self._schema.field("lines").type)
-            columns = {**self._parameters, **self._columns}
-            self._write(lines, {name: pa.array(values, pa.string()) for name, values in columns.items()})
-            self._clear()
-
-    def _write(self, lines: pa.Array, columns: Map[str, pa.Array]) -> None:
-        none = pa.nulls(len(lines), pa.string())
-        parts = [_quoted(columns[part]) if at % 2 else part for at, part in enumerate(self._path)]
-        path = pc.binary_join_element_wise(*parts, none.fill_null(""), "")
-        arrays = [lines, path, *(columns.get(name, none) for name in self.fields)]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self.rows += len(lines)
-
-
-def _quoted(texts: pa.Array) -> pa.Array:
-    """Texts, percent-encoded for a path."""
-    if not pc.any(pc.match_substring_regex(texts, r"[^A-Za-z0-9_.~-]")).as_py():
-        return texts
-    return pa.array([quote(text, safe="") for text in texts.to_pylist()], pa.string())
 
 
 def key_columns(kind: InputKind, table: pa.Table) -> dict[str, pa.Array]:

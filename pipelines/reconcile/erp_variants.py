@@ -15,8 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import ReadyInput, RejectedInput, open_inputs
-from pipelines.imports.json_columns import json_text
+from pipelines.imports import ReadyInputs, RejectedInput, open_inputs
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
@@ -26,9 +25,10 @@ from sources.errors import BridgeError
 from sources.kinds import increment_fields
 from sources.settings import ledger_path, legacy_settings
 from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, FIELD_KEY, VARIANT_LINES, variants
-from transforms.frames import TEXT, frame, from_arrow
+from transforms.frames import frame, from_arrow
 
 _VARIANT: Final = "^/products/(?P<product_id>[^/]+)/variants/(?P<variant_id>[^/]+)$"
+_IDS: Final = {"productId": "product_id", "variantId": "variant_id"}
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
     ORDER BY CASE status WHEN 'same' THEN 0 WHEN 'differs' THEN 1 ELSE 2 END"""
@@ -71,18 +71,17 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     settings = legacy_settings()
     added = increment_fields(settings.semantics)
     mapping = load(files.variants_mapping, "variants", files.lookups) if files.variants_mapping is not None else None
-    rows: list[dict[str, object]] = []
+    tables = [pa.schema(list(VARIANT_LINES.items())).empty_table()]
     refused: list[int] = []
     inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
     warn_of_layout(files.variants, inputs.table)
     for one in inputs:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
-        elif isinstance(one, ReadyInput):
-            fields = {name: json_text(value) for name, value in one.body.items() if name not in added}
-            ids = {"product_id": one.path["productId"], "variant_id": one.path["variantId"]}
-            rows.append({"_line": one.lines[0], **ids, **fields})
-    names = dict.fromkeys(name for row in rows for name in row if name not in VARIANT_LINES)
+        elif isinstance(one, ReadyInputs):
+            columns = {name: texts for name, texts in one.columns.items() if name not in added}
+            names = [_IDS.get(name, name) for name in columns]
+            tables.append(pa.table([pc.list_element(one.lines, 0), *columns.values()], ["_line", *names]))
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         values = ledger.confirmed(settings.base_url)
         sent = sorted(ledger.doubtful(settings.base_url))
@@ -95,7 +94,8 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     if doubtful:
         known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
         confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)
-    return ErpVariants(frame(VARIANT_LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
+    rows = from_arrow(pa.concat_tables(tables, promote_options="default"))
+    return ErpVariants(rows, confirmed, sorted(refused))
 
 
 def compare_variants(

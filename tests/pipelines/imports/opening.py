@@ -1,18 +1,22 @@
-"""Files with their mapping as inputs, read in both ways: one by one, and clean lines as columns."""
+"""Files with their mapping as inputs, one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from pipelines.imports import CleanBatch, Inputs, ReadyInput, RejectedInput, open_inputs
-from pipelines.imports.json_columns import json_text
+from pipelines.imports import Inputs, ReadyInputs, RejectedInput, open_inputs
 from pipelines.mapping import load
 from sources.errors import UsageError
+from sources.kinds import KINDS
 
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
 VARIANT = '[columns]\nproductId = "productId"\nvariantId = "variantId"\n'
 
 
@@ -27,29 +31,36 @@ def opened(
     return open_inputs(kind, file, load(path) if mapping is not None else None, **settings)
 
 
-def as_texts(inputs: Inputs, *, in_columns: bool) -> tuple[dict[int, dict[str, str]], dict[int, Any]]:
-    """What is ready by line, each field as JSON; and the others."""
-    ready: dict[int, dict[str, str]] = {}
-    others: dict[int, Any] = {}
-    for item in inputs.in_columns() if in_columns else inputs:
-        if isinstance(item, CleanBatch):
-            names = list(item.columns)
-            for line, *texts in zip(item.lines.to_pylist(), *(item.columns[n].to_pylist() for n in names), strict=True):
-                ready[line] = {name: text for name, text in zip(names, texts, strict=True) if text is not None}
-        elif isinstance(item, ReadyInput):
-            ready[item.lines[0]] = {**{name: json_text(value) for name, value in item.body.items()}, **item.path}
-        else:
-            others[item.lines[0]] = item
-    return ready, others
+@dataclass(frozen=True)
+class Ready:
+    """A ready input: its lines, the parameters of the path, and the body."""
+
+    lines: tuple[int, ...]
+    path: dict[str, str]
+    body: dict[str, Any]
+
+
+def items_of(inputs: Inputs) -> list[Any]:
+    """The inputs in the order of their lines."""
+    items: list[Any] = []
+    params = {field.name for field in KINDS[inputs.kind].operation.params}
+    for item in inputs:
+        if not isinstance(item, ReadyInputs):
+            items.append(item)
+            continue
+        columns = {name: texts.to_pylist() for name, texts in item.columns.items()}
+        for at, lines in enumerate(item.lines.to_pylist()):
+            given = {name: texts[at] for name, texts in columns.items() if texts[at] is not None}
+            body = {name: _decode(text) for name, text in given.items() if name not in params}
+            items.append(Ready(tuple(lines), {name: given[name] for name in given if name in params}, body))
+    return sorted(items, key=lambda item: item.lines[0])
 
 
 def read(*args: Any, **kwargs: Any) -> list[Any]:
-    """The inputs in the order of their lines: the same when they are read again, and as columns."""
+    """The inputs in the order of their lines: the same when they are read again."""
     inputs = opened(*args, **kwargs)
-    items = list(inputs)
-    assert list(inputs) == items, "another walk gives the same"
-    assert as_texts(inputs, in_columns=True) == as_texts(inputs, in_columns=False)
-    assert [item.lines[0] for item in items] == sorted(item.lines[0] for item in items)
+    items = items_of(inputs)
+    assert items_of(inputs) == items, "another walk gives the same"
     return items
 
 
@@ -57,7 +68,7 @@ def outcomes(items: Sequence[Any]) -> list[Any]:
     """Of each input its body, its problems as `line column field code`, or why it is skipped."""
     return [
         item.body
-        if isinstance(item, ReadyInput)
+        if isinstance(item, Ready)
         else [f"{p.line} {p.column or '-'} {p.field or '-'} {p.code}" for p in item.problems]
         if isinstance(item, RejectedInput)
         else item.reason

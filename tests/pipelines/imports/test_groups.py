@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.imports import ReadyInput, RejectedInput, SkippedLine
+from pipelines.imports import RejectedInput, SkippedLine
 from pipelines.imports import lines as walking
 from pipelines.imports.groups import filled_down
-from tests.pipelines.imports.opening import VARIANT, opened, outcomes, read, refused, results
+from tests.pipelines.imports.opening import VARIANT, Ready, opened, outcomes, read, refused, results
 
 SIZES = pytest.mark.parametrize("size", [1, 2, 3, 100])
 """Rows of a batch."""
@@ -26,10 +26,10 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(walking, "BATCH_ROWS", size)
     text = "code,name,nif\nA,Ana,1\nA,,2\nB,Bo,3\nA2,Al,\nC,,4\nC,Cy,\n"
     assert read(tmp_path, text, GROUPED, "customers") == [
-        ReadyInput((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
-        ReadyInput((4,), {}, {"erpCode": "B", "firstName": "Bo", "documents": [{"number": "3"}]}),
-        ReadyInput((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
-        ReadyInput((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
+        Ready((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
+        Ready((4,), {}, {"erpCode": "B", "firstName": "Bo", "documents": [{"number": "3"}]}),
+        Ready((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
+        Ready((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
     ]
 
 
@@ -83,7 +83,7 @@ def test_a_cell_is_not_filled_across_a_line_that_cannot_be_read(
     monkeypatch.setattr(walking, "BATCH_ROWS", size)
     mapping = '[rows]\nfill_down = ["name"]\n[columns]\ncode = "erpCode"\nname = "firstName"\nnif = { ignore = true }\n'
     items = read(tmp_path, f"code,name,nif\n{text}", mapping, "customers")
-    assert [item.body.get("firstName", "-") for item in items if isinstance(item, ReadyInput)] == filled.split()
+    assert [item.body.get("firstName", "-") for item in items if isinstance(item, Ready)] == filled.split()
     assert {item.lines[0]: item.problems[0].code for item in items if isinstance(item, RejectedInput)} == reported
 
 
@@ -94,7 +94,7 @@ def test_a_cell_is_not_filled_from_another_rejected_line(tmp_path: Path, within:
     text = "key,name,line,field,code,words\nA,Ana,2,x,y,z\nA,,3,x,y,z\nA,,9,x,too_short,z\n"
     items = read(tmp_path, text, mapping, "customers")
     assert [item.lines[0] for item in items if isinstance(item, RejectedInput)] == torn
-    ready = [item.body.get("firstName") for item in items if isinstance(item, ReadyInput)]
+    ready = [item.body.get("firstName") for item in items if isinstance(item, Ready)]
     assert ready == ["Ana", None][: 3 - len(torn)]
 
 
@@ -124,15 +124,15 @@ def test_the_line_of_a_product_above_its_variants_is_skipped_and_filled_from(tmp
     mapping = page.partition("## A merged export")[2].partition("```toml\n")[2].partition("```")[0]
     text = "Producto;Variante;PVP;Título\n7;;;Camisa\n;1001;9,50;\n;1002;10,50;\n8;;;Gorra\n;1003;5,00;\n"
     items = read(tmp_path, text, mapping.partition("\n")[2])
-    assert [item.path["productId"] for item in items if isinstance(item, ReadyInput)] == ["7", "7", "8"]
+    assert [item.path["productId"] for item in items if isinstance(item, Ready)] == ["7", "7", "8"]
     assert [item.lines for item in items if isinstance(item, SkippedLine)] == [(2,), (5,)]
 
 
-@pytest.mark.parametrize(("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", ReadyInput)])
+@pytest.mark.parametrize(("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", Ready)])
 def test_lines_of_totals_are_rejected_skipped_or_kept(tmp_path: Path, totals: str, third: type) -> None:
     text = "name,productId,variantId,price\nAna,1,2,1\nEva,3,4,2\nTotal,1,2,3\nLeo,5,6,3\n"
     items = read(tmp_path, text, f'ignore = ["name"]\n[rows]\ntotals = "{totals}"\n{VARIANT}price = "price"\n')
-    assert [type(item) for item in items] == [ReadyInput, ReadyInput, third, ReadyInput]
+    assert [type(item) for item in items] == [Ready, Ready, third, Ready]
 
 
 SHOP = """ignore = ["Title"]
@@ -166,10 +166,10 @@ def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.Mon
     items = read(tmp_path, text, SHOP)
     gold, silver = ([{"name": "Color", "value": color}] for color in ("Gold", "Silver"))
     assert items[:4] == [
-        ReadyInput((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
-        ReadyInput((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
+        Ready((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
+        Ready((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
         SkippedLine((4,), "Price: empty"),
-        ReadyInput((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
+        Ready((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
     ]
     tiny, big, small = outcomes(items[4:])
     assert tiny[0] == "6 Handle, Option1 Value productId lookup_not_found"

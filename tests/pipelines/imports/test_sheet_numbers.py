@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.imports import Inputs, open_inputs
 from pipelines.mapping import load
-from tests.pipelines.imports.opening import VARIANT, opened, outcomes
+from tests.pipelines.imports.opening import VARIANT, items_of, opened, outcomes
 from tests.sources.files.workbooks import cell, sheet, text, workbook
 
 
@@ -38,7 +38,7 @@ def test_texts_are_read_by_texts_and_numbers_as_they_are(
     tmp_path: Path, field: str, cells: Any, values: list[str], written: str
 ) -> None:
     inputs = of_sheet(tmp_path, field, cells)
-    found = [str(one[field]) if isinstance(one, dict) else one[0].split()[-1] for one in outcomes(list(inputs))]
+    found = [str(one[field]) if isinstance(one, dict) else one[0].split()[-1] for one in outcomes(items_of(inputs))]
     assert found == values
     own = [one for batch in inputs.table.batches() for one in batch[field].to_pylist()]
     assert written in own, "what is written out of the table is read again in one notation"
@@ -46,13 +46,13 @@ def test_texts_are_read_by_texts_and_numbers_as_they_are(
 
 def test_a_reported_notation_is_that_of_texts(tmp_path: Path) -> None:
     mapping = f'[numbers]\ndecimal = ","\n{VARIANT}PVP = "price"\n'
-    found = outcomes(list(of_sheet(tmp_path, "PVP", ["1.234", 1.234, 19.99, "2,5"], mapping)))
+    found = outcomes(items_of(of_sheet(tmp_path, "PVP", ["1.234", 1.234, 19.99, "2,5"], mapping)))
     assert [body["price"] for body in found] == [Decimal(price) for price in ("1234", "1.234", "19.99", "2.5")]
 
 
 def test_a_column_that_is_a_text_too_keeps_its_numbers(tmp_path: Path) -> None:
     mapping = f'{VARIANT}PVP = {{ field = "price", also = ["sku"] }}\n'
-    found = outcomes(list(of_sheet(tmp_path, "PVP", ["2,50", 1.234], mapping)))
+    found = outcomes(items_of(of_sheet(tmp_path, "PVP", ["2,50", 1.234], mapping)))
     assert [body["price"] for body in found] == [Decimal("2.5"), Decimal("1.234")]
 
 
@@ -61,4 +61,4 @@ def test_a_lookups_numbers_prove_nothing_of_its_texts(tmp_path: Path) -> None:
     workbook(tmp_path, ("H", sheet((1, text("A1", "code") + text("B1", "PVP")), *rows)), name="prices.xlsx")
     lookup = '[[lookup]]\nfile = "prices.xlsx"\nmatch = { sku = "code" }\ngive = { price = "PVP" }\n'
     inputs = opened(tmp_path, "productId,variantId,sku\n1,1,A\n1,2,B\n", f'{VARIANT}sku = "sku"\n{lookup}')
-    assert outcomes(list(inputs)) == [["2 - price ambiguous_number"], {"sku": "B", "price": Decimal("19.99")}]
+    assert outcomes(items_of(inputs)) == [["2 - price ambiguous_number"], {"sku": "B", "price": Decimal("19.99")}]

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports import ReadyInput, open_inputs
+from pipelines.imports import open_inputs
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping.model import MappedColumn, Mapping
 from pipelines.plan.model import REJECTS_FILE
 from pipelines.plan.rejects import REFILL_NOTE, RejectsWriter
 from sources.files import ReadOptions, RejectedRow, Row, open_table
 from sources.files.formulas import neutralize
+from tests.pipelines.imports.opening import items_of
 
 WHY = ("price", "not_a_number", "no number, in that sense")
 
@@ -182,8 +183,7 @@ def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was
 def test_a_corrected_reject_file_with_a_formula_sends_the_text_of_the_cell(tmp_path: Path) -> None:
     made = rejected(tmp_path, f'sku;productId;variantId\n"{FORMULA.replace(chr(34), chr(34) * 2)}";x;1\n'.encode(), [2])
     (tmp_path / "fixed.csv").write_bytes(made.replace(b";x;", b";7;"))
-    (item,) = open_inputs("variants", tmp_path / "fixed.csv")
-    assert isinstance(item, ReadyInput)
+    (item,) = items_of(open_inputs("variants", tmp_path / "fixed.csv"))
     assert item.body == {"sku": FORMULA}
 
 
