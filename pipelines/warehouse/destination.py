@@ -1,7 +1,7 @@
 """A copy of each published version in another destination of dlt's (docs/warehouse.md): Postgres, BigQuery and so on.
 
 In: the published warehouse and the settings `warehouse.destination…`. Out: datasets `<prefix>_raw`,
-`<prefix>_reconciled` and `<prefix>_ops`. Rows are loaded into staging datasets; then all tables are replaced in one
+`<prefix>_reconciled` and `<prefix>_ops`. Rows are loaded into a staging dataset; then all tables are replaced in one
 transaction, where the destination has transactions for tables, so that a reader sees the old or the new version. In
 Postgres what changed is sent (`destination_changes`), and tables stay: so do grants and other people's views. The table
 `_orderbridge` in each dataset lists the tables that this project made: no other table is ever touched. The DuckDB file
@@ -11,9 +11,9 @@ remains the record from which first-seen and missing-since are derived.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,8 @@ from pipelines.warehouse.destination_errors import (
 )
 from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_postgres import (
-    changed_columns,
+    ColumnTypes,
+    SqlClient,
     exclusive_client,
     merge_rows,
     replace_rows,
@@ -61,20 +62,18 @@ def connect_destination(settings: WarehouseSettings) -> str:
         PlatformError: it cannot be reached.
     """
     check_destination(settings)
-    with _working_folder(settings, "") as folder:
-        if (store := _parquet_store(settings, folder)) is not None:
-            version = (store.current(None) or {}).get("version", "no copy yet")
-            return f"{settings.destination}, {store.folder}: {version}"
-        datasets = [_Dataset(settings, schema, folder) for schema in SCHEMAS]
-        existing = [dataset.name for dataset in datasets if dataset.own_tables(None)]
-        with suppress(_TriedError), datasets[0].pipeline.sql_client() as client:
+    with _destination(settings, "") as found:
+        if isinstance(found, ParquetStore):
+            version = (found.current(None) or {}).get("version", "no copy yet")
+            return f"{settings.destination}, {found.folder}: {version}"
+        existing = [schema for schema in SCHEMAS if found.last_copy(schema)[0]]
+        with suppress(_TriedError), found.client() as client:
             if client.capabilities.supports_ddl_transactions:
                 with client.begin_transaction():
-                    for dataset in datasets:
-                        for schema in (dataset.staging, dataset.target):
-                            client.execute_sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-                            client.execute_sql(f"DROP TABLE IF EXISTS {schema}.{MARK}")
-                            client.execute_sql(f"CREATE TABLE {schema}.{MARK} (table_name VARCHAR)")
+                    for dataset in (found.staging, *map(found.dataset, SCHEMAS)):
+                        client.execute_sql(f"CREATE SCHEMA IF NOT EXISTS {dataset}")
+                        client.execute_sql(f"DROP TABLE IF EXISTS {dataset}.{MARK}")
+                        client.execute_sql(f"CREATE TABLE {dataset}.{MARK} (table_name VARCHAR)")
                     raise _TriedError
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
 
@@ -96,25 +95,21 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
     """
     if not settings.destination:
         return False
-    with open_warehouse(path) as warehouse, _working_folder(settings) as folder:
-        tables = {schema: table_names(warehouse, schema) for schema in SCHEMAS}
-        if (store := _parquet_store(settings, folder)) is not None:
-            names = ((schema, name) for schema in SCHEMAS for name in tables[schema])
-            store.copy(warehouse, names, read_source(warehouse))
-            return True
-        datasets = [_Dataset(settings, schema, folder, tables[schema]) for schema in SCHEMAS]
-        if not datasets[0].is_postgres:
-            _replace(datasets, warehouse)
-            return True
-        warehouse.execute(f"SET memory_limit = '{MEMORY}'")
-        notes = CopyNotes(path)
-        try:
-            _replace(datasets, warehouse, notes)
-        except _OtherCopyError:
-            notes.forget()  # and with another folder: dlt would give its tables the columns that it has loaded before
-            again = [replace(dataset, folder=folder / "again", changes={}, copied=None) for dataset in datasets]
-            _replace(again, warehouse, notes)
-        notes.keep()
+    with open_warehouse(path) as warehouse, _destination(settings) as found:
+        if isinstance(found, ParquetStore):
+            names = ((schema, name) for schema in SCHEMAS for name in table_names(warehouse, schema))
+            found.copy(warehouse, names, read_source(warehouse))
+        elif not found.is_postgres:
+            found.replace(warehouse)
+        else:
+            warehouse.execute(f"SET memory_limit = '{MEMORY}'")
+            notes = CopyNotes(path)
+            try:
+                found.replace(warehouse, notes)
+            except _OtherCopyError:
+                notes.forget()  # and in another folder: dlt would give its tables the columns it has loaded before
+                _Database(settings, found.folder / "again").replace(warehouse, notes)
+            notes.keep()
     return True
 
 
@@ -129,73 +124,44 @@ def create_views(settings: WarehouseSettings) -> str:
     if not settings.destination:
         raise UsageError("warehouse.destination is not set: there is no copy", hint)
     check_destination(settings)
-    with _working_folder(settings, hint) as folder:
-        if _parquet_store(settings, folder) is not None:
+    with _destination(settings, hint) as found:
+        if isinstance(found, ParquetStore):
             raise UsageError(f"{settings.destination} holds files, which have no views", hint)
-        dataset = _Dataset(settings, VIEW_SCHEMA, folder)
         made = statements(f"{settings.destination_dataset}_")
-        drops = [f"DROP VIEW IF EXISTS {dataset.target}.{name}" for name in reversed(VIEWS)]
-        with dataset.pipeline.sql_client() as client:
+        drops = [f"DROP VIEW IF EXISTS {found.dataset(VIEW_SCHEMA)}.{name}" for name in reversed(VIEWS)]
+        with found.client() as client:
             try:
                 _execute(client, made)
             except Exception:  # whatever a driver raises: a view that has other columns, or types, is made anew
                 _execute(client, [*drops, *made])
-    return f"{len(VIEWS)} views in {dataset.name}"
+    return f"{len(VIEWS)} views in {settings.destination_dataset}_{VIEW_SCHEMA}"
 
 
 @contextmanager
-def _working_folder(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterator[Path]:
-    """A folder for dlt, with its settings of destinations alone. Raises as `destination_errors`."""
+def _destination(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterator[ParquetStore | _Database]:
+    """The destination, with dlt's settings of destinations alone. Raises as `destination_errors`."""
+    from dlt.destinations.impl.filesystem.filesystem import FilesystemClient
+
     with (
         tempfile.TemporaryDirectory(prefix="orderbridge-") as folder,
         destination_settings(),
         destination_errors(settings, state),
     ):
-        yield Path(folder)
+        database = _Database(settings, Path(folder))
+        client = database.pipeline.destination_client()
+        if isinstance(client, FilesystemClient):
+            path = f"{client.bucket_path.rstrip('/')}/{settings.destination_dataset}"
+            yield ParquetStore(client.fs_client, path, client.config.is_local_filesystem)
+        else:
+            yield database
 
 
-def _replace(datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, notes: CopyNotes | None = None) -> None:
-    """Loads what changed into staging datasets, then changes the tables of the last copy, all at once.
-
-    Raises:
-        _OtherCopyError: they are not as the last copy left them: all rows have to be sent.
-    """
-    first, source = datasets[0], read_source(warehouse)
-    with exclusive_client(first.pipeline, first.settings) if first.is_postgres else nullcontext() as locked:
-        own = {dataset.name: dataset.own_tables(source) for dataset in datasets}
-        datasets = [dataset for dataset in datasets if dataset.tables]
-        for dataset in datasets:
-            dataset.load(warehouse, notes, own[dataset.name])
-        with first.pipeline.sql_client() if locked is None else nullcontext(locked) as client:
-            for dataset in datasets:
-                dataset.check_staging(client, warehouse)
-            facts = [_text(fact) for fact in (*astuple(source), notes.copy_id if notes else None)]
-            changes = [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], facts)]
-            _execute(client, changes, *(partial(dataset.check_merged, client, warehouse) for dataset in datasets))
-        for dataset in datasets:
-            dataset.drop_staging()
-
-
-def _execute(client: Any, changes: Sequence[str], *checks: Callable[[], None]) -> None:  # noqa: ANN401 # dlt's, untyped
-    """Executes statements, then checks, all or none where the destination has transactions for tables."""
+def _execute(client: SqlClient, changes: Sequence[str], check: Callable[[], None] = lambda: None) -> None:
+    """Executes statements, then a check, all or none where the destination has transactions for tables."""
     with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
         for statement in changes:
             client.execute_sql(statement)
-        for check in checks:
-            check()
-
-
-def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | None:
-    """The files of the copy, if the destination is dlt's `filesystem`."""
-    import dlt
-    from dlt.destinations.impl.filesystem.filesystem import FilesystemClient
-
-    pipeline = dlt.pipeline("orderbridge", pipelines_dir=str(folder), destination=settings.destination)
-    client = pipeline.destination_client()
-    if not isinstance(client, FilesystemClient):
-        return None
-    path = f"{client.bucket_path.rstrip('/')}/{settings.destination_dataset}"
-    return ParquetStore(client.fs_client, path, client.config.is_local_filesystem)
+        check()
 
 
 class _TriedError(Exception):
@@ -206,167 +172,212 @@ class _OtherCopyError(Exception):
     """The destination is not as the last copy left it."""
 
 
-@dataclass
-class _Dataset:
-    """A schema of the warehouse at the destination.
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of the warehouse at the destination.
 
     Attributes:
-        settings: of the destination.
-        schema: `raw`, `reconciled` or `ops`.
-        folder: for dlt's working files.
-        tables: to be copied.
-        target, staging: quoted names of the dataset, and of the one that rows are loaded into.
-        copied: the copy that the destination holds, where `own_tables` found one with notes.
-        changes: of each table, as `load` found them.
+        schema, name: in the warehouse.
+        number: names it for dlt.
+        target, staged: its quoted names in the copy, and as it is loaded.
+        changes: since the last copy.
     """
 
-    settings: WarehouseSettings
     schema: str
-    folder: Path
-    tables: list[str] = field(default_factory=list)
-    copied: str | None = None
-    changes: dict[str, TableChanges] = field(default_factory=dict)
+    name: str
+    number: str
+    target: str
+    staged: str
+    changes: TableChanges
 
-    def __post_init__(self) -> None:
+
+class _Database:
+    """The datasets of a copy: one for each schema of the warehouse, and one that rows are loaded into.
+
+    Attributes:
+        folder: for dlt's working files.
+        prefix: of the datasets' names.
+        staging: the quoted name of the dataset that rows are loaded into.
+        has_keys: a DuckLake has no constraints.
+        is_postgres: rows are replaced in place, and a lock keeps other runs away.
+    """
+
+    def __init__(self, settings: WarehouseSettings, folder: Path) -> None:
         import dlt
 
-        self.name = f"{self.settings.destination_dataset}_{self.schema}"
-        self.target, self.staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
+        self.folder, self.prefix = folder, settings.destination_dataset
+        name = f"{self.prefix}{_STAGING}"
         self.pipeline = dlt.pipeline(
-            f"orderbridge_{self.schema}",
-            pipelines_dir=str(self.folder),
-            destination=self.settings.destination,
-            dataset_name=f"{self.name}{_STAGING}",
+            "orderbridge", pipelines_dir=str(folder), destination=settings.destination, dataset_name=name
         )
+        kind = str(self.pipeline.destination.destination_type).rpartition(".")[2]
+        self.staging, self.has_keys, self.is_postgres = sql_name(name), kind != "ducklake", kind == "postgres"
 
-    @property
-    def is_ducklake(self) -> bool:
-        """A DuckLake has no constraints."""
-        return self.pipeline.destination.destination_type.endswith(".ducklake")
+    def client(self) -> SqlClient:
+        """A new connection."""
+        return self.pipeline.sql_client()
 
-    @property
-    def is_postgres(self) -> bool:
-        """Whether rows are replaced in place, and a lock keeps other runs away."""
-        return self.pipeline.destination.destination_type.endswith(".postgres")
+    def dataset(self, schema: str) -> str:
+        """The quoted name of the dataset of a schema."""
+        return sql_name(f"{self.prefix}_{schema}")
 
-    def own_tables(self, source: DataSource | None) -> list[str]:
-        """The tables that this project made; none where the dataset does not exist.
+    def last_copy(
+        self, schema: str, tables: Sequence[str] = (), source: DataSource | None = None
+    ) -> tuple[list[str], str | None]:
+        """What a dataset holds of this project; nothing where it does not exist.
 
         Args:
+            schema: of the warehouse.
+            tables: to be copied.
             source: whose data is to be copied; None: not compared.
+
+        Returns:
+            Its tables; the id of the copy, where that was made with notes.
 
         Raises:
             UsageError: a table to be copied has the name of one that others made, or the dataset has only tables of
                 others, or those of another source.
         """
-        with self.pipeline.sql_client() as client:
+        name, mark, copy_id = f"{self.prefix}_{schema}", f"{self.dataset(schema)}.{MARK}", None
+        hint = "Name another prefix in WAREHOUSE__DESTINATION_DATASET."
+        with self.client() as client:
             sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
-            existing = {str(name) for (name,) in client.execute_sql(sql, self.name) or ()}
+            existing = {str(table) for (table,) in client.execute_sql(sql, name) or ()}
             if not existing:
-                return []
-            hint = "Name another prefix in WAREHOUSE__DESTINATION_DATASET."
+                return [], None
             if MARK not in existing:
                 raise UsageError(
-                    f"the dataset {self.name} holds tables that orderbridge did not create: nothing was touched", hint
+                    f"the dataset {name} holds tables that orderbridge did not create: nothing was touched", hint
                 )
-            columns = ", ".join(("table_name", *SOURCE_COLUMNS))
-            mark = f"{self.target}.{MARK}"
-            marks = client.execute_sql(f"SELECT {columns} FROM {mark}") or ()
+            marks = client.execute_sql(f"SELECT {', '.join(('table_name', *SOURCE_COLUMNS))} FROM {mark}") or ()
             if self.is_postgres:  # an earlier version made a table without the column
-                rows = client.execute_sql(f"SELECT max(to_jsonb(m) ->> 'copy_id') FROM {mark} m")
-                self.copied = rows[0][0] if rows else None
-        own = [str(name) for name, *_ in marks if name in existing]
-        foreign = sorted((existing - set(own)).intersection(self.tables))
-        if foreign:
-            raise UsageError(f"{self.name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint)
+                ((copy_id,),) = client.execute_sql(f"SELECT max(to_jsonb(m) ->> 'copy_id') FROM {mark} m")
+        own = [str(table) for table, *_ in marks if table in existing]
+        if foreign := sorted((existing - set(own)).intersection(tables)):
+            raise UsageError(f"{name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint)
         differences = DataSource(*marks[0][1:]).differences(source) if marks and source is not None else []
         if differences:
-            raise UsageError(f"the dataset {self.name} holds another source's data: {'; '.join(differences)}", hint)
-        return own
+            raise UsageError(f"the dataset {name} holds another source's data: {'; '.join(differences)}", hint)
+        return own, copy_id
 
-    def load(self, warehouse: duckdb.DuckDBPyConnection, notes: CopyNotes | None, own: Sequence[str]) -> None:
-        """Loads what changed in the tables into the staging dataset; all rows, where there are no notes."""
+    def replace(self, warehouse: duckdb.DuckDBPyConnection, notes: CopyNotes | None = None) -> None:
+        """Loads what changed into the staging dataset, then changes the tables of the last copy, all at once.
+
+        Args:
+            warehouse: the published one.
+            notes: of the last copy; None: all rows are sent.
+
+        Raises:
+            UsageError: see `last_copy`.
+            PlatformError: rows are missing after they were loaded.
+            _OtherCopyError: tables are not as the last copy left them: all rows have to be sent.
+        """
+        source, tables, own = read_source(warehouse), list[_Table](), dict[str, list[str]]()
+        with exclusive_client(self.client(), self.prefix) if self.is_postgres else nullcontext() as locked:
+            for schema in SCHEMAS:
+                names = table_names(warehouse, schema)
+                own[schema], copy_id = self.last_copy(schema, names, source)
+                for name in names:
+                    number, changes = f"t{len(tables)}", TableChanges(sql_name(schema, name))
+                    if notes is not None:
+                        held = copy_id if name in own[schema] else None
+                        changes = notes.changes(warehouse, schema, name, held)
+                    target, staged = f"{self.dataset(schema)}.{sql_name(name)}", f"{self.staging}.{sql_name(number)}"
+                    tables.append(_Table(schema, name, number, target, staged, changes))
+            self.load(warehouse, tables)
+            with self.client() if locked is None else nullcontext(locked) as client:
+                facts = ", ".join(map(_text, (*astuple(source), notes.copy_id if notes else None)))
+                statements = [*self.swap(client, tables, own, facts), *_comments(warehouse, tables)]
+                _execute(client, statements, partial(_check_merged, client, warehouse, tables))
+            self.drop_staging()
+
+    def load(self, warehouse: duckdb.DuckDBPyConnection, tables: Sequence[_Table]) -> None:
+        """Loads the rows to be sent into the staging dataset. Raises PlatformError where some are not there then."""
         import dlt
 
         self.drop_staging()
-        self.comments = {name: column_comments(warehouse, self.schema, name) for name in self.tables}
-        for name in self.tables:
-            copied = self.copied if name in own else None
-            whole = TableChanges(sql_name(self.schema, name))
-            self.changes[name] = notes.changes(warehouse, self.schema, name, copied) if notes else whole
-        sent = [
-            dlt.resource(_rows(warehouse, changes), name=name, write_disposition="replace")
-            for name, changes in self._sent()
+        sent = [table for table in tables if table.changes.is_sent]
+        rows = [
+            dlt.resource(_rows(warehouse, one.changes), name=one.number, write_disposition="replace") for one in sent
         ]
         if sent:  # the CSV loader for Postgres reads empty texts as null
-            self.pipeline.run(sent, loader_file_format="insert_values" if self.is_postgres else "parquet")
-
-    def _sent(self) -> list[tuple[str, TableChanges]]:
-        return [(name, changes) for name, changes in self.changes.items() if changes.is_sent]
-
-    def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
-        """Compares the number of rows in staging with those to be sent. Raises PlatformError."""
-        for table, changes in self._sent():
-            ((expected,),) = changes.rows(warehouse).aggregate("count(*)").fetchall()
-            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {self.staging}.{sql_name(table)}")
-            if count != expected:
-                raise PlatformError(
-                    f"{self.name}.{table}: {count} of {expected} rows are in staging: no table was replaced",
-                    f"Run again when no other run is copying to the same datasets. {PUBLISHED}",
-                )
-
-    def check_merged(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
-        """Compares the number of rows in tables that were merged with the warehouse's. Raises _OtherCopyError."""
-        for table, changes in self._sent():
-            if changes.changed is not None:
-                ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {changes.table}").fetchall()
-                ((count,),) = client.execute_sql(f"SELECT count(*) FROM {sql_name(self.name, table)}")
+            self.pipeline.run(rows, loader_file_format="insert_values" if self.is_postgres else "parquet")
+        with self.client() as client:
+            for table in sent:
+                ((expected,),) = table.changes.rows(warehouse).aggregate("count(*)").fetchall()
+                ((count,),) = client.execute_sql(f"SELECT count(*) FROM {table.staged}")
                 if count != expected:
-                    raise _OtherCopyError
+                    raise PlatformError(
+                        f"{table.target}: {count} of {expected} rows are in staging: no table was replaced",
+                        f"Run again when no other run is copying to the same datasets. {PUBLISHED}",
+                    )
 
-    def swap(self, client: Any, own: list[str], facts: list[str]) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
-        """The statements that make this dataset's tables those of the warehouse, from what is in staging.
+    def swap(
+        self, client: SqlClient, tables: Sequence[_Table], own: Mapping[str, Sequence[str]], facts: str
+    ) -> Iterator[str]:
+        """The statements that make the tables of the copy those of the warehouse, from what is in staging.
 
         Args:
             client: of the database.
-            own: the tables of the last copy.
+            tables: to be copied.
+            own: the tables of the last copy, by schema.
             facts: of this copy, in SQL: its source, its id.
         """
-        target, staging = self.target, self.staging
-        old, new = ({}, {}) if not self.is_postgres else map(partial(table_columns, client), (target, staging))
-        yield f"CREATE SCHEMA IF NOT EXISTS {target}"
-        for table in dict.fromkeys([*(name for name in own if name not in self.tables or name not in old), MARK]):
-            yield f"DROP TABLE IF EXISTS {target}.{sql_name(table)}"
-        for table in self.tables:
-            copy, staged = f"{target}.{sql_name(table)}", f"{staging}.{sql_name(table)}"
-            key = () if self.is_ducklake else primary_keys(self.schema, table)
-            changed = changed_columns(old[table], new[table]) if table in old and table in new else []
-            if self.changes[table].changed is not None:
-                if table in new and {**new[table], REMOVED: "boolean"} != {**old[table], REMOVED: "boolean"}:
-                    raise _OtherCopyError
-                yield from merge_rows(copy, staged, self.changes[table], old[table])
-            elif self.is_postgres:
-                if table not in old:  # the default privileges of a schema are those of tables that are created in it
-                    yield f"CREATE TABLE {copy} (LIKE {staged} INCLUDING ALL)"
-                yield from replace_rows(copy, staged, changed, old.get(table, new[table]), new[table])
-            else:
-                yield f"CREATE TABLE {copy} AS SELECT * FROM {staged}"
-            if key and (table not in old or set(map(unquoted, changed)) & set(key)):
-                yield f"ALTER TABLE {copy} ADD PRIMARY KEY ({', '.join(map(sql_name, key))})"
-            if description := table_description(self.schema, table):
-                yield f"COMMENT ON TABLE {copy} IS {_text(description)}"
-            for column, text in self.comments[table].items():
-                yield f"COMMENT ON COLUMN {copy}.{sql_name(column)} IS {_text(text)}"
-        columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS, "copy_id"))
-        yield f"CREATE TABLE {target}.{MARK} ({columns})"
-        marks = (f"({', '.join((_text(table), *facts))})" for table in self.tables)
-        yield f"INSERT INTO {target}.{MARK} VALUES {', '.join(marks)}"
+        new = table_columns(client, self.staging) if self.is_postgres else {}
+        for schema in dict.fromkeys(table.schema for table in tables):
+            target, copied = self.dataset(schema), {table.name: table for table in tables if table.schema == schema}
+            old = table_columns(client, target) if self.is_postgres else {}
+            yield f"CREATE SCHEMA IF NOT EXISTS {target}"
+            for name in dict.fromkeys([*(name for name in own[schema] if name not in copied or name not in old), MARK]):
+                yield f"DROP TABLE IF EXISTS {target}.{sql_name(name)}"
+            for name, table in copied.items():
+                yield from self._swap_table(table, old.get(name, {}), new.get(table.number, {}))
+            columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS, "copy_id"))
+            yield f"CREATE TABLE {target}.{MARK} ({columns})"
+            marks = ", ".join(f"({_text(name)}, {facts})" for name in copied)
+            yield f"INSERT INTO {target}.{MARK} VALUES {marks}"
+
+    def _swap_table(self, table: _Table, old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
+        """Those of one table, from its columns in the copy and in staging: none where it is not there, or unknown."""
+        changed = [name for name, kind in old.items() if new.get(name) != kind] if new else []
+        if table.changes.changed is not None:
+            if new and {**new, REMOVED: "boolean"} != {**old, REMOVED: "boolean"}:
+                raise _OtherCopyError
+            yield from merge_rows(table.target, table.staged, table.changes, old)
+        elif self.is_postgres:
+            if not old:  # the default privileges of a schema are those of tables that are created in it
+                yield f"CREATE TABLE {table.target} (LIKE {table.staged} INCLUDING ALL)"
+            yield from replace_rows(table.target, table.staged, changed, old or new, new)
+        else:
+            yield f"CREATE TABLE {table.target} AS SELECT * FROM {table.staged}"
+        key = primary_keys(table.schema, table.name) if self.has_keys else ()
+        if key and (not old or set(map(unquoted, changed)) & set(key)):
+            yield f"ALTER TABLE {table.target} ADD PRIMARY KEY ({', '.join(map(sql_name, key))})"
 
     def drop_staging(self) -> None:
         """Removes the staging dataset, also one that a killed run left."""
-        with self.pipeline.sql_client() as client:
+        with self.client() as client:
             if client.has_dataset():
                 client.drop_dataset()
+
+
+def _comments(warehouse: duckdb.DuckDBPyConnection, tables: Sequence[_Table]) -> Iterator[str]:
+    """The statements that describe the tables of a copy and their columns."""
+    for table in tables:
+        if description := table_description(table.schema, table.name):
+            yield f"COMMENT ON TABLE {table.target} IS {_text(description)}"
+        for column, text in column_comments(warehouse, table.schema, table.name).items():
+            yield f"COMMENT ON COLUMN {table.target}.{sql_name(column)} IS {_text(text)}"
+
+
+def _check_merged(client: SqlClient, warehouse: duckdb.DuckDBPyConnection, tables: Sequence[_Table]) -> None:
+    """Compares the number of rows in tables that were merged with the warehouse's. Raises _OtherCopyError."""
+    for table in tables:
+        if table.changes.changed is not None and table.changes.is_sent:
+            ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {table.changes.table}").fetchall()
+            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {table.target}")
+            if count != expected:
+                raise _OtherCopyError
 
 
 def _rows(warehouse: duckdb.DuckDBPyConnection, changes: TableChanges) -> Iterator[Any]:

@@ -14,8 +14,9 @@ from typing import Any, Final
 from pipelines.warehouse.destination_changes import REMOVED, TableChanges
 from pipelines.warehouse.sql import sql_name, sql_text
 from sources.errors import PlatformError
-from sources.settings import WarehouseSettings
 
+SqlClient = Any
+"""Of dlt, which does not type it."""
 ColumnTypes = dict[str, str]
 """Quoted names of columns → types, in order."""
 
@@ -27,7 +28,7 @@ _COLUMNS: Final = """
 
 
 @contextmanager
-def exclusive_client(pipeline: Any, settings: WarehouseSettings) -> Iterator[Any]:  # noqa: ANN401 # dlt's, untyped
+def exclusive_client(client: SqlClient, prefix: str) -> Iterator[SqlClient]:
     """A connection that keeps other runs from copying to the same datasets until it is closed.
 
     The transaction that replaces the tables must use this connection: if it broke, the lock is gone.
@@ -35,8 +36,7 @@ def exclusive_client(pipeline: Any, settings: WarehouseSettings) -> Iterator[Any
     Raises:
         PlatformError: another run is copying to them.
     """
-    prefix = settings.destination_dataset
-    with pipeline.sql_client() as client:
+    with client:
         ((is_locked,),) = client.execute_sql("SELECT pg_try_advisory_lock(hashtext(%s))", f"orderbridge copy {prefix}")
         if not is_locked:
             raise PlatformError(
@@ -46,17 +46,12 @@ def exclusive_client(pipeline: Any, settings: WarehouseSettings) -> Iterator[Any
         yield client
 
 
-def table_columns(client: Any, schema: str) -> dict[str, ColumnTypes]:  # noqa: ANN401 # dlt's, untyped
+def table_columns(client: SqlClient, schema: str) -> dict[str, ColumnTypes]:
     """The columns of each table in a schema, whose name is quoted where it has to be."""
     columns: dict[str, ColumnTypes] = {}
     for table, name, kind in client.execute_sql(_COLUMNS, schema) or ():
         columns.setdefault(str(table), {})[str(name)] = str(kind)
     return columns
-
-
-def changed_columns(old: ColumnTypes, new: ColumnTypes) -> list[str]:
-    """The old columns that are gone or have another type."""
-    return [name for name, kind in old.items() if new.get(name) != kind]
 
 
 def unquoted(name: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
-from pipelines.warehouse.destination import _Dataset, connect_destination
+from pipelines.warehouse.destination import connect_destination
 from pipelines.warehouse.destination_errors import check_destination
 from pipelines.warehouse.destination_files import ParquetStore
 from sources.errors import PlatformError, UsageError
@@ -73,7 +73,7 @@ def test_a_copy_that_fails_leaves_the_version_before(
     before = destination.contents()
     shop.change("DELETE FROM raw.orders; INSERT INTO ops.runs VALUES ('r2')")
     with monkeypatch.context() as patch:
-        patch.setattr(_Dataset, "check_staging", full)
+        patch.setattr("pipelines.warehouse.destination._execute", full)
         patch.setattr(ParquetStore, "_point", full)
         with pytest.raises(PlatformError, match="No space left on device") as error:
             shop.copy()
