@@ -23,6 +23,7 @@ from sources.errors import BridgeError, PlatformError, UsageError
 from sources.settings import WarehouseSettings, load_dlt
 
 PUBLISHED: Final = "The DuckDB file is published."
+_HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its permissions."
 _CREDENTIALS: Final = re.compile(r"(://)\S*@|(password\s*=\s*)\S+", re.IGNORECASE)
 destination_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
 """Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
@@ -46,38 +47,20 @@ def check_destination(settings: WarehouseSettings) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, destination_settings():
             pipeline = dlt.pipeline("orderbridge", pipelines_dir=folder, destination=settings.destination)
-            if str(pipeline.destination.destination_type).endswith(".ducklake"):
-                _check_ducklake()
             pipeline.destination_client()
-    except UsageError:
-        raise
     except Exception as error:  # of many kinds, dlt's and the import system's
         raise UsageError(
             f"WAREHOUSE__DESTINATION: dlt cannot use {settings.destination!r}: {_reason(error)}",
             "Name one of dlt's destinations, set its address and credentials in .dlt/secrets.toml, and install what it "
             f"needs: {sys.executable} -m pip install 'dlt[postgres]', for example.",
         ) from None
-
-
-def _check_ducklake() -> None:
-    """DuckLake needs a DuckDB that dlt can drive, and DuckDB's extension of that name. Raises UsageError."""
-    if not hasattr(duckdb.DuckDBPyRelation, "fetchone"):  # dlt 1.31 calls it; DuckDB 2 has it no more
+    # dlt 1.31 calls what DuckDB 2 has no more
+    is_ducklake = str(pipeline.destination.destination_type).endswith(".ducklake")
+    if is_ducklake and not hasattr(duckdb.DuckDBPyRelation, "fetchone"):
         raise UsageError(
             f"WAREHOUSE__DESTINATION: dlt {version('dlt')} cannot write to a DuckLake with duckdb {duckdb.__version__}",
             f"Install duckdb 1.5: {sys.executable} -m pip install 'duckdb>=1.5,<2'.",
         )
-    with duckdb.connect() as connection:
-        try:
-            connection.execute("LOAD ducklake")
-        except duckdb.Error:
-            try:
-                connection.execute("INSTALL ducklake")
-            except duckdb.Error as error:
-                raise UsageError(
-                    f"WAREHOUSE__DESTINATION: DuckDB's extension ducklake is not installed, and its download failed: "
-                    f"{str(error).splitlines()[0]}",
-                    "Without access to extensions.duckdb.org, install it from a file: docs/warehouse.md, DuckLake.",
-                ) from None
 
 
 @contextmanager
@@ -99,15 +82,12 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
         cause = _cause(error)
         if is_interrupted(cause):
             raise KeyboardInterrupt from None
-        if dependent := _dependent_object(cause):
-            raise PlatformError(
-                f"the destination {settings.destination} was not updated: other objects need its tables: {dependent}",
-                f"Drop the object, run again, then create it anew. {state}".strip(),
-            ) from None
-        raise PlatformError(
-            f"the destination {settings.destination} could not be used: {_reason(cause)}",
-            f"Check its address and credentials in .dlt/secrets.toml, and its permissions. {state}".strip(),
-        ) from None
+        words, hint = f"could not be used: {_reason(cause)}", _HINT
+        if part := _DEPENDENTS.get(type(cause).__name__):
+            dependent = getattr(getattr(cause, "diag", None), part, None) or type(cause).__name__
+            words = f"was not updated: other objects need its tables: {dependent}"
+            hint = "Drop the object, run again, then create it anew."
+        raise PlatformError(f"the destination {settings.destination} {words}", f"{hint} {state}".strip()) from None
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -126,9 +106,3 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split("DETAIL:")[0].split())
     shown = _CREDENTIALS.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text)
     return f"{type(error).__name__}: {shown}"
-
-
-def _dependent_object(error: BaseException) -> str:
-    """What depends on a table or column that was to be dropped; empty for other errors."""
-    part = _DEPENDENTS.get(type(error).__name__)
-    return str(getattr(getattr(error, "diag", None), part, None) or type(error).__name__) if part else ""
