@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final
 
 import duckdb
 import msgspec
@@ -48,81 +47,51 @@ _GONE: Final = f"""
     FROM counted h ANTI JOIN (FROM now WHERE filled > 0) n USING (table_name, column_name)
     WHERE h.filled > 0 AND EXISTS (FROM now WHERE table_name = $resource AND rows > 0)
     GROUP BY ALL HAVING bool_or(h.filled >= {HAD_MIN} OR h.filled * 2 >= h.rows) ORDER BY ALL"""
-_PULSE: Final = '{0}.rows, {0}.nulls, {0}.zeros, {0}."distinct", {0}.minimum, {0}.maximum'
-_STATES: Final = f"""
+_FELL: Final = f"{{0}} / {{1}} * {{3}} - {{2}} >= {JUMP_MIN} AND {{2}} * {JUMP_FACTOR} < {{0}} / {{1}} * {{3}}"
+"""Whether a part of a whole (0 of 1) is far larger than it is now (2 of 3)."""
+_RECORD_JUMPS: Final = f"""
     WITH compared AS (
         FROM ops.column_values WHERE resource = $resource AND run_id <> $run AND jump IS NULL
         QUALIFY row_number() OVER (PARTITION BY table_name, column_name ORDER BY rowid DESC) = 1
             OR recorded_at >= $since
-            AND row_number() OVER (PARTITION BY table_name, column_name, recorded_at >= $since ORDER BY rowid) = 1)
-    SELECT n.table_name, n.column_name, {_PULSE.format("n")}, {_PULSE.format("c")}
-    FROM ops.column_values n JOIN compared c USING (table_name, column_name)
-    WHERE n.resource = $resource AND n.run_id = $run AND n.rows > 0 AND c.rows > 0
-    ORDER BY n.table_name, n.column_name, c.recorded_at"""
+            AND row_number() OVER (PARTITION BY table_name, column_name, recorded_at >= $since ORDER BY rowid) = 1),
+    counted AS (
+        SELECT *, rows - nulls AS filled, filled - zeros AS others, try_cast(minimum AS DECIMAL(36, 9)) AS least,
+            try_cast(maximum AS DECIMAL(36, 9)) AS most, zeros IS NULL AS is_text
+        FROM ops.column_values WHERE resource = $resource),
+    found AS (
+        SELECT n.table_name, n.column_name, c.recorded_at, CASE
+            WHEN {_FELL.format("c.filled", "c.rows", "n.filled", "n.rows")} THEN format(
+                '{{:.0f}}% of the rows have a value, {{:.0f}}% before',
+                100.0 * n.filled / n.rows, 100.0 * c.filled / c.rows)
+            WHEN {_FELL.format("c.others", "c.filled", "n.others", "n.filled")} THEN format(
+                '{{:.0f}}% of the values are other than 0 or false, {{:.0f}}% before',
+                100.0 * n.others / n.filled, 100.0 * c.others / c.filled)
+            WHEN c."distinct" >= {JUMP_MIN} AND n.filled >= c.filled AND n."distinct" * {JUMP_FACTOR} < c."distinct"
+                THEN format('{{}} different values, {{}} before', n."distinct", c."distinct")
+            WHEN least(c.filled, n.filled) < {JUMP_MIN} THEN NULL
+            WHEN c.is_text AND n.is_text AND (n.minimum > c.maximum OR n.maximum < c.minimum)
+                THEN 'no value is between the first and the last of before'
+            WHEN c.least > 0 AND c.least * {SCALE_FACTOR} <= n.least AND c.most * {SCALE_FACTOR} <= n.most
+                THEN 'the least and the largest number are {SCALE_FACTOR} times those of before, or further from them'
+            WHEN n.least > 0 AND n.least * {SCALE_FACTOR} <= c.least AND n.most * {SCALE_FACTOR} <= c.most
+                THEN 'the least and the largest number are a tenth of those of before, or further from them' END AS jump
+        FROM counted n JOIN (FROM counted SEMI JOIN compared USING (table_name, column_name, run_id)) c
+            USING (table_name, column_name)
+        WHERE n.run_id = $run AND n.filled > 0 AND c.filled > 0
+            AND NOT (n.maximum IS NOT NULL AND n.others IS NOT DISTINCT FROM 0))
+    UPDATE ops.column_values v SET jump = last.jump FROM (
+        SELECT table_name, column_name, arg_max(jump, recorded_at) AS jump FROM found GROUP BY ALL) last
+    WHERE v.run_id = $run AND v.resource = $resource
+        AND v.table_name = last.table_name AND v.column_name = last.column_name"""
+"""How the values of a read jumped from those of earlier ones, in words without a value; where none is left, see
+`gone_values`."""
 _JUMPS: Final = f"""
     SELECT table_name, column_name, jump, recorded_at, run_id = ({_LAST}) FROM ops.column_values
     WHERE resource = $resource AND jump <> '' ORDER BY ALL"""
-_OF_COLUMN: Final = "WHERE resource = $resource AND table_name = $table AND column_name = $column"
-
-
-_Limits = tuple[Decimal, Decimal] | tuple[str, str]
-
-
-class Pulse(NamedTuple):
-    """What was counted of a column: a row of `ops.column_values`."""
-
-    rows: int
-    nulls: int
-    zeros: int | None
-    distinct: int
-    minimum: str | None
-    maximum: str | None
-
-    @property
-    def values(self) -> int:
-        """Rows with a value."""
-        return self.rows - self.nulls
-
-    @property
-    def limits(self) -> _Limits | None:
-        """The least and the largest number or date."""
-        if self.minimum is None or self.maximum is None:
-            return None
-        is_number = self.zeros is not None
-        return (Decimal(self.minimum), Decimal(self.maximum)) if is_number else (self.minimum, self.maximum)
-
-
-def jump_between(before: Pulse, now: Pulse) -> str | None:
-    """How the values of a column jumped, in words without a value; None where they did not, and where none is left."""
-    if not before.values or not now.values or (now.limits is not None and now.values == now.zeros):
-        return None  # see `gone_values`
-    parts = [(before.values, before.rows, now.values, now.rows, "of the rows have a value")]
-    if before.zeros is not None and now.zeros is not None:
-        others = before.values - before.zeros, now.values - now.zeros
-        parts.append((others[0], before.values, others[1], now.values, "of the values are other than 0 or false"))
-    for had, of, has, of_now, words in parts:
-        expected = had / of * of_now
-        if expected - has >= JUMP_MIN and has * JUMP_FACTOR < expected:
-            return f"{has / of_now:.0%} {words}, {had / of:.0%} before"
-    if before.distinct >= JUMP_MIN and now.values >= before.values > 0 and now.distinct * JUMP_FACTOR < before.distinct:
-        return f"{now.distinct} different values, {before.distinct} before"
-    if min(before.values, now.values) >= JUMP_MIN and before.limits and now.limits:
-        return _moved(before.limits, now.limits)
-    return None
-
-
-def _moved(before: _Limits, now: _Limits) -> str | None:
-    """How the range of the values moved as a whole."""
-    if isinstance(before[0], str) or isinstance(now[0], str):
-        texts = (*map(str, before), *map(str, now))
-        has_moved = type(before[0]) is type(now[0]) and (texts[2] > texts[1] or texts[3] < texts[0])
-        return "no value is between the first and the last of before" if has_moved else None
-    pairs = list(zip(before, now, strict=True))
-    for changes in (pairs, [(new, old) for old, new in pairs]):
-        if all(one > 0 and one * SCALE_FACTOR <= other for one, other in changes):
-            size = f"{SCALE_FACTOR} times" if changes is pairs else "a tenth of"
-            return f"the least and the largest number are {size} those of before, or further from them"
-    return None
+_FORGET: Final = """
+    UPDATE ops.column_values SET jump = if(recorded_at < $at, '', NULL)
+    WHERE resource = $resource AND table_name = $table AND column_name = $column AND recorded_at <= $at"""
 
 
 def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult) -> None:
@@ -148,27 +117,11 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
             {"run": run_id, "list": walked.resource, "table": table, "at": at},
         )
     if walked.is_whole:
-        _forget_accepted(build, walked.resource)
-        _record_jumps(build, run_id, walked.resource, at)
-
-
-def _forget_accepted(build: duckdb.DuckDBPyConnection, resource: str) -> None:
-    """Makes a state whose jump a person has accepted the one to compare with, instead of earlier ones."""
-    for one in list(_jumps(build, resource, Accepted.read(datetime.now(UTC)))):
-        if one.is_accepted:
-            values = {"resource": resource, "table": one.table, "column": one.column, "at": one.recorded_at}
-            set_jump = f"SET jump = if(recorded_at < $at, '', NULL) {_OF_COLUMN} AND recorded_at <= $at"
-            build.execute(f"UPDATE ops.column_values {set_jump}", values)
-
-
-def _record_jumps(build: duckdb.DuckDBPyConnection, run_id: str, resource: str, at: datetime) -> None:
-    """Compares the values of a read with earlier states, and records what jumped."""
-    values = {"resource": resource, "run": run_id, "since": at - COMPARED_WITHIN}
-    for table, column, *counts in build.execute(_STATES, values).fetchall():
-        now, before = Pulse(*counts[: len(Pulse._fields)]), Pulse(*counts[len(Pulse._fields) :])
-        if jump := jump_between(before, now):
-            new = {"resource": resource, "table": table, "column": column, "run": run_id, "jump": jump}
-            build.execute(f"UPDATE ops.column_values SET jump = $jump {_OF_COLUMN} AND run_id = $run", new)
+        for *_, is_accepted, jump in list(_jumps(build, walked.resource, Accepted.read(datetime.now(UTC)))):
+            if is_accepted:  # it is the state to compare with, instead of earlier ones
+                build.execute(_FORGET, jump)
+        values = {"resource": walked.resource, "run": run_id, "since": at - COMPARED_WITHIN}
+        build.execute(_RECORD_JUMPS, values)
 
 
 def _counts(name: str, kind: str) -> str:
@@ -214,28 +167,25 @@ def jumped_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Acc
     Yields:
         The place, as `gone_values` names it, and how they jumped.
     """
-    for jump in _jumps(build, resource, accepted):
-        if jump.is_last and not jump.is_accepted:
-            yield jump.place, jump.text
+    for where, text, is_last, is_accepted, _ in _jumps(build, resource, accepted):
+        if is_last and not is_accepted:
+            yield where, text
 
 
-class _Jump(NamedTuple):
-    table: str
-    column: str
-    text: str
-    recorded_at: datetime
-    is_last: bool
-    place: str
-    is_accepted: bool
+def _jumps(
+    build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted
+) -> Iterator[tuple[str, str, bool, bool, dict[str, object]]]:
+    """The jumps of a list, in all of its reads.
 
-
-def _jumps(build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted) -> Iterator[_Jump]:
-    """The jumps of a list, in all of its reads; accepted are those that a person accepted after they were recorded."""
+    Yields:
+        The place; how the values jumped; whether in the last read; whether a person accepted it after it was recorded;
+        the parameters of `_FORGET`.
+    """
     names = field_names(build, resource)
     for table, column, text, at, is_last in build.execute(_JUMPS, {"resource": resource}).fetchall():
         where = [f"{table}: {column}", *_places(resource, names, _keys(names, table, column))][-1]
         is_accepted = accepted.is_changed(f"{resource}.values_jumped", where, at)
-        yield _Jump(table, column, text, at, is_last, where, is_accepted)
+        yield where, text, is_last, is_accepted, {"resource": resource, "table": table, "column": column, "at": at}
 
 
 def _keys(names: FieldNames, table: str, column: str) -> list[str]:

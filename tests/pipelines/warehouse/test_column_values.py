@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
 import duckdb
@@ -12,8 +13,20 @@ import pytest
 from pipelines.reconcile.odd_values import lost_values
 from pipelines.warehouse import accepted, ops
 from pipelines.warehouse.accepted import Acceptance, Accepted
-from pipelines.warehouse.column_values import Pulse, jump_between, record_column_values
+from pipelines.warehouse.column_values import _RECORD_JUMPS, record_column_values
 from sources.extract.result import ListResult
+
+
+class Pulse(NamedTuple):
+    """What was counted of a column."""
+
+    rows: int
+    nulls: int
+    zeros: int | None
+    distinct: int
+    minimum: str | None
+    maximum: str | None
+
 
 NUMBERS = Pulse(100, 0, 10, 80, "1.5", "90")
 TEXTS = Pulse(100, 20, None, 80, None, None)
@@ -54,7 +67,14 @@ RANGE = "no value is between the first and the last of before"
     ],
 )  # fmt: skip
 def test_a_jump_is_far_from_chance(before: Pulse, now: Pulse, words: str | None) -> None:
-    assert jump_between(before, now) == words
+    with duckdb.connect() as build:
+        ops.create_missing(build)
+        for day, pulse in enumerate((before, now), 1):
+            at, place = datetime(2026, 5, day, tzinfo=UTC), {"resource": "r", "table_name": "t", "column_name": "c"}
+            ops.insert(build, "column_values", run_id=f"r{day}", **place, recorded_at=at, **pulse._asdict())
+        build.execute(_RECORD_JUMPS, {"resource": "r", "run": "r2", "since": datetime(2026, 4, 5, tzinfo=UTC)})
+        found = build.execute("SELECT jump FROM ops.column_values WHERE run_id = 'r2'").fetchall()
+        assert found == [(words,)]
 
 
 class Nights:
