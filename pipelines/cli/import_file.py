@@ -83,9 +83,14 @@ def command(
     STOP.note = _STOPPED
     from pipelines.import_file.run import ImportOptions, import_file
     from pipelines.push.model import PushOptions
+    from pipelines.reporting.notification import notify_failure, notify_import
+    from sources.settings import notify_settings
 
+    url = None if sys.stdin.isatty() else notify_settings().url  # a person in front of it sees how it ends
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
-    result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
+    with notify_failure(url, "import"):
+        result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
+    notify_import(url, result, lines_of(result))
     print_result("import", lines_of(result), record(result), reporter.style)
     error = result.push.error or result.error
     if error is not None:

@@ -1,19 +1,20 @@
-"""The summary of a run, posted to a webhook (`orderbridge run --notify URL`).
+"""The summary of a run or an import, posted to a webhook (the setting notify.url, `orderbridge run --notify URL`).
 
-In: the results of a run, or why it failed. Out: JSON with counts, verdicts and schema changes: no key, no value of a
+In: the results, or why it failed. Out: JSON with counts, verdicts and schema changes: no key, no value of a
 record. `text` is the summary in words, which Slack and Teams show.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from pipelines.import_file.run import ImportResult
 from pipelines.pull.model import PullResult
 from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.warehouse.build import open_warehouse
@@ -31,12 +32,12 @@ log = logging.getLogger("orderbridge.notification")
 
 
 @contextmanager
-def notify_failure(url: Secret | None) -> Iterator[None]:
+def notify_failure(url: Secret | None, command: str = "run") -> Iterator[None]:
     """Posts why the block failed, or that a signal stopped it; the error goes on. None: nothing is posted."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        _post(url, partial(_failure, error))
+        _post(url, partial(_failure, command, error))
         raise
 
 
@@ -45,12 +46,21 @@ def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileR
     _post(url, partial(run_summary, pulled, reconciled))
 
 
-def _failure(error: Exception | KeyboardInterrupt) -> dict[str, Any]:
+def notify_import(url: Secret | None, result: ImportResult, lines: Sequence[str]) -> None:
+    """Posts what an import did, with its result as text. None: nothing is posted."""
+    kind, code, error = result.plan.kind, result.exit_code, result.push.error or result.error
+    text = [f"orderbridge import {kind}: {ExitCode(code).meaning} (exit code {int(code)})", *map(str.strip, lines)]
+    text += [str(error)] if error is not None else []
+    counts = {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.push.lines.items())}
+    _post(url, lambda: {"text": "\n".join(text), "exit_code": int(code), "kind": kind, "lines": counts})
+
+
+def _failure(command: str, error: Exception | KeyboardInterrupt) -> dict[str, Any]:
     stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
     exit_code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
     published = was_published(error)
     failed = "the warehouse was published, but its copy to the destination failed" if published else "failed"
-    text = f"orderbridge run{':' * published} {failed} with exit code {int(exit_code)}: {message}"
+    text = f"orderbridge {command}{':' * published} {failed} with exit code {int(exit_code)}: {message}"
     return {"text": text, "exit_code": int(exit_code), "published": published, "message": message, "hint": hint}
 
 

@@ -244,7 +244,7 @@ class NotifySettings(Section, prefix="notify."):
 
     url: Secret | None = setting(
         checks.webhook,
-        "webhook (Slack, Teams …) that `orderbridge run` posts its summary to",
+        "webhook (Slack, Teams …) that `run`, and an `import` without a terminal, posts its summary to",
         "https://…",
         default=None,
         is_secret=True,

@@ -111,6 +111,23 @@ def test_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, webhook: We
     assert "wrong-key" not in json.dumps(posted)
 
 
+def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh: Bridge, webhook: Webhook) -> None:
+    file = fresh.folder / "clientes.csv"
+    file.write_text("Código;Nombre;Correo\nN1;Ana;ana@example.test\nN2;Eva;\n", "utf-8")
+    given = ("import", "customers", str(file), "--passwords", "file")
+    done = fresh.command(*given, "--yes", NOTIFY__URL=webhook.url, SOURCES__LEGACY__LOGIN_MODE="email")
+    assert done.code == 5, done.said
+    refused = fresh.command(*given[:2], "none.csv", NOTIFY__URL=webhook.url)
+    assert refused.code == 2
+    sent, failed = webhook.posted
+    assert (sent["exit_code"], sent["kind"]) == (5, "customers")
+    assert sent["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
+    assert sent["text"].startswith("warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\n")
+    assert "result.xlsx" in sent["text"]
+    assert not [text for text in ("Ana", "Eva", "ana@", TOKEN) if text in json.dumps(sent)]
+    assert failed["text"].startswith("warehouse: orderbridge import failed with exit code 2: ")
+
+
 def test_a_run_that_is_stopped_is_notified(fresh: Bridge, webhook: Webhook) -> None:
     with pytest.raises(KeyboardInterrupt), notification.notify_failure(Secret(webhook.url)):
         raise KeyboardInterrupt
