@@ -169,7 +169,9 @@ def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_o
 
 def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_problems_alone(tmp_path: Path) -> None:
     night = organizations(tmp_path, "a")
-    for arguments in (["run", "--log", "json", "--erp-customers", "clientes.csv"], ["status"]):
+    page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
+    (monitor,) = re.findall(r"^ExecStart=.*/organizations.py /srv/projects --quiet -- (.*)$", page, re.M)
+    for arguments in (["run", "--log", "json", "--erp-customers", "clientes.csv"], ["views"], shlex.split(monitor)):
         done = subprocess.run([*night, "--quiet", "--", *arguments], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         call = (tmp_path / "bin/calls").read_text().splitlines()[-1]

@@ -34,8 +34,11 @@ def escape_lines(text: object) -> str:
 
 
 def to_json(value: object) -> str:
-    """JSON in ASCII, which no terminal acts on and every encoding can hold."""
-    return json.dumps(value, default=str)
+    """JSON in which no character is one that a terminal acts on; in ASCII unless the output is UTF-8."""
+    if (sys.stdout.encoding or "").casefold().replace("-", "") != "utf8":
+        return json.dumps(value, default=str)
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def event_json(name: str, message: str, /, **facts: object) -> str:

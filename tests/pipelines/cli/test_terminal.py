@@ -6,11 +6,13 @@ Names of the platform's records, its scopes and messages, headers and cells of E
 from __future__ import annotations
 
 import csv
+import io
 import json
 import logging
 import os
 import random
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -55,6 +57,12 @@ def test_escaped_text_is_safe_and_plain_text_stays_as_it_is(text: str) -> None:
     assert json.loads(to_json({"a": text})) == {"a": text}
     if text.isprintable():
         assert escape(text) == escape_lines(text) == text
+
+
+def test_json_is_ascii_unless_the_output_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding, text in (("utf-8", '"Peña"'), ("iso8859-1", '"Pe\\u00f1a"')):
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
+        assert to_json("Peña") == text
 
 
 def test_a_line_break_from_outside_starts_no_line_of_its_own() -> None:
