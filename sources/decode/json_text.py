@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
 import msgspec
@@ -169,8 +169,7 @@ class RawReader:
     def __init__(self, root: InferredNode) -> None:
         self._attributes: dict[str, str] = {}
         self._decoder = msgspec.json.Decoder(list[self._struct(root)])  # type: ignore[misc]
-        self._values: dict[tuple[str, bytes], object] = {}
-        self._parsed: dict[bytes, object] = {}
+        self._parsed = lru_cache(_CACHE_MAX)(_parsed)
 
     def _struct(self, node: InferredNode) -> type[msgspec.Struct]:
         members: list[tuple[str, Any, Any]] = []
@@ -215,8 +214,10 @@ class RawReader:
 
     def column(self, column: InferredColumn, items: Sequence[msgspec.Struct]) -> pa.Array:
         """A column of values left as bytes. Raises ColumnarFallback if one is for the row-by-row path."""
-        raw = [self._at(item, column.keys) for item in items]
-        return pa.array([None if value is None else self._value(column, value) for value in raw], ARROW[column.kind])
+        fitted = lru_cache(_CACHE_MAX)(partial(self._fitted, column))
+        raw = (self._at(item, column.keys) for item in items)
+        values = [None if value is None else fitted(bytes(value)) for value in raw]
+        return pa.array(values, ARROW[column.kind])
 
     def fields(self, name: str, items: Sequence[msgspec.Struct]) -> list[Any]:
         """The values of a field: bytes, objects, or lists of objects; nulls and absent ones are left out."""
@@ -225,16 +226,7 @@ class RawReader:
 
     def parsed(self, data: Raw) -> object:
         """A value left as bytes. Raises ColumnarFallback if its row is to be quarantined."""
-        text = bytes(data)
-        if text not in self._parsed:
-            if len(self._parsed) > _CACHE_MAX:
-                self._parsed.clear()
-            try:
-                # The row parser takes objects: the value is wrapped in one.
-                self._parsed[text] = rows.parse(b'{"":' + text + b"}")[""]
-            except InvalidRow:
-                raise ColumnarFallback from None
-        return self._parsed[text]
+        return self._parsed(bytes(data))
 
     def _at(self, item: msgspec.Struct, keys: tuple[str, ...]) -> Any:  # noqa: ANN401 — Raw, Struct, list or None
         value: Any = item
@@ -244,18 +236,22 @@ class RawReader:
                 return None
         return value
 
-    def _value(self, column: InferredColumn, data: Raw) -> object:
-        known = (column.kind, bytes(data))
-        if known not in self._values:
-            if len(self._values) > _CACHE_MAX:
-                self._values.clear()
-            value, odd = self.parsed(data), dict[str, object]()
-            if column.kind == "key":
-                if not isinstance(value, str) or (isinstance(value, Number) and not rows.canonical(value)):
-                    raise ColumnarFallback
-            else:
-                value = column.node.fit(value, "", odd)
-            if odd:
+    def _fitted(self, column: InferredColumn, data: bytes) -> object:
+        value, odd = self._parsed(data), dict[str, object]()
+        if column.kind == "key":
+            if not isinstance(value, str) or (isinstance(value, Number) and not rows.canonical(value)):
                 raise ColumnarFallback
-            self._values[known] = column_value(column.kind, value)
-        return self._values[known]
+        else:
+            value = column.node.fit(value, "", odd)
+        if odd:
+            raise ColumnarFallback
+        return column_value(column.kind, value)
+
+
+def _parsed(data: bytes) -> object:
+    """A value. Raises ColumnarFallback if its row is to be quarantined."""
+    try:
+        # The row parser takes objects: the value is wrapped in one.
+        return rows.parse(b'{"":' + data + b"}")[""]
+    except InvalidRow:
+        raise ColumnarFallback from None

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
@@ -20,16 +21,15 @@ import msgspec
 from sources.contract import INT64_MAX
 from sources.errors import ContractBroken
 
-_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},:"]|[^\s"\[\]{},:]+', re.DOTALL)
+_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},"]', re.DOTALL)
+_NAME: Final = re.compile(rb'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
 _CLOSING: Final = {b"[": b"]", b"{": b"}"}
-_OPENING: Final = frozenset(_CLOSING)
-_SHAPES: Final = {b"[": ("v",), b"{": ("v", ":", "v")}
-"""Tokens of one member of an array, and of an object."""
+_LEVELS: Final = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def array_items(data: bytes) -> list[bytes]:
-    """The items of an array. Raises ValueError if the bytes are not one array."""
-    return [data[start:end] for start, _, end in _members(data, b"[")]
+    """The items of an array, each whatever it is. Raises ValueError if the bytes are not one array."""
+    return _members(data, b"[")
 
 
 def object_members(data: bytes) -> list[tuple[bytes, bytes]]:
@@ -39,70 +39,48 @@ def object_members(data: bytes) -> list[tuple[bytes, bytes]]:
         ValueError: the bytes are not one object.
     """
     members = []
-    for start, colon, end in _members(data, b"{"):
-        name = data[start:colon].rstrip()
-        if not name.startswith(b'"'):
-            raise ValueError("a name that is not a string")
-        members.append((name, data[colon + 1 : end].lstrip()))
+    for member in _members(data, b"{"):
+        if not (name := _NAME.match(member)) or name.end() == len(member):
+            raise ValueError("a member without a name or a value")
+        members.append((name[1], member[name.end() :]))
     return members
 
 
 def depth(data: bytes) -> int:
     """Levels of arrays and objects."""
-    level = deepest = 0
-    for token in _TOKEN.finditer(data):
-        text = token.group()
-        if text in _OPENING:
-            level += 1
-            deepest = max(deepest, level)
-        elif text in (b"]", b"}"):
-            level -= 1
-    return deepest
+    return max(accumulate(_LEVELS.get(token.group(), 0) for token in _TOKEN.finditer(data)), default=0)
 
 
-def _members(data: bytes, opening: bytes) -> Iterator[tuple[int, int, int]]:
-    """Start, colon (0 in an array) and end of each member of the outermost container.
+def _members(data: bytes, opening: bytes) -> list[bytes]:
+    """The bytes between the commas of the outermost container.
 
     Raises:
-        ValueError: brackets do not match, a member is empty or not separated, or bytes follow the container.
+        ValueError: it is another one, brackets do not match, a member is empty or not separated, or bytes follow it.
     """
-    stack: list[bytes] = []
-    shape: list[str] = []
-    start = colon = end = 0
-    is_closed = False
-    for token in _TOKEN.finditer(data):
-        text = token.group()
-        if is_closed or text == b'"' or (not stack and text != opening):
+    text, stack, cuts, is_closed = data.strip(), list[bytes](), [0], False
+    if not text.startswith(opening):
+        raise ValueError("not the container")
+    for token in _TOKEN.finditer(text):
+        mark = token.group()
+        if mark == b'"' or not (stack or token.start() == 0):
             raise ValueError("not a single, complete value")
-        if text in _OPENING:
-            stack.append(_CLOSING[text])
-            if len(stack) != 2:
-                continue
-        elif text in (b"]", b"}"):
-            if stack.pop() != text:
-                raise ValueError("brackets do not match")
-            if len(stack) == 1:
-                end = token.end()
-                continue
-            is_closed = not stack
-        if len(stack) > (2 if text in _OPENING else 1):
-            continue
-        if text == b"," or is_closed:
-            if shape or text == b",":
-                if tuple(shape) != _SHAPES[opening]:
-                    raise ValueError("a member is empty or not separated")
-                yield start, colon, end
-            elif end:
-                raise ValueError("a comma before the end")
-            shape, colon = [], 0
-            continue
-        if not shape:
-            start = token.start()
-        shape.append(":" if text == b":" else "v")
-        colon = token.start() if text == b":" else colon
-        end = token.end()
-    if not is_closed:
+        if is_closed and mark not in (b",", stack[-1]):
+            raise ValueError("a member is not separated")
+        if mark in _CLOSING:
+            stack.append(_CLOSING[mark])
+        elif mark in _LEVELS and stack.pop() != mark:
+            raise ValueError("brackets do not match")
+        if not stack or (len(stack) == 1 and mark == b","):
+            cuts.append(token.start())
+        is_closed = len(stack) == 1 and mark in _CLOSING.values()
+    if stack or cuts[-1] != len(text) - 1:
         raise ValueError("not complete")
+    members = [text[start + 1 : end].strip() for start, end in pairwise(cuts)]
+    if members == [b""]:
+        return []
+    if not all(members):
+        raise ValueError("an empty member")
+    return members
 
 
 if TYPE_CHECKING:

@@ -20,17 +20,14 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol
 import msgspec
 
 from sources.contract import INT64_MAX
-from sources.decode.rows import Page, array_items, object_members, split
+from sources.decode.rows import InvalidRow, Page, array_items, object_members, parse, split
+from sources.decode.schema_inference import is_keyed
 from sources.errors import ContractBroken, PlatformError
 from sources.http.failures import BrokenBody
 
 Lists = Mapping[tuple[str, ...], str]
 """The name of each list of objects, by its path: the names of the objects and lists that hold it, and its own."""
 _Decoder = msgspec.json.Decoder[list[Any]]
-_INDEX: Final = re.compile(r"0|[1-9][0-9]*", re.ASCII)
-_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_array: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_UNREADABLE: Final = (msgspec.MsgspecError, RecursionError)
 
 
 class RowsRead(NamedTuple):
@@ -66,7 +63,7 @@ class RowReader:
         self._ids: _Decoder = msgspec.json.Decoder(list[_row(key, _Place())])  # type: ignore[misc]
         self._usual: _Decoder | None = None
         # An object with numbers as names may be a list, which types do not show.
-        if not any(_INDEX.fullmatch(step) for path in self.lists for step in path):
+        if not any(step.isdecimal() for path in self.lists for step in path):
             with suppress(ValueError):  # a quote or a control character in a name
                 self._usual = msgspec.json.Decoder(list[_row(key, self._root)])  # type: ignore[misc]
 
@@ -104,16 +101,14 @@ class RowReader:
             if (decoded := self._decoded(self._usual, b"[%b]" % row)) is not None:
                 _add(decoded, self._root, counts)
                 continue
-            with suppress(*_UNREADABLE):
-                own: Counter[str] = Counter()
-                _add_object(row, self._root, own)
-                counts.update(own)
+            with suppress(InvalidRow):
+                _add_object(parse(row), self._root, counts)
         return counts
 
     def _decoded(self, decoder: _Decoder | None, rows: bytes) -> list[Any] | None:
         try:
             return None if decoder is None else decoder.decode(rows)
-        except _UNREADABLE:
+        except (msgspec.MsgspecError, RecursionError):
             return None
 
 
@@ -145,41 +140,24 @@ def _add(items: Sequence[Any], place: _Place, counts: Counter[str]) -> None:
         _add(below, inner, counts)
 
 
-def _add_object(data: bytes, place: _Place, counts: Counter[str]) -> None:
-    """Counts in an object of any form. Raises MsgspecError where it is none."""
-    for name, value in _fields.decode(data).items():
-        if (inner := place.fields.get(name)) is None:
-            continue
-        items = _items(bytes(value)) if inner.list_name else _single(bytes(value))
+def _add_object(item: Mapping[str, object], place: _Place, counts: Counter[str]) -> None:
+    """Counts in an object of any form."""
+    for name, inner in place.fields.items():
+        items = _items(item.get(name), is_list=bool(inner.list_name))
         if inner.list_name:
             counts[inner.list_name] += len(items)
-        for item in items if inner.fields else ():
-            _add_object(item, inner, counts)
+        for each in items:
+            _add_object(each, inner, counts)
 
 
-def _items(data: bytes) -> list[bytes]:
-    """The objects of a list, of an object that is one, or a single object."""
-    if data.startswith(b"{"):
-        members = _fields.decode(data)
-        if not members or not _is_keyed(members):
-            return [data] if members else []
-        items = map(bytes, members.values())
-    else:
-        items = map(bytes, _array.decode(data) if data.startswith(b"[") else [])
-    return [item for item in items if item.startswith(b"{")]
-
-
-def _single(data: bytes) -> list[bytes]:
-    """An object, also as a list of one; none where others have an object and this is none."""
-    if data.startswith(b"["):
-        items = _array.decode(data)
-        data = bytes(items[0]) if len(items) == 1 else b""
-    return [data] if data.startswith(b"{") and not _is_keyed(_fields.decode(data)) else []
-
-
-def _is_keyed(members: Mapping[str, object]) -> bool:
-    """Whether all names are whole numbers: so PHP writes a list after it removed an item."""
-    return bool(members) and all(map(_INDEX.fullmatch, members))
+def _items(value: object, *, is_list: bool) -> list[dict[str, object]]:
+    """The objects of a list, also of an object that is one, or a single object, also in a list of one."""
+    if not is_list:
+        single = value[0] if isinstance(value, list) and len(value) == 1 else value
+        return [single] if isinstance(single, dict) and not is_keyed(single) else []
+    if isinstance(value, dict):
+        value = list(value.values()) if is_keyed(value) else [value] if value else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 NOT_JSON: Final = "the response is not a complete JSON object"

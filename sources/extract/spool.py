@@ -11,6 +11,7 @@ without a lock is removed by the next run.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import json
@@ -63,7 +64,7 @@ class Spool:
         """The body of the last response to this request; None from the first frame that is not its response."""
         if not self._replaying:
             return None
-        frame = self._read_frame()
+        frame = self._frame(self.offset)
         if frame is None or frame[0] != label:
             if os.fstat(self._descriptor).st_size > self.offset:  # else the file keeps the time of its last page
                 os.ftruncate(self._descriptor, self.offset)
@@ -73,27 +74,25 @@ class Spool:
         self.replayed += 1
         return body
 
-    def _read_frame(self) -> tuple[str, bytes, int] | None:
-        """Label, body and end of the next frame; None if there is no complete one."""
-        header = os.pread(self._descriptor, _HEADER.size, self.offset)
+    def _frame(self, offset: int) -> tuple[str, bytes, int] | None:
+        """Label, body and end of the frame that starts at an offset; None if there is no complete one."""
+        header = os.pread(self._descriptor, _HEADER.size, offset)
         if len(header) < _HEADER.size:
             return None
         magic, label_bytes, packed_bytes, crc, body_bytes = _HEADER.unpack(header)
         if magic != _MAGIC:
             return None
-        payload = os.pread(self._descriptor, label_bytes + packed_bytes, self.offset + _HEADER.size)
+        payload = os.pread(self._descriptor, label_bytes + packed_bytes, offset + _HEADER.size)
         if len(payload) < label_bytes + packed_bytes or zlib.crc32(payload, body_bytes) != crc:
             return None
         body = _CODEC.decompress(payload[label_bytes:], body_bytes, asbytes=True)
-        return payload[:label_bytes].decode(), body, self.offset + _HEADER.size + len(payload)
+        return payload[:label_bytes].decode(), body, offset + _HEADER.size + len(payload)
 
     def at(self, offset: int) -> bytes:
-        """The body of the frame that starts at an offset."""
-        header = os.pread(self._descriptor, _HEADER.size, offset)
-        _, label_bytes, packed_bytes, _, body_bytes = _HEADER.unpack(header)
-        packed = os.pread(self._descriptor, packed_bytes, offset + _HEADER.size + label_bytes)
-        body: bytes = _CODEC.decompress(packed, body_bytes, asbytes=True)
-        return body
+        """The body of the frame that starts at an offset. Raises OSError if it is damaged."""
+        if (frame := self._frame(offset)) is None:
+            raise OSError(errno.EIO, "a page that was written cannot be read")
+        return frame[1]
 
     def write(self, label: str, body: bytes) -> None:
         """Appends a frame. Raises OSError if the disk is full: a walk cannot continue without its spool."""

@@ -196,7 +196,7 @@ def _delivered(result: ListResult, folder: Path) -> set[str]:
             continue
         first: set[str] = set()
         try:
-            while frame := frames._read_frame():
+            while frame := frames._frame(frames.offset):
                 frames.offset += spool._HEADER.size + len(frame[0].encode()) + len(frame[1])
                 found = _ids(frame[1])
                 first = first or found
