@@ -10,7 +10,7 @@ Items of lists are counted in the pages, too, and must be in the files.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -98,46 +98,23 @@ def read_batches(files: Iterable[TableFile]) -> Iterator[pa.Table]:
 _SEPARATOR: Final = re.compile(rb"}(\s*,\s*){")
 
 
-class RowStream:
-    """The rows of one sweep, compared with those of an earlier one.
+class RowDigest:
+    """A digest of the rows of one sweep, on whatever pages they were."""
 
-    Args:
-        earlier: the complete stream of that sweep; None: this one equals none.
-
-    Attributes:
-        is_equal: no difference was found so far.
-    """
-
-    def __init__(self, earlier: RowStream | None = None) -> None:
-        self.is_equal = earlier is not None
-        self._ahead = deque(earlier._marks if earlier is not None else ())
-        self._marks: list[tuple[int, bytes]] = []
-        self._digest, self._size, self._separator = sha256(), 0, b""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all rows of the earlier sweep have come, and no others."""
-        return self.is_equal and not self._ahead
+    def __init__(self) -> None:
+        self._digest, self._separator, self._is_first = sha256(), b"", True
 
     def add(self, rows: bytes) -> None:
         """Takes the rows of the next page: a JSON array that is not empty."""
         if not self._separator:  # as the platform writes it: pages end elsewhere in the other sweep
             self._separator = match[1] if (match := _SEPARATOR.search(rows)) else b","
-        data = memoryview((self._separator if self._size else b"") + rows[1:-1])
-        while self._ahead and (length := self._ahead[0][0] - self._size) <= len(data):
-            self._update(data[:length])
-            data = data[length:]
-            self.is_equal &= self._ahead.popleft()[1] == self._digest.digest()
-        self.is_equal &= bool(self._ahead or not data)
-        self._update(data)
+        self._digest.update((b"" if self._is_first else self._separator) + rows[1:-1])
+        self._is_first = False
 
-    def _update(self, data: memoryview) -> None:
-        self._digest.update(data)
-        self._size += len(data)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowDigest) and self._digest.digest() == other._digest.digest()
 
-    def mark(self) -> None:
-        """Keeps the digest of what was added so far; to be called at the end, too."""
-        self._marks.append((self._size, self._digest.digest()))
+    __hash__ = None  # type: ignore[assignment] # it grows
 
 
 BATCH_BYTES: Final = 12 * 1024 * 1024
@@ -175,7 +152,7 @@ class PageFiles:
         spool: keeps the pages.
         paginator: parses them when they are read again.
         inferred: types of a record without declared fields, shared by all sweeps of a walk (docs/warehouse.md).
-        earlier: the sweep before it. While the same rows come, nothing is decoded.
+        earlier: the sweep before it. Nothing is decoded before there are more rows than it had, or all have come.
         is_compared: a later sweep may be compared with this one.
 
     Attributes:
@@ -201,10 +178,8 @@ class PageFiles:
         self.quarantined: list[QuarantinedRow] = []
         self.repeated = RepeatedIds()
         # Places of quarantined rows and of repeated ids are those of their own sweep.
-        self._earlier = earlier if earlier and not earlier.quarantined and not earlier.repeated.counts else None
-        self._stream: RowStream | None = None
-        if is_compared:
-            self._stream = RowStream(self._earlier._stream if self._earlier else None)
+        is_exact = is_compared and earlier and not earlier.quarantined and not earlier.repeated.counts
+        self._earlier, self._digest = earlier if is_exact else None, RowDigest() if is_compared else None
         self._record, self._folder, self._paginator = record, folder, paginator
         self.observations: Counter[tuple[str, str]] = Counter()
         self.items: Counter[str] = Counter()
@@ -229,18 +204,16 @@ class PageFiles:
         batch.bodies.append(body)
         batch.size += len(body.rows)
         self._received += body.count
-        if body.count and self._stream is not None:
-            self._stream.add(body.rows)
+        if body.count and self._digest is not None:
+            self._digest.add(body.rows)
         if batch.size >= BATCH_BYTES or len(batch.pages) >= BATCH_PAGES:
             self._submit()
 
     def _submit(self) -> None:
         batch, self._filling = self._filling, _Batch()
         self._batches.append(batch)
-        if self._stream is not None:
-            self._stream.mark()
-        if self._stream is not None and self._stream.is_equal:
-            batch.bodies = []  # read again from the spool if a difference follows
+        if self._earlier is not None and self._received <= self._earlier._received:
+            batch.bodies = []  # read again from the spool unless all rows are equal
         else:
             self._decode_waiting()
 
@@ -327,7 +300,7 @@ class PageFiles:
         """
         if self._filling.pages or not self._batches:
             self._submit()
-        if self._earlier is not None and self._stream is not None and self._stream.is_complete:
+        if self._earlier is not None and self._digest == self._earlier._digest:
             return self._earlier
         self._decode_waiting()
         for pending in self._pending:

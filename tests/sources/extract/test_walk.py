@@ -22,7 +22,7 @@ from sources.decode.rows import Decoded, Page
 from sources.errors import BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
 from sources.extract.ids import IdHashes, hash_ids
-from sources.extract.page_files import RowStream
+from sources.extract.page_files import RowDigest
 from sources.extract.result import WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
@@ -496,7 +496,7 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
 def test_rows_are_hashed_only_where_a_second_sweep_may_be_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str, platform: Any, sweeps: int
 ) -> None:
-    monkeypatch.delattr(RowStream, "add")
+    monkeypatch.delattr(RowDigest, "add")
     assert walked(platform, tmp_path, resource, sweeps=sweeps).error is None
 
 
