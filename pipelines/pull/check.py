@@ -24,10 +24,10 @@ from pipelines.pull.targets import Targets, lists_without_settings, read_targets
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
 from sources.contract import LISTS, Family, Operation
-from sources.errors import AccessError, BridgeError, ExitCode, UsageError
+from sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
 from sources.extract.walk import paginator_for
 from sources.http.client import Client
-from sources.http.transport import check_reachable
+from sources.http.retries import RetryPolicy
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -122,14 +122,13 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         yield (same := _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment))
         if same.exit_code != ExitCode.DONE:
             return
-    usable = dict.fromkeys(families, True)
-    if http_settings().proxy is None:
-        for family, url in families.items():
-            yield (result := _attempt(f"host of {_FAMILIES[family]}", partial(check_reachable, family, url)))
-            usable[family] = result.exit_code == ExitCode.DONE
-    operations = {name: operation for name, operation in LISTS.items() if usable.get(operation.family)}
-    targets = read_targets(tuple(operations))
-    if usable.get("public_v1"):
+    targets = read_targets(tuple(name for name, operation in LISTS.items() if operation.family in families))
+    for family, url in list(families.items()):
+        yield (result := _attempt(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop)))
+        if result.exit_code != ExitCode.DONE:
+            del families[family]
+    operations = {name: operation for name, operation in LISTS.items() if operation.family in families}
+    if "public_v1" in families:
         with targets.client("public_v1", stop) as client:
             yield _attempt(f"key of {_FAMILIES['public_v1']} (whoami)", lambda: _whoami(client, targets))
     for name, operation in operations.items():
@@ -183,6 +182,18 @@ def _reconcile() -> str:
     values |= {f"order_{name}": column for name, column in values.pop("orders").items()}
     shown = [f"{name} = {value}" for name, value in values.items() if value]
     return ", ".join(shown) or "not set; detected automatically"
+
+
+def _host(family: Family, url: str, targets: Targets, stop: threading.Event) -> str:
+    """The address of a family, where any response comes: it is asked once."""
+    operation = next(one for one in LISTS.values() if one.family == family)
+    with targets.client(family, stop, RetryPolicy(attempts=1)) as client:
+        try:
+            client.get(operation.path, check=bytes)
+        except HttpError as error:
+            if error.reason is not None:
+                raise
+    return url
 
 
 def _first_page(operation: Operation, client: Client, targets: Targets) -> str:

@@ -16,6 +16,7 @@ from sources.contract import LISTS, WHOAMI, Family
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.http.failures import BrokenBody
+from sources.http.retries import RetryPolicy
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -131,9 +132,9 @@ class Targets:
             raise UsageError(f"no settings for the family {family}")
         return settings
 
-    def client(self, family: Family, stop: threading.Event) -> Client:
+    def client(self, family: Family, stop: threading.Event, retry: RetryPolicy | None = None) -> Client:
         """A client of that family; requests end once `stop` is set."""
-        return Client.from_settings(self.settings(family), stop)
+        return Client.from_settings(self.settings(family), stop, retry)
 
     @property
     def source(self) -> DataSource:

@@ -202,7 +202,7 @@ class InferredNode:
                 if self.is_wide or not budget.left or (len(self.fields) >= FIELDS_MAX and not is_root):
                     self.is_wide = True
                     if not is_root and self.kept is None:
-                        budget.left += self.size - 1
+                        budget.left += sum(1 for _ in self.below())
                         self.fields = {}
                         return
                     continue
@@ -210,10 +210,11 @@ class InferredNode:
                 budget.left -= 1
             self.fields[name].widen(inner, budget)
 
-    @property
-    def size(self) -> int:
-        """The fields at and below this place."""
-        return 1 + sum(node.size for node in self.fields.values())
+    def below(self, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], InferredNode]]:
+        """The places below this one, and their paths."""
+        for name, node in self.fields.items():
+            yield (*above, name), node
+            yield from node.below((*above, name))
 
     def keep(self, kept: KeptKinds, budget: NodeBudget) -> None:
         """Takes over what is known of places."""
@@ -231,19 +232,17 @@ class InferredNode:
                 node.least = known.kind
 
     def forget_counts(self) -> None:
-        """Counts from zero on, here and below; kinds stay until they are settled again."""
-        if self.kept is None:  # else only the first look finds what widens it: a batch is not counted there
-            self.counts.clear()
-        for node in self.fields.values():
-            node.forget_counts()
+        """Counts from zero on, below this place; kinds stay until they are settled again."""
+        for _, node in self.below():
+            if node.kept is None:  # else only the first look finds what widens it: a batch is not counted there
+                node.counts.clear()
 
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""
-        self.kind = self._kind()
-        if self.kept is not None:
-            self.kept = self.kind  # wider from now on, whatever is counted later
-        for node in self.fields.values():
-            node.settle()
+        for node in (self, *(node for _, node in self.below())):
+            node.kind = node._kind()
+            if node.kept is not None:
+                node.kept = node.kind  # wider from now on, whatever is counted later
 
     def lists(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         """The paths of the lists of objects here and below."""
@@ -254,13 +253,11 @@ class InferredNode:
             if node.kind in ("object", "table"):
                 yield from node.lists(at)
 
-    def known_kinds(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ColumnKind, int]]:
+    def known_kinds(self) -> Iterator[tuple[str, ColumnKind, int]]:
         """The path and the kind of each place, and the number of values that were counted."""
-        for name, node in self.fields.items():
-            at = (*above, name)
+        for at, node in self.below():
             is_decided = node.kept is not None or node.least != "empty" or node._values
             yield path_text(at), node.kind if is_decided else "empty", node._values
-            yield from node.known_kinds(at)
 
     def _kind(self) -> ColumnKind:
         """As it is kept, but that whole numbers widen; else that of most values, if it is not narrower than before."""

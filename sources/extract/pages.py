@@ -169,6 +169,8 @@ ERROR_FIELDS: Final = ("error", "errors", "message")
 """Members of an error body: those of the interface's shapes, and what a failing back end writes."""
 _NOTHING: Final = (b"", b"null", b"false", b'""', b"[]", b"{}")
 _TOO_LARGE: Final = "A page of that size is not read: report it to the platform."
+_SMALL: Final = 1000
+"""Bytes up to which rows are not cut out to look at the rest: so few could be the value of another member, too."""
 _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
@@ -292,8 +294,9 @@ def read_envelope(
         if (read := reader.read(rows)) is not None and read.ids:
             return {**_members(body[: match.end()] + b"[]" + body[end:], names), rows_field: rows}, read
     try:
-        members = _decoded_members(body, names)
-        _members(_without(body, members[rows_field]), names)
+        rows = bytes(_rows_decoder(rows_field).decode(body).rows).strip()
+        rest = body.replace(rows, b"[]", 1) if len(rows) > _SMALL else body
+        members = {**_members(rest, names), rows_field: rows}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         members = _members(body, names)
     if members[rows_field] in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
@@ -308,39 +311,22 @@ def _first_member(name: str) -> re.Pattern[bytes]:
 
 
 def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
-    """These members of an object. Raises BrokenBody, ContractBroken."""
+    """These members of an object, as bytes; empty where absent. Raises BrokenBody, ContractBroken."""
     try:
-        found = [name for name, _ in json.loads(body, object_pairs_hook=list)]
-        members = _decoded_members(body, names)
-    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
-        try:
-            pairs = [(json.loads(name), value) for name, value in object_members(body)]
-        except ValueError:
-            raise BrokenBody(NOT_JSON) from None
-        found, members = [name for name, _ in pairs], dict(pairs)
-    for name in names:
-        if found.count(name) > 1:
-            raise ContractBroken(f"`{name}` occurs twice in the response")
+        pairs = [(json.loads(name), value) for name, value in object_members(body)]
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
+    members = dict(pairs)
+    if twice := next((name for name in names if [found for found, _ in pairs].count(name) > 1), None):
+        raise ContractBroken(f"`{twice}` occurs twice in the response")
     return {name: members.get(name, b"") for name in names}
 
 
-def _decoded_members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
-    """These members of an object, empty where absent; the last one where a name occurs twice. Raises DecodeError."""
-    envelope = _envelope_decoder(names).decode(body)
-    return {name: bytes(getattr(envelope, f"f{n}")).strip() for n, name in enumerate(names)}
-
-
-def _without(body: bytes, value: bytes) -> bytes:
-    """A response with an empty array in place of a value."""
-    return body.replace(value, b"[]", 1) if value else body
-
-
 @lru_cache(maxsize=16)
-def _envelope_decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
-    members = [(f"f{n}", msgspec.Raw, msgspec.Raw(b"")) for n in range(len(names))]
-    return msgspec.json.Decoder(
-        msgspec.defstruct("Envelope", members, rename={f"f{n}": name for n, name in enumerate(names)})
-    )
+def _rows_decoder(name: str) -> msgspec.json.Decoder[Any]:
+    """Reads the member with the rows; the last one where there are several."""
+    members = [("rows", msgspec.Raw, msgspec.Raw(b""))]
+    return msgspec.json.Decoder(msgspec.defstruct("Envelope", members, rename={"rows": name}))
 
 
 def page_of_array(data: bytes, field: str, reader: RowReader, read: RowsRead | None = None) -> PageBody:

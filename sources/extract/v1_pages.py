@@ -189,7 +189,7 @@ def _cursor(data: bytes) -> str | None:
         raise ContractBroken("`nextCursor` is neither a string nor null") from None
 
 
-class SinglePage:
+class SinglePage(V1Cursor):
     """Paginator of a list in one response, without parameters.
 
     A sample response::
@@ -202,11 +202,8 @@ class SinglePage:
     """
 
     def __init__(self, key: str, rows_field: str) -> None:
-        self.reader, self._rows_field = RowReader(key), rows_field
+        super().__init__(0, key, rows_field)
         self._has_more = False
-        self.size: int | None = None
-        self.ended_by = ""
-        self.total: int | None = None
 
     def next_request(self) -> Request:
         """The only request."""
@@ -226,10 +223,6 @@ class SinglePage:
         self.size, self._has_more = page.count, page.has_more
         self.ended_by = "single response"
         return True
-
-    def reject(self, request: Request, error: PlatformError) -> None:
-        """See Paginator."""
-        raise error
 
     def issues(self) -> list[str]:
         """See Paginator."""

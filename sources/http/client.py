@@ -105,11 +105,16 @@ class Client:
         )
 
     @classmethod
-    def from_settings(cls, settings: LegacySettings | PublicV1Settings, stop: threading.Event | None = None) -> Self:
+    def from_settings(
+        cls,
+        settings: LegacySettings | PublicV1Settings,
+        stop: threading.Event | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> Self:
         """The client of a family's settings, with those of HTTP."""
         family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
-        http, secrets = http_settings(), known_secrets()
-        return cls(family, settings.base_url, settings.api_key.reveal(), http=http, secrets=secrets, stop=stop)
+        key, http, secrets = settings.api_key.reveal(), http_settings(), known_secrets()
+        return cls(family, settings.base_url, key, http=http, retry=retry, secrets=secrets, stop=stop)
 
     def __repr__(self) -> str:
         return f"Client({self.family!r}, {self._host!r}, api_key=***)"
@@ -314,7 +319,7 @@ class Client:
             kind = ContractBroken
         elif failure.what in (401, 403):
             kind = AccessError
-        elif isinstance(failure.what, int) and not should_retry("GET", failure.what):
+        elif isinstance(failure.what, int) and not should_retry(failure.what):
             kind = HttpRejected
         elif verb == "GET" and (failure.retry_after_s or 0.0) > self._retry.retry_after_max_s:
             hint = f"The platform asks to wait {failure.retry_after_s:.0f} s: run the command again after that."

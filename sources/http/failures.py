@@ -71,11 +71,6 @@ def connection_failure(error: httpx.TransportError, host: str, seconds: float, r
             words = f"no complete response within {round(seconds, 1):g} s, or no data for {read_s:g} s"
             return Failure("timeout", words, "Try again later; sources.http.timeout_s sets the limit.")
         return Failure("protocol", "the connection broke off, or what arrived is not HTTP", "Try again later.")
-    return unconnected(error, host)
-
-
-def unconnected(error: BaseException, host: str) -> Failure:
-    """Why no connection to a host was made, from what the socket or the transport raised, its causes attached."""
     reason = _connection_reason(error)
     words, hint = _CONNECTION_WORDS[reason]
     no_answer = any(isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN for cause in causes(error))

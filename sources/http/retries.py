@@ -13,7 +13,6 @@ from email.utils import parsedate_to_datetime
 from random import random
 from typing import Final
 
-from sources.contract import Verb
 from sources.http.failures import Failure, FailureKind
 
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
@@ -41,10 +40,8 @@ class RetryPolicy:
     budget_s: float = 600.0
 
 
-def should_retry(verb: Verb, what: int | FailureKind) -> bool:
-    """Whether the same request may be sent again."""
-    if verb != "GET":
-        return False
+def should_retry(what: int | FailureKind) -> bool:
+    """Whether the same read may bring something another time."""
     if isinstance(what, int):
         return what in RETRIED_STATUSES or 500 <= what <= 599
     return what in RETRIED_KINDS
@@ -81,7 +78,7 @@ def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryP
 
     `attempts` were made so far, the last with this failure, and `left_s` are left of the read's budget.
     """
-    if not should_retry("GET", failure.what):
+    if not should_retry(failure.what):
         return None
     wait_s = delay_s(attempts, failure.retry_after_s, random(), policy)
     is_over = (

@@ -6,8 +6,7 @@ ConnectTimeout or ProxyError proves that no byte of the request was sent. Socket
 httpcore's; httpx's own transport has no parameter for the network backend that limits a request.
 
 Each request has one deadline, and `close` interrupts connections: httpcore's timeouts are per operation, and a server
-that sends one byte a second would hold a request for ever. `check_reachable` finds out within seconds whether there is
-a host at all.
+that sends one byte a second would hold a request for ever.
 """
 
 from __future__ import annotations
@@ -22,14 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import httpcore
 import httpx
 
-from sources.contract import Family
-from sources.errors import Unreachable, UsageError
-from sources.http.failures import unconnected
+from sources.errors import UsageError
 
 HEAD_MAX_BYTES: Final = 256 * 1024
 """Bytes received before the headers of a response are complete; interim responses count."""
@@ -89,22 +85,12 @@ class DeadlineBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """Connects to the first address of a host that answers. Raises ConnectError, ConnectTimeout."""
+        left = self.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
         try:
-            addresses = dict.fromkeys(
-                str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            )
-        except (OSError, UnicodeError) as error:
+            stream = self._backend.connect_tcp(host, port, left, local_address, socket_options)
+        except UnicodeError as error:
             raise httpcore.ConnectError("the name does not resolve") from error
-        failure: Exception = httpcore.ConnectError("the name has no address")
-        for address in addresses:
-            left = self.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
-            try:
-                stream = self._backend.connect_tcp(address, port, left, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-            else:
-                return DeadlineStream(stream, self, self._register(stream))
-        raise failure
+        return DeadlineStream(stream, self, self._register(stream))
 
     def _register(self, stream: httpcore.NetworkStream) -> socket.socket:
         """A second descriptor of the connection: it stays valid while the first one changes hands for TLS."""
@@ -316,33 +302,3 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
         raise UsageError(
             f"sources.http.ca_file: {ca_file} cannot be used: {reason}", "Name a PEM file of the certificates to trust."
         ) from None
-
-
-REACH_S: Final = 4.0
-_PORTS: Final = {"https": 443, "http": 80}
-
-
-def check_reachable(family: Family, base_url: str, seconds: float = REACH_S) -> str:
-    """Connects to the host of a family within `seconds`, lookup of the name included, and returns its address.
-
-    Raises:
-        Unreachable: its name does not resolve, or nothing accepts the connection in time.
-    """
-    url = urlsplit(base_url)
-    host = url.hostname or ""
-    errors: list[BaseException] = [TimeoutError()]
-
-    def connect() -> None:
-        try:
-            socket.create_connection((host, url.port or _PORTS[url.scheme]), seconds).close()
-            errors.clear()
-        except (OSError, UnicodeError) as error:
-            errors[:] = [error]
-
-    thread = threading.Thread(target=connect, daemon=True)  # the resolver cannot be interrupted
-    thread.start()
-    thread.join(seconds)
-    for error in errors:
-        failure = unconnected(error, url.netloc)
-        raise Unreachable(failure.words, failure.hint, family=family, host=host, reason=failure.reason)
-    return base_url

@@ -184,13 +184,6 @@ MUTANTS: Final = (
         "tests/sources/settings/test_root.py -k project",
     ),
     Mutant(
-        "a-write-is-retried-like-a-read",
-        "sources/http/retries.py",
-        'if verb != "GET":',
-        'if verb == "DELETE":',
-        "tests/sources/http/test_retries.py",
-    ),
-    Mutant(
         "retry-after-is-ignored",
         "sources/http/retries.py",
         "return retry_after + random * policy.base_s",
