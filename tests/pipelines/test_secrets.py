@@ -49,7 +49,7 @@ def reported_in(path: Path) -> bytes:
     data = path.read_bytes()
     if path.parent.parent.name == SPOOL and data:
         spool = Spool(path)
-        while (frame := spool._read_frame()) is not None:
+        while (frame := spool._frame(spool.offset)) is not None:
             _, body, spool.offset = frame
             data += body
         spool.close()
