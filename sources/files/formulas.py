@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.errors import UsageError
-from sources.files.model import BATCH_ROWS, LINE_COLUMN, CellRules, OnReject, RejectedRow, Row, SourceTable
+from sources.files.model import LINE_COLUMN, CellRules, Part, RejectedRow, Row, SourceTable
 
 _SIGNS: Final = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 """The last four are the full-width forms, which some spreadsheets treat alike."""
@@ -144,22 +144,15 @@ class UnescapedTable(SourceTable):
         self._table = table.with_added_columns(added)
         self.format = replace(table.format, columns=tuple(map(unescape, table.columns)))
 
-    def rows(self) -> Iterator[Row | RejectedRow]:
+    def parts(self) -> Iterator[Part]:
         """See `SourceTable`."""
-        for row in self._table.rows():
-            cells = tuple(map(unescape, row.cells))
-            yield replace(row, cells=cells) if isinstance(row, RejectedRow) else Row(row.line, cells)
-
-    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
-        """See `SourceTable`."""
-
-        def reject(row: RejectedRow) -> None:
-            if on_reject is not None:
-                on_reject(replace(row, cells=tuple(map(unescape, row.cells))))
-
-        for batch in self._table.batches(size, reject if on_reject is not None else None):
-            columns = [_each(unescape, batch[name]) for name in self._table.columns]
-            yield pa.Table.from_arrays([*columns, batch[LINE_COLUMN]], names=[*self.columns, LINE_COLUMN])
+        for part in self._table.parts():
+            if isinstance(part, pa.Table):
+                *texts, lines = part.columns
+                yield pa.table([*(_each(unescape, column) for column in texts), lines], [*self.columns, LINE_COLUMN])
+            else:
+                cells = tuple(map(unescape, part.cells))
+                yield replace(part, cells=cells) if isinstance(part, RejectedRow) else Row(part.line, cells)
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """See `SourceTable`."""

@@ -11,9 +11,9 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from sources.errors import UsageError
@@ -30,6 +30,7 @@ from sources.files.dialect import (
 )
 from sources.files.model import DELIMITER_NAMES, MAX_COLUMNS, ReadOptions, Unclear
 from sources.files.row_shape import RowShape, column_types, is_data, is_rule, is_totals, number_of_cells, type_of
+from sources.words import number
 
 MAX_FOOTNOTES: Final = 20
 MAX_TITLES: Final = 20
@@ -49,39 +50,23 @@ TYPED_ROWS: Final = 8
 
 @dataclass(frozen=True)
 class Layout:
-    """The column names and the position of the header.
+    """The rows of a table, and the position of its header.
 
     Attributes:
+        shape: the cells that a row must have; with the types of the columns if the header was detected.
         data_line: the first line after the header.
-        types: of the columns, if the header was detected.
-        steady: the columns with data in nine of ten of the first rows.
     """
 
-    columns: tuple[str, ...]
+    shape: RowShape
     header_lines: tuple[int, ...]
     data_line: int
     preamble: tuple[int, ...]
     renamed: tuple[str, ...]
-    dropped: int
-    types: tuple[str, ...] = ()
-    steady: tuple[int, ...] = ()
 
     def found(self) -> dict[str, Any]:
         """The attributes of a `DetectedFormat` that are the same for texts and sheets."""
-        names = {"columns": self.columns, "renamed": self.renamed, "dropped_columns": self.dropped}
+        names = {"columns": self.shape.columns, "renamed": self.renamed, "dropped_columns": self.shape.surplus}
         return names | {"header_lines": self.header_lines, "preamble": self.preamble}
-
-    def row_shape(self, options: ReadOptions, *, fill: bool) -> RowShape:
-        """The cells that a row must have; `fill`: whether fewer are allowed."""
-        return RowShape(
-            self.columns,
-            fill,
-            self.dropped,
-            types=self.types,
-            steady=self.steady,
-            header=max(self.header_lines, default=0),
-            keeps_totals=options.totals == "keep",
-        )
 
 
 def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
@@ -89,7 +74,7 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
 
     Args:
         records: in order, with blank lines.
-        options: header_row and header_rows.
+        options: header_row and header_rows, and which rows are rejected.
         skipped: non-blank lines before the first record.
 
     Raises:
@@ -99,72 +84,71 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
     if not filled:
         raise UsageError("no table found: every line is blank or broken", "Check how the file was exported.")
     rows = [record.cells or [] for record in filled]
-    if options.header_row == 0:
-        width = _trimmed(rows, width_of(filled))
-        begin = next(at for at, cells in enumerate(rows) if len(cells) >= width)
-        names = [""] * width
-        before = tuple(r.line for r in filled[:begin])
-        return _named(names, (), filled[begin].line, skipped + before, len(rows[begin]) - width)
-    if options.header_row is not None:
-        at = next((at for at, record in enumerate(filled) if record.line == options.header_row), None)
-        if at is None:
-            raise UsageError(
-                f"no header begins on line {options.header_row}", "Look at the lines of the file in a text editor."
-            )
-        count = options.header_rows or 1
+    line, count, width = options.header_row, options.header_rows or 1, _trimmed(rows, width_of(filled))
+    if line is None:
+        at = _header(filled, rows)
+        line = 0 if check_header(records, filled[at], width) else filled[at].line
+    if line == 0:
+        at, count = next(at for at, cells in enumerate(rows) if len(cells) >= width), 0
+        names, surplus = [""] * width, len(rows[at]) - width
     else:
-        at, count = _header(filled, rows), options.header_rows or 1
-        if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
-            found = detect_layout(records, replace(options, header_row=0), skipped=skipped)
-            return _typed(found, filled, records)
-    if at + count > len(rows):
-        raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
-    header, below = rows[at : at + count], rows[at + count :]
-    width = max(map(len, header))
-    same = [cells for cells in below if len(cells) == width]
-    kept = max(_trimmed(header, width), _trimmed(same, width, 0.5))  # of a few rows, no column without a name
-    surplus = _surplus(below, kept, width - kept)
+        at = next((at for at, record in enumerate(filled) if record.line == line), -1)
+        if at < 0:
+            raise UsageError(f"no header begins on line {line}", "Look at the lines of the file in a text editor.")
+        names, surplus = _names(rows[at : at + count], rows[at + count :], count)
+        if options.header_row is None:
+            width = max(map(len, rows[at : at + count]))
+            _check_widths(line, len(names), surplus, width, rows[at + count :])
+    before, header, below = (tuple(r.line for r in filled[:at]), filled[at : at + count], filled[at + count :])
+    lines = tuple(record.line for record in header)
+    columns, renamed = _numbered(names)
+    shape = RowShape(
+        columns,
+        options.short_rows == "fill",
+        surplus,
+        header=max(lines, default=0),
+        keeps_totals=options.totals == "keep",
+    )
     if options.header_row is None:
-        _check_widths(filled[at], kept, width, surplus, below)
-    names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
-    before = tuple(record.line for record in filled[:at])
-    lines = tuple(record.line for record in filled[at : at + count])
-    found = _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
-    return found if options.header_row is not None else _typed(found, filled[at + count :], records)
+        shape = _typed(shape, below)
+    return Layout(shape, lines, header[-1].last + 1 if header else filled[at].line, skipped + before, renamed)
 
 
-def _check_widths(header: Record, names: int, width: int, surplus: int, rows: list[list[str]]) -> None:
+def _names(header: list[list[str]], rows: list[list[str]], count: int) -> tuple[list[str], int]:
+    """The names in some lines, and the number of empty cells that the rows have beyond them."""
+    if len(header) < count:
+        raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
+    width = max(map(len, header))
+    same = [cells for cells in rows if len(cells) == width]
+    kept = max(_trimmed(header, width), _trimmed(same, width, 0.5))  # of a few rows, no column without a name
+    return _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept], _surplus(rows, kept, width - kept)
+
+
+def _check_widths(line: int, names: int, surplus: int, width: int, rows: list[list[str]]) -> None:
     """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line."""
-    line, size = header.line, Counter(map(len, rows)).most_common(1)[0][0] if rows else names
     misfits = sum(
         len(cells) > names + surplus
         or any(cells[names:])
         or (names > 1 and not any(cells[1:]) and bool(DELIMITER.search(cells[0])))
         for cells in rows
     )
-    if 2 * misfits > len(rows) > 2:
+    if 2 * misfits > len(rows) > 2 or names + surplus > width:
+        size = Counter(map(len, rows)).most_common(1)[0][0]
         raise Unclear(
-            f"line {line}, the header, has {names} names, but most rows have another number of cells, usually {size}",
-            f"Fix line {line}.",
-            {"the names are right, and those rows are to be rejected": {"header_row": line}},
-        )
-    if surplus > width - names:
-        raise Unclear(
-            f"line {line}, the header, has {names} names, but the rows have {names + surplus} cells, the last empty",
-            f"If a name is missing, add it to line {line}.",
-            {"a delimiter ends each row": {"header_row": line}},
+            f"line {line}, the header, has {number(names, 'name')}, but most rows have {number(size, 'cell')}",
+            f"Fix line {line}: a name or a delimiter is missing, or it is not the header.",
+            {"the names are right": {"header_row": line}},
         )
 
 
-def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
-    """The layout with the types of its columns, from the rows up to a blank line or to the names of another table."""
-    width, names = len(layout.columns), {name.casefold() for name in layout.columns}
-    blank = {record.line for record in records if record.cells is not None and is_blank(record.cells, 2)}
+def _typed(shape: RowShape, rows: list[Record]) -> RowShape:
+    """The shape with the types of its columns, from the rows up to a blank line or to the names of another table."""
+    width, names = len(shape.columns), {name.casefold() for name in shape.columns}
     usual: list[list[str]] = []
-    ended = False
+    ended, last = False, 0
     for row in rows[:ROWS_COMPARED]:
         cells = row.cells or []
-        ended = ended or (len(usual) > 1 and row.line - 1 in blank)
+        ended, last = ended or (len(usual) > 1 and row.line > last + 1), row.last
         is_odd = len(cells) < width or is_rule(cells) or is_totals(cells)
         repeated = names.intersection(map(str.casefold, cells))
         if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(repeated) > 1)):
@@ -174,15 +158,13 @@ def _typed(layout: Layout, rows: list[Record], records: list[Record]) -> Layout:
         usual.append(cells)
     kinds = [Counter(kind for cells in usual if (kind := type_of(cells[at]))) for at in range(width)]
     steady = [at for at, found in enumerate(kinds) if len(usual) > 1 and 10 * found["text"] <= found.total() > 0]
-    return replace(layout, types=tuple(column_types(usual, width)), steady=tuple(steady))
+    return shape._replace(types=tuple(column_types(usual, width)), steady=tuple(steady))
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
     """The number of empty cells beyond the columns that nearly all rows have, or the header and most rows; else 0."""
     sizes = Counter(len(cells) for cells in rows if len(cells) >= width and not any(cells[width:]))
-    if 2 * sizes.total() <= len(rows):
-        return in_header
-    size, count = sizes.most_common(1)[0]
+    size, count = sizes.most_common(1)[0] if sizes else (width + in_header, 0)
     return size - width if 10 * count >= 9 * sizes.total() or size - width == in_header else 0
 
 
@@ -207,10 +189,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
             continue
         if width > 1 and (count < 2 or count < width / 2):
             continue
-        # the last line cannot be a header if the line above has names: it would have no rows
-        above = rows[at - 1] if at == len(rows) - 1 > 0 else []
-        has_names = len(above) > 1 and all(above) and not re.search(r"\d", "".join(above))
-        return at - 1 if has_names and not looks_like_names(names) else at
+        return at
     raise Unclear(
         "no line looks like column names",
         "If a line has them, give its number: --header-row N.",
@@ -225,28 +204,26 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
         Unclear: it is right above a line of names, so that it may be a header that lacks some.
     """
     cells = [cell.strip() for cell in filled[at].cells or () if cell.strip()]
-    later = filled[at + 1 : at + 1 + MAX_TITLES]
-    names = next(
-        (row for row in later if looks_like_names((row.cells or [])[:width]) and len(row.cells or ()) >= width), None
-    )
     if has_labels(cells, width):
         return True
-    if not cells or names is None:
+    later = [row.cells or [] for row in filled[at + 1 : at + 1 + MAX_TITLES]]
+    count = next((n for n, row in enumerate(later, 2) if len(row) >= width and looks_like_names(row[:width])), None)
+    if not cells or count is None:
         return False
+    line, names = filled[at].line, filled[at + count - 1].line
     is_stated = len(cells) <= max(2, width // 2) and any(type_of(cell) in _VALUES for cell in cells)
-    lines = [row for row in filled[at:] if row.line <= names.line]
-    is_apart = any(above.last + 1 != below.line for above, below in pairwise(lines))
+    is_apart = names - line >= count
     if is_stated or 2 * len(cells) < width + is_apart:
         return True
     if len(cells) < 2:
         return False
     raise Unclear(
-        f"line {filled[at].line} has {number_of_cells(cells)} with text, line {names.line} a name for each column",
+        f"line {line} has {number_of_cells(cells)} with text, line {names} a name for each column",
         "",
         {
-            f"line {filled[at].line} has the names": {"header_row": filled[at].line},
-            f"line {names.line} has them": {"header_row": names.line},
-            "both have": {"header_row": filled[at].line, "header_rows": len(lines)},
+            f"line {line} has the names": {"header_row": line},
+            f"line {names} has them": {"header_row": names},
+            "both have": {"header_row": line, "header_rows": count},
         },
     )
 
@@ -269,25 +246,22 @@ def column_name(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
-def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[int, ...], dropped: int) -> Layout:
-    """Numbers empty and duplicate names, avoiding the names of other columns."""
+def _numbered(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names, empty and repeated ones numbered without taking another name; and those that were."""
     if len(names) > MAX_COLUMNS:
         raise UsageError(f"the header has {len(names)} columns; the limit is {MAX_COLUMNS}", "Try another --delimiter.")
-    uses = Counter(names)
     taken, seen = set(names), Counter[str]()
     columns, renamed = [], []
     for position, name in enumerate(names, 1):
         seen[name] += 1
-        if name and (uses[name] == 1 or seen[name] == 1):
-            columns.append(name)
-            continue
-        stem, number = (name, seen[name]) if name else ("column", position)
-        while f"{stem}_{number}" in taken:
-            number += 1
-        columns.append(f"{stem}_{number}")
-        taken.add(columns[-1])
-        renamed.append(columns[-1])
-    return Layout(tuple(columns), lines, data, before, tuple(renamed), dropped)
+        column, count = name, seen[name] if name else position
+        if not name or count > 1:
+            while (column := f"{name or 'column'}_{count}") in taken:
+                count += 1
+            taken.add(column)
+            renamed.append(column)
+        columns.append(column)
+    return tuple(columns), tuple(renamed)
 
 
 def footnotes(lines: Sequence[tuple[int, list[str] | None]], width: int) -> tuple[int, ...]:
@@ -315,12 +289,7 @@ def _may_be_note(cells: list[str] | None, width: int) -> bool:
         return False
     text = cells[0].strip()
     is_text = " " in text or type_of(text) == "text"
-    return (
-        is_text
-        and type_of(text) not in ("number", "date")
-        and not _DELIMITED.search(text)
-        and (text.count(",") != width - 1)
-    )
+    return is_text and not _DELIMITED.search(text) and text.count(",") != width - 1
 
 
 def text_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
@@ -438,9 +407,18 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
 
 def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
-    for block in _blocks(records, width):
-        size = max(sum(map(bool, row.cells or ())) for row in block)
-        if len(block) >= (2 if size > 2 else 5):
+
+    def filled(record: Record) -> list[str]:
+        return [cell.strip() for cell in record.cells or () if cell.strip()]
+
+    def row_width(record: Record) -> int:
+        is_row = len(filled(record)) >= 2 and not has_labels(filled(record), width)
+        return len(record.cells or ()) if is_row else 0
+
+    for found, lines in groupby(records, row_width):
+        block = list(lines)
+        size = max(len(filled(row)) for row in block)
+        if found and len(block) >= (2 if size > 2 else 5):
             first, second = block[0].line, header.line
             raise Unclear(
                 f"two tables: lines {first} to {block[-1].last} have {size} cells, and another one begins on line "
@@ -462,19 +440,3 @@ def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
                 "Move each to a file of its own.",
                 {"it is one table": {"header_row": header.line}},
             )
-
-
-def _blocks(records: Sequence[Record], width: int) -> Iterator[list[Record]]:
-    """Consecutive records of equal width with at least two filled cells; those of labels do not count."""
-    block: list[Record] = []
-    for record in records:
-        cells = record.cells or []
-        filled = [cell.strip() for cell in cells if cell.strip()]
-        is_row = len(filled) >= 2 and not has_labels(filled, width)
-        if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
-            yield block
-            block = []
-        if is_row:
-            block.append(record)
-    if block:
-        yield block

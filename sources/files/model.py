@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -149,6 +149,9 @@ class RejectedRow:
     cells: tuple[str, ...] = field(default=(), repr=False)
 
 
+Part: TypeAlias = pa.Table | Row | RejectedRow
+
+
 class Unclear(UsageError):
     """A file that can be read in several ways.
 
@@ -188,14 +191,22 @@ class SourceTable(ABC):
         return self.format.columns
 
     @abstractmethod
+    def parts(self) -> Iterator[Part]:
+        """The rows in the file's order, one by one or as tables of text columns and, last, their lines.
+
+        Raises:
+            UnreadableRest: the file cannot be read further, e.g. a quote is never closed.
+        """
+
     def rows(self) -> Iterator[Row | RejectedRow]:
         """The rows in the file's order; blank lines are skipped.
 
         Raises:
             UnreadableRest: the file cannot be read further, e.g. a quote is never closed.
         """
+        for part in self.parts():
+            yield from rows_of(part) if isinstance(part, pa.Table) else (part,)
 
-    @abstractmethod
     def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
         """The rows as Arrow tables of text columns plus `_line` (int64), each of at most `size` rows.
 
@@ -206,6 +217,37 @@ class SourceTable(ABC):
         Raises:
             UsageError: as for rows(); a row was rejected without `on_reject`; or a column is named `_line`.
         """
+        self.check_line_column()
+        tables: list[pa.Table] = []
+        rows: list[Row] = []
+        count = 0
+        for part in self.parts():
+            if isinstance(part, RejectedRow):
+                if on_reject is None:
+                    raise UsageError(f"line {part.line}: {part.reason}", "Fix or remove the line.")
+                on_reject(part)
+                continue
+            if isinstance(part, Row):
+                rows.append(part)
+                count += 1
+            else:
+                tables += [self._to_arrow(rows), part]
+                rows = []
+                count += part.num_rows
+            if count >= size:
+                table = pa.concat_tables([*tables, self._to_arrow(rows)])
+                full = count // size * size
+                for start in range(0, full, size):
+                    yield table.slice(start, size).combine_chunks()
+                tables, rows, count = [table.slice(full)], [], count - full
+        if count:
+            yield pa.concat_tables([*tables, self._to_arrow(rows)]).combine_chunks()
+
+    def _to_arrow(self, rows: list[Row]) -> pa.Table:
+        cells = zip(*(row.cells for row in rows), strict=True) if rows else [()] * len(self.columns)
+        arrays = [pa.array(column, pa.string()) for column in cells]
+        lines = pa.array([row.line for row in rows], pa.int64())
+        return pa.Table.from_arrays([*arrays, lines], names=[*self.columns, LINE_COLUMN])
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """A copy in which the cells of these columns are written by the given rules; a text file returns itself.
@@ -224,8 +266,7 @@ class SourceTable(ABC):
             raise UsageError(f"a column is named {LINE_COLUMN}, which is reserved", "Rename the column in the file.")
 
 
-def handle_reject(row: RejectedRow, on_reject: OnReject | None) -> None:
-    """Passes a rejected row on; raises UsageError if there is no callback."""
-    if on_reject is None:
-        raise UsageError(f"line {row.line}: {row.reason}", "Fix or remove the line.")
-    on_reject(row)
+def rows_of(table: pa.Table) -> Iterator[Row]:
+    """The rows of a table of text columns and, last, their lines."""
+    *cells, lines = (column.to_pylist() for column in table.columns)
+    return map(Row, lines, zip(*cells, strict=True))

@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,16 +32,15 @@ from sources.files.dialect import (
 from sources.files.encoding import CONTROLS, MAX_LINE, MIB, Text, read_text
 from sources.files.layout import check_single_column, detect_layout, text_footnotes
 from sources.files.model import (
-    BATCH_ROWS,
     LINE_COLUMN,
     DetectedFormat,
-    OnReject,
+    Part,
     ReadOptions,
     RejectedRow,
     Row,
     SourceTable,
     UnreadableRest,
-    handle_reject,
+    rows_of,
 )
 from sources.files.row_shape import (
     BYTE_ORDER_MARK,
@@ -70,7 +69,6 @@ _TORN: Final = "line {} has only a part of a row, which a line break may have cu
 _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
 
 
-_Part: TypeAlias = pa.Table | list[Row | RejectedRow]
 MAX_NAMES: Final = 200
 """Of more columns a block has few rows, and what Arrow costs for each column takes longer than the rows."""
 
@@ -86,9 +84,10 @@ def open_text(path: Path, options: ReadOptions, head: bytes) -> TextTable:
     if hints:
         records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
-    if options.delimiter is None and len(layout.columns) == 1:
+    shape = layout.shape
+    if options.delimiter is None and len(shape.columns) == 1:
         check_single_column(text.head)
-    cut, from_end = text_footnotes(text.tail, dialect, len(layout.columns) + layout.dropped)
+    cut, from_end = text_footnotes(text.tail, dialect, len(shape.columns) + shape.surplus)
     detected = DetectedFormat(
         kind="text",
         **layout.found(),
@@ -103,7 +102,7 @@ def open_text(path: Path, options: ReadOptions, head: bytes) -> TextTable:
         is_padded=dialect.is_padded,
         line_ends=text.line_ends,
     )
-    text, shape = replace(text, chars=text.chars - cut), layout.row_shape(options, fill=options.short_rows == "fill")
+    text = replace(text, chars=text.chars - cut)
     return TextTable(text, dialect, layout.data_line, shape, detected, quote_given=options.quote is not None)
 
 
@@ -147,33 +146,16 @@ class TextTable(SourceTable):
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
         self._checks_quotes = not quote_given and dialect.quote in ('"', "")
 
-    def rows(self) -> Iterator[Row | RejectedRow]:
-        """See `SourceTable`."""
-        for part in self._checked_parts(exactly=True):
-            yield from part if isinstance(part, list) else ()
-
-    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
-        """See `SourceTable`."""
-        self.check_line_column()
-        parts: list[pa.Table] = []
-        count = 0
-        for part in self._checked_parts():
-            if isinstance(part, list):
-                for row in part:
-                    if isinstance(row, RejectedRow):
-                        handle_reject(row, on_reject)
-                parts.append(_to_arrow([row for row in part if isinstance(row, Row)], self.columns))
-            else:
-                parts.append(part)
-            count += parts[-1].num_rows
-            if count >= size:
-                table = pa.concat_tables(parts)
-                full = count // size * size
-                for start in range(0, full, size):
-                    yield table.slice(start, size).combine_chunks()
-                parts, count = [table.slice(full)], count - full
-        if count:
-            yield pa.concat_tables(parts).combine_chunks()
+    def parts(self) -> Iterator[Part]:
+        """See `SourceTable`. The rows before and after a fragment are rejected: it may be cut off from either."""
+        before: Part | None = None
+        for part in chain.from_iterable(map(_with_edges, self._parts())):
+            checked = self._torn(part, before)
+            if before is not None:
+                yield self._torn(before, part)
+            before = checked
+        if before is not None:
+            yield before
 
     def with_added_columns(self, added: int) -> TextTable:
         """See `SourceTable`."""
@@ -185,76 +167,29 @@ class TextTable(SourceTable):
         """The text after the header."""
         skip = self._data_line - 1
         for block in self._text.blocks():
-            if not skip:
-                yield block
-                continue
             lines = lines_of(block)
             while skip and lines.readline():
                 skip -= 1
             if rest := lines.read():
                 yield rest
 
-    def _parts(self, *, exactly: bool) -> Iterator[_Part]:
-        """The rows of about each block: an Arrow table if Arrow reads it, and not `exactly`."""
+    def _parts(self) -> Iterator[Part]:
+        """The rows, as a table if Arrow reads their block."""
         blocks = self._blocks()
         line, is_ended = self._data_line, False
         for block in blocks:
-            count = _count_lines(block)
-            fast = None if exactly or is_ended else self._arrow.read(block, line, count)
-            if fast is not None:
-                yield fast
-                line += count
-                continue
             feed = _Feed(block, blocks, is_ended=is_ended)
-            rows: list[Row | RejectedRow] = []
-            try:
-                rows.extend(self._read(feed, line))
-            except UnreadableRest:
-                yield rows
-                raise
-            yield rows
+            table = None if is_ended else self._arrow.read(block, line, feed.count)
+            if table is None:
+                yield from self._read(feed, line)
+            else:
+                yield table
             line, is_ended = line + feed.count, feed.is_ended
 
-    def _checked_parts(self, *, exactly: bool = False) -> Iterator[_Part]:
-        """The parts, in which the rows before and after a fragment are rejected: it may be cut off from either.
-
-        The last part is held back, since the next one may begin with a fragment.
-        """
-        held: _Part = []
-        fragment: RejectedRow | None = None  # at the end of `held`
-        try:
-            for part in filter(len, self._parts(exactly=exactly)):
-                checked = part if fragment is None else self._torn_at(part, 0, fragment)
-                rows = enumerate(checked) if isinstance(checked, list) else ()
-                fragments = [(at, row) for at, row in rows if isinstance(row, RejectedRow)]
-                fragment = None
-                for at, row in fragments:
-                    if not self._shape.is_fragment(row):
-                        continue
-                    if at:
-                        checked = self._torn_at(checked, at - 1, row)
-                    elif len(held):
-                        held = self._torn_at(held, -1, row)
-                    if at + 1 < len(checked):
-                        checked = self._torn_at(checked, at + 1, row)
-                    else:
-                        fragment = row
-                yield held
-                held = checked
-        except UnreadableRest:
-            yield held
-            raise
-        yield held
-
-    def _torn_at(self, part: _Part, at: int, fragment: RejectedRow) -> _Part:
-        """A part whose row at a position is rejected if the fragment next to it may belong to it."""
-        if not isinstance(part, list):
-            columns = [column.to_pylist() for column in part.columns]
-            part = list(map(Row, columns[-1], zip(*columns[:-1], strict=True)))
-        row = part[at]
-        later = row if row.line > fragment.line else fragment
-        if isinstance(row, Row) and self._shape.tears(fragment, later):
-            part[at] = RejectedRow(row.line, row.line, "torn", _TORN.format(fragment.line), row.cells)
+    def _torn(self, part: Part, other: Part | None) -> Part:
+        """A row as rejected if what is next to it may be the rest of it."""
+        if isinstance(part, Row) and isinstance(other, RejectedRow) and self._shape.tears(other, part):
+            return RejectedRow(part.line, part.line, "torn", _TORN.format(other.line), part.cells)
         return part
 
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
@@ -343,12 +278,14 @@ def _count_lines(block: str) -> int:
     return ends + (block[-1] not in "\r\n")
 
 
-def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
-    """Rows as text columns and `_line`."""
-    cells = zip(*(row.cells for row in rows), strict=True) if rows else [()] * len(columns)
-    arrays = [pa.array(column, pa.string()) for column in cells]
-    lines = pa.array([row.line for row in rows], pa.int64())
-    return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])
+def _with_edges(part: Part) -> Iterator[Part]:
+    """A row; of a table, the first and the last one apart."""
+    if isinstance(part, pa.Table):
+        last = max(part.num_rows - 1, 1)
+        for table in (part.slice(0, 1), part.slice(1, last - 1), part.slice(last)):
+            yield from rows_of(table) if table.num_rows < 2 else [table]
+    else:
+        yield part
 
 
 class ArrowBlocks:

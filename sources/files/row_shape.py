@@ -181,21 +181,18 @@ class RowShape(NamedTuple):
                     return RejectedRow(line, last, "control", reason, tuple(cells))
         return Row(line, tuple(cells))
 
-    def is_fragment(self, row: RejectedRow) -> bool:
-        """Whether a row is so short that it may be a part of a row next to it: of its last or of its first cell."""
-        most = max(1 + self.surplus, (len(self.columns) - self.added) // 2)
-        return row.code == "too_short" and len(row.cells) - self.added <= most
+    def tears(self, fragment: RejectedRow, row: Row) -> bool:
+        """Whether a rejected row is so short that it may be a part of the row next to it, of its last or first cell.
 
-    def tears(self, fragment: RejectedRow, later: Row | RejectedRow) -> bool:
-        """Whether a fragment may be a part of the row next to it: not if the later of the two begins with a key.
-
-        Args:
-            fragment: a row that is a fragment.
-            later: the later one of the two rows.
+        Not if the later of the two begins with a key; but any number may be the rest of a text.
         """
+        count = len(fragment.cells) - self.added
+        if fragment.code != "too_short" or count > max(1 + self.surplus, (len(self.columns) - self.added) // 2):
+            return False
         key = self.types[0] if self.types else ""
-        is_single = len(fragment.cells) - self.added <= 1 + self.surplus  # any number may be the rest of a text
-        return not (is_data(key) and type_of(later.cells[0]) == key) or (is_single and key == "number")
+        later = fragment if fragment.line > row.line else row
+        has_key = is_data(key) and type_of(later.cells[0]) == key
+        return not has_key or (count <= 1 + self.surplus and key == "number")
 
     def _another_table(self, line: int, what: str) -> UnreadableRest:
         fix = "Move each table to a file of its own."
@@ -275,27 +272,18 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     """Whether a multi-line record contains rows of the table: two stray quotes join everything between them.
 
     Each line of the record is counted as if quotes had no meaning. Lines of an address, of prose or HTML can match by
-    chance, more easily with few columns: one between the first and the last is enough from five columns on; with four
-    the first and the last must match too, in a narrower table all. A delimiter followed by a space is prose; one
-    followed by a quote is not. `widths` are those with and without empty cells at the end.
+    chance, so that most of them must, and of two columns more than two. `widths` are those with and without empty cells
+    at the end.
     """
-    width = max(widths)
-    first, *inner, last = (_size(line, delimiter) in widths for line in _lines(cells, delimiter))
-    if width < 2 or (width == 2 and not inner):
-        return False
-    return (width > 4 and any(inner)) or (first and last and (any(inner) if inner and width > 3 else all(inner)))
+    text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
+    lines = list(filter(None, _LINE_END.split(text)))
+    full = sum(_size(line, delimiter) in widths for line in lines)
+    return max(widths) > 1 and 2 * full > len(lines) > (2 if max(widths) == 2 else 1)
 
 
 def begins_with_quote(cell: str) -> bool:
     """Whether a cell that is read without quotes begins with one; a single one may be inches or a ditto mark."""
     return cell.startswith('"') and cell != '"'
-
-
-def _lines(cells: Sequence[str], delimiter: str) -> list[str]:
-    """The lines of a record, without blank ones between the first and the last; cells of one line are left empty."""
-    text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
-    first, *inner, last = _LINE_END.split(text)
-    return [first, *(line for line in inner if line.strip()), last]
 
 
 def _size(line: str, delimiter: str) -> int:

@@ -8,10 +8,9 @@ capped; text files have no such limit.
 from __future__ import annotations
 
 import zipfile
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from heapq import merge
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
@@ -29,17 +28,15 @@ from sources.errors import UsageError
 from sources.files.dialect import Record
 from sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
 from sources.files.model import (
-    BATCH_ROWS,
     LINE_COLUMN,
     CellRules,
     DetectedFormat,
-    OnReject,
+    Part,
     ReadOptions,
     RejectCode,
     RejectedRow,
     Row,
     SourceTable,
-    handle_reject,
 )
 from sources.files.row_shape import RowShape, unusual_rows
 from sources.files.sheet_cells import CellKind, SheetColumn, column_of
@@ -119,8 +116,8 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     columns = _columns(sheet, scan)
     lines = len(columns[0].texts) if columns else 0
     head = [Record(line, line, cells if any(cells) else []) for line, cells in _cells(columns, 0, HEAD_ROWS)]
-    layout = detect_layout(head, options)
-    width = len(layout.columns)
+    layout = detect_layout(head, replace(options, short_rows="fill"))
+    width = len(layout.shape.columns)
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
     errors = {
@@ -139,7 +136,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
         merged_cells=sum(top < end and bottom >= first for (top, _), (bottom, _) in sheet.merged_cell_ranges or ()),
     )
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
-    return SheetTable(body, errors, layout.row_shape(options, fill=True), detected, layout.data_line)
+    return SheetTable(body, errors, layout.shape, detected, layout.data_line)
 
 
 def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
@@ -205,24 +202,17 @@ class SheetTable(SourceTable):
         positions = {self.columns.index(name): rule for name, rule in rules.items()}
         return SheetTable(self._body, self._errors, self._shape, self.format, self._line, positions)
 
-    def rows(self) -> Iterator[Row | RejectedRow]:
+    def parts(self) -> Iterator[Part]:
         """See `SourceTable`."""
         table, rejects = self._content
-        columns = [column.to_pylist() for column in table.columns]
-        return merge(map(Row, columns[-1], zip(*columns[:-1], strict=True)), rejects, key=lambda row: row.line)
-
-    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
-        """See `SourceTable`."""
-        self.check_line_column()
-        table, rejects = self._content
-        waiting = deque(rejects)
-        for start in range(0, table.num_rows, size):
-            batch = table.slice(start, size).combine_chunks()
-            while waiting and waiting[0].line < batch[LINE_COLUMN][-1].as_py():
-                handle_reject(waiting.popleft(), on_reject)
-            yield batch
-        for row in waiting:
-            handle_reject(row, on_reject)
+        lines = table.columns[-1].to_numpy()
+        start = 0
+        for row in rejects:
+            end = int(np.searchsorted(lines, row.line))
+            yield table.slice(start, end - start)
+            yield row
+            start = end
+        yield table.slice(start)
 
     @cached_property
     def _content(self) -> tuple[pa.Table, list[RejectedRow]]:

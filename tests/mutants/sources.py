@@ -560,8 +560,8 @@ MUTANTS: Final = (
     Mutant(
         "half-of-a-torn-row-is-a-row",
         "sources/files/row_shape.py",
-        """return row.code == "too_short" and len(row.cells) - self.added <= most""",
-        "return row.code == most",
+        """if fragment.code != "too_short" or""",
+        """if fragment.code == "too_short" or""",
         "tests/sources/files/test_layout.py",
     ),
     Mutant(

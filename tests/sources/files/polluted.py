@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sources.errors import UsageError
 from sources.files import RejectedRow, open_table
+from tests.sources.files.reading import exact_rows
 
 WORDS = (
     "Tornillo", "Tuerca", "Arandela", "Perno", "Peña", "Clavo", "Bisagra", "Cañería", "Llave", "Muelle", "Ácido",
@@ -489,7 +490,7 @@ def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
     errors = []
     try:
         table = open_table(path)
-        for row in table.rows():
+        for row in exact_rows(table):
             if isinstance(row, RejectedRow):
                 rejected |= set(range(row.line, row.last_line + 1))
                 continue

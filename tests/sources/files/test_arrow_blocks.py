@@ -15,6 +15,7 @@ from sources.files import encoding as texts
 from sources.files.dialect import Dialect
 from sources.files.reader import ArrowBlocks
 from sources.files.row_shape import RowShape
+from tests.sources.files.reading import exact_rows
 
 PIECES = st.sampled_from(
     ["a", "é", "b c", " ", "  ", "", "Total", "SUM", "ſuma", "subtotal", "gesamt", '"', '""', "'", ";", ",", "\n", "\r",
@@ -44,7 +45,7 @@ def in_batches(table: SourceTable, size: int) -> list[Row | RejectedRow]:
 
 def outcome(table: SourceTable, size: int | None) -> object:
     try:
-        return list(table.rows()) if size is None else in_batches(table, size)
+        return exact_rows(table) if size is None else in_batches(table, size)
     except UsageError as error:
         return error.message
 
