@@ -189,7 +189,10 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
             continue
         if width > 1 and (count < 2 or count < width / 2):
             continue
-        return at
+        # the last line cannot be a header if the line above has names: it would have no rows
+        above = rows[at - 1] if at == len(rows) - 1 > 0 else []
+        has_names = len(above) > 1 and all(above) and not re.search(r"\d", "".join(above))
+        return at - 1 if has_names and not looks_like_names(names) else at
     raise Unclear(
         "no line looks like column names",
         "If a line has them, give its number: --header-row N.",

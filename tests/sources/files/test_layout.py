@@ -165,6 +165,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     (f"{NAMES}{ROWS}A4;x".replace("\n", ";\n"), "", {"rejected": "5 too_short"}),
     (f"{NAMES}{ROWS}12;Tornillo; inox;12,50\n".replace("\n", ";\n"), "", {"rejected": "5 too_long"}),
     (f"{NAMES}A1;x;1,50;\nA4;Llave;\n", "header_row=1", {"rejected": "2 too_long"}),
+    ("a;b;a\nA1;x;1,50;7;8\n", "", {"header": (1,), "rejected": "2 too_long"}),  # or no row would be left
     # what is cut off or torn
     (f"{NAMES}{ROWS}A4;Gil", "", {"rejected": "5 too_short", "footnotes": ()}),
     (f"{NAMES}{ROWS}A4", "", {"rejected": "5 too_short"}),
