@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 
@@ -33,13 +33,6 @@ FURTHER: Final = (
     "erp_customers", "erp_differences", "erp_variants",
 )  # fmt: skip
 """Tables that not every warehouse has."""
-_RUN: Final = """
-    SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
-    WHERE run_id = (SELECT arg_max(run_id, rowid) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
-_LATER: Final = """
-    SELECT run_id, ended_at FROM ops.runs
-    WHERE rowid > (SELECT rowid FROM ops.runs WHERE run_id = $run) AND command = 'pull' ORDER BY rowid DESC"""
-"""By `rowid`, like others: the order in which runs and reads were recorded, whatever the clock showed."""
 _CURRENCY: Final = (
     r"CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}|[A-Z]{0,3}\p{Sc}') THEN currency::VARCHAR END"
 )
@@ -55,25 +48,20 @@ class ReportData:
     """Everything the page shows.
 
     Attributes:
-        run: the run that reconciled: `run_id`, `command`, `version`, `started_at`, `ended_at`, `exit_code`.
+        run: the run that reconciled, a row of the query `run`: `today` is its day in the `time_zone` of days, weeks and
+            months.
         source: whose data it is, as far as it is known.
-        today: the day of that run in the time zone of days, weeks and months.
-        time_zone: its IANA name.
-        later_pull: end of a pull published after that run: the raw tables are newer than the reconciled ones.
-        counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         new_findings: what the run found and the one before it did not.
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
+        counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         rows: of each query in `queries.toml`; none where the warehouse lacks a table of it.
     """
 
     run: dict[str, Any]
     source: DataSource
-    today: date
-    time_zone: str
-    later_pull: datetime | None
-    counts: dict[str, tuple[int, Any]]
     new_findings: list[NewFindings]
     schema_changes: list[SchemaChange]
+    counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
 
     @property
@@ -81,6 +69,12 @@ class ReportData:
         """The end of the run that reconciled: ages and what expires soon refer to this instant."""
         ended: datetime = self.run["ended_at"]
         return ended
+
+    @property
+    def today(self) -> date:
+        """The day of that run."""
+        today: date = self.run["today"]
+        return today
 
     @property
     def first_recent_day(self) -> date:
@@ -97,9 +91,10 @@ def read_rows(warehouse: duckdb.DuckDBPyConnection, sql: str, **values: object) 
 
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     """Reads the data of the report. Raises UsageError where nothing has been reconciled by this version."""
+    queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
     try:
-        for run in read_rows(warehouse, _RUN):
-            return _read(warehouse, run)
+        for run in read_rows(warehouse, queries.pop("run")):
+            return _read(warehouse, run, queries)
     except (duckdb.CatalogException, duckdb.BinderException):
         pass  # a table or a column of this version is not there
     raise UsageError(
@@ -108,36 +103,23 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     )
 
 
-def _read(warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any]) -> ReportData:
-    rows = partial(read_rows, warehouse)
-    tables = {row["name"] for row in rows("SELECT concat(schema_name, '.', table_name) AS name FROM duckdb_columns()")}
-    (days,) = rows("SELECT today, time_zone FROM reconciled.as_of")
-    later = rows(_LATER, run=run["run_id"])
-    counts = {}
+def _read(warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any], queries: Mapping[str, str]) -> ReportData:
+    sql = "SELECT DISTINCT concat(schema_name, '.', table_name) FROM duckdb_columns()"
+    tables = {name for (name,) in warehouse.execute(sql).fetchall()}
+    data = ReportData(run, read_source(warehouse), new_findings(warehouse), schema_changes(warehouse, run["ended_at"]))
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
-        ((count, gone),) = warehouse.execute(f"SELECT count(*), {missing} FROM reconciled.{table}").fetchall()
-        counts[table] = (count, gone)
-    data = ReportData(
-        run,
-        read_source(warehouse),
-        **days,
-        later_pull=later[0]["ended_at"] if later else None,
-        counts=counts,
-        new_findings=new_findings(warehouse),
-        schema_changes=schema_changes(warehouse, run["ended_at"]),
-    )
+        (data.counts[table],) = warehouse.execute(f"SELECT count(*), {missing} FROM reconciled.{table}").fetchall()
     parts = {"lists": str(list(LISTS)), "currency": _CURRENCY, "total": _TOTAL}
     values = {
-        "as_of": data.as_of, "zone": data.time_zone, "days": SOON_DAYS, "run": run["run_id"],
-        "today": data.today, "first": data.first_recent_day, "before": data.first_recent_day - timedelta(RECENT_DAYS),
+        "as_of": data.as_of, "zone": run["time_zone"], "days": SOON_DAYS, "run": run["run_id"], "today": data.today,
+        "first": data.first_recent_day, "before": data.first_recent_day - timedelta(RECENT_DAYS),
     }  # fmt: skip
-    queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
     for name, template in queries.items():
         sql = template.format(**parts)
         is_possible = tables >= set(re.findall(r"\b(?:ops|reconciled|bi)\.\w+", sql))
         own_values = {key: value for key, value in values.items() if f"${key}" in sql}
-        data.rows[name] = rows(sql, **own_values) if is_possible else []
+        data.rows[name] = read_rows(warehouse, sql, **own_values) if is_possible else []
     if len({row["status"] for row in data.rows["order_states"]}) > MAX_ORDER_STATES:
         data.rows["order_states"] = []
     return data

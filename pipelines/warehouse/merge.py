@@ -221,9 +221,7 @@ def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds:
     as_new = _text(_cast(stored, old, new), new)
     if not _number(build, f"SELECT count({stored}) FILTER ({as_new} IS DISTINCT FROM {text}) FROM {kept}"):
         return new
-    if {old, new} == {"INTEGER", "BIGINT"}:
-        return "BIGINT"
-    if {old, new} <= {"INTEGER", "BIGINT", _DECIMAL, "DOUBLE"}:
+    if {old, new} <= {"BIGINT", _DECIMAL, "DOUBLE"}:
         lost = f"SELECT count({stored}) FILTER (try_cast({stored} AS {_DECIMAL}) IS NULL) FROM {kept}"
         return "VARCHAR" if _number(build, lost) else _DECIMAL
     return "VARCHAR"

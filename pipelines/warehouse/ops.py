@@ -1,4 +1,4 @@
-"""The `ops` tables: runs, coverage of each list, quarantined rows, control totals, observations.
+"""The `ops` tables (`ops.sql`): runs, coverage of each list, quarantined rows, control totals, observations.
 
 In: the facts of a run. Out: rows in `ops.*` of the build, and the last published read of each list, for those that rely
 on it. No value of a row is in these tables.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import duckdb
@@ -19,57 +20,8 @@ if TYPE_CHECKING:
     from sources.extract.result import ListResult
     from transforms.customer_index import CustomerNotation
 
-TABLES: Final = {
-    "runs": """
-        run_id VARCHAR PRIMARY KEY, command VARCHAR, version VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ,
-        exit_code INTEGER, environment VARCHAR, legacy_host VARCHAR, public_v1_host VARCHAR""",
-    "warehouse": """
-        legacy_host VARCHAR, public_v1_host VARCHAR, environment VARCHAR, organization VARCHAR, run_id VARCHAR,
-        read_at TIMESTAMPTZ""",
-    "coverage": """
-        run_id VARCHAR, resource VARCHAR, verdict VARCHAR, sweeps INTEGER, pages BIGINT, rows BIGINT,
-        "distinct" BIGINT, duplicates BIGINT, quarantined BIGINT, total_reported BIGINT, ended_by VARCHAR,
-        evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN, read_number BIGINT""",
-    "quarantine": """
-        run_id VARCHAR, resource VARCHAR, page INTEGER, position INTEGER, reason VARCHAR, row_hash VARCHAR,
-        duplicate_id VARCHAR""",
-    "control_totals": "run_id VARCHAR, entity VARCHAR, measure VARCHAR, value BIGINT",
-    "observations": """
-        what VARCHAR, value VARCHAR, first_run_id VARCHAR, first_seen_at TIMESTAMPTZ, last_run_id VARCHAR,
-        last_seen_at TIMESTAMPTZ, PRIMARY KEY (what, value)""",
-    "order_cursor": """
-        run_id VARCHAR, cursor VARCHAR, page_limit INTEGER, page_rows INTEGER, page_digest VARCHAR, base_url VARCHAR,
-        environment VARCHAR, organization VARCHAR, order_key VARCHAR, is_newest_last BOOLEAN""",
-    "order_fields": """
-        run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE, notation VARCHAR,
-        recorded_at TIMESTAMPTZ""",
-    "field_kinds": """
-        resource VARCHAR, path VARCHAR, kind VARCHAR, values_seen BIGINT, previous_kind VARCHAR, run_id VARCHAR,
-        decided_at TIMESTAMPTZ, PRIMARY KEY (resource, path)""",
-    "column_values": """
-        run_id VARCHAR, resource VARCHAR, table_name VARCHAR, column_name VARCHAR, rows BIGINT, nulls BIGINT,
-        zeros BIGINT, "distinct" BIGINT, minimum VARCHAR, maximum VARCHAR, recorded_at TIMESTAMPTZ,
-        jump VARCHAR""",
-    "promotion_uses": "promotion_id VARCHAR, run_id VARCHAR, use_count BIGINT, read_at TIMESTAMPTZ",
-    "finding_counts": """
-        run_id VARCHAR, entity VARCHAR, rule VARCHAR, severity VARCHAR, findings BIGINT, accepted BIGINT, new BIGINT,
-        gone BIGINT, recorded_at TIMESTAMPTZ""",
-    "past_findings": """
-        entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, first_run_id VARCHAR,
-        first_seen_at TIMESTAMPTZ, last_run_id VARCHAR, gone_run_id VARCHAR""",
-    "push_log": """
-        plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
-        status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
-}
-
 RECONCILED_READS: Final = "reconciled.lists"
 """Entity of the control total `read_number`: the last read that the reconciled tables were made from."""
-_ADDED: Final = """
-    ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
-    UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL;
-    ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR;
-    ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS recorded_at TIMESTAMPTZ"""
-"""Columns that tables of version 0.2 lack."""
 _LAST_READ: Final = """
     SELECT c.*, r.environment, r.legacy_host, r.public_v1_host, (
         SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
@@ -143,10 +95,7 @@ def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     """Creates the tables and the view that the build lacks, and adds the columns that earlier versions did not have."""
-    build.execute("CREATE SCHEMA IF NOT EXISTS ops")
-    for name, columns in TABLES.items():
-        build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
-    build.execute(_ADDED)
+    build.execute(files("pipelines.warehouse").joinpath("ops.sql").read_text("utf-8"))
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ}")
 
 
@@ -261,9 +210,3 @@ def record_order_fields(build: duckdb.DuckDBPyConnection, run_id: str, used: Las
         fields = {"field": list(used.columns), "column_name": list(used.columns.values())}
         known = {"matched_share": used.matched_share, "notation": used.notation, "recorded_at": used.at}
         insert(build, "order_fields", run_id=run_id, **fields, **known)
-
-
-def record_order_field(build: duckdb.DuckDBPyConnection, run_id: str, pin: tuple[str, str], at: datetime) -> None:
-    """Pins one more field of orders, and its column or table."""
-    build.execute("DELETE FROM ops.order_fields WHERE field = ?", [pin[0]])
-    insert(build, "order_fields", run_id=run_id, field=pin[0], column_name=pin[1], recorded_at=at)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TextIO
+from typing import Any, Final, Literal, NamedTuple, TextIO
 
 import duckdb
 import pandas as pd
@@ -42,14 +41,13 @@ COLUMNS: Final = ("pair", "decision", "why")
 """What a person fills in, of a file of pairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
-    """A line of the file: what was decided about a pair, by whom, when (UTC) and why."""
+class Review(NamedTuple):
+    """What was decided about a pair, and why; of a line of the file also by whom and when (UTC)."""
 
     pair: str
     decision: Decision
-    who: str
-    when: str
+    who: str = ""
+    when: str = ""
     why: str = ""
 
 
@@ -66,15 +64,7 @@ def read_reviews() -> dict[str, Review]:
     """
     path = reviews_file()
     check_private(path)
-    if not path.exists():
-        return {}
-    names = [item.name for item in fields(Review)]
-    reviews = {}
-    for row in _rows(path, names):
-        if row["decision"] not in _DECISIONS:
-            raise UsageError(f"{path}: {row['decision']!r} is neither accept nor reject", "Correct or remove the line.")
-        reviews[row["pair"]] = Review(row["pair"], _DECISIONS[row["decision"]], row["who"], row["when"], row["why"])
-    return reviews
+    return _reviews(path, Review._fields) if path.exists() else {}
 
 
 def decisions_in(path: Path) -> dict[str, tuple[Decision, str]]:
@@ -83,31 +73,28 @@ def decisions_in(path: Path) -> dict[str, tuple[Decision, str]]:
     Raises:
         UsageError: the file cannot be read, or a decision is not known.
     """
-    decided = {}
-    for row in _rows(path, COLUMNS):
-        answer = row["decision"].strip().lower()
-        if answer and answer not in _DECISIONS:
-            raise UsageError(f"{path}: {answer!r} is neither accept nor reject", "Write one of them, or nothing.")
-        if answer:
-            decided[row["pair"]] = (_DECISIONS[answer], row["why"])
-    return decided
+    return {pair: (one.decision, one.why) for pair, one in _reviews(path, COLUMNS).items()}
 
 
-def _rows(path: Path, names: Sequence[str]) -> Iterable[dict[str, str]]:
+def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
     is_ours = path.is_file() and path.read_bytes().startswith(_OURS)  # nothing is guessed about a file of ours
     table = open_table(path, ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None)
-    missing = sorted(set(names) - set(table.columns))
-    if missing:
+    if missing := sorted(set(names) - set(table.columns)):
         raise UsageError(f"{path} has no column {', '.join(missing)}", "Keep the columns that `review` wrote.")
+    reviews = {}
     for row in table.rows():
         if not isinstance(row, Row):
             raise UsageError(f"{path}, line {row.line}: {row.reason}", "Correct the line.")
         cells = dict(zip(table.columns, row.cells, strict=True))
-        if SEPARATOR not in cells["pair"]:
-            raise UsageError(
-                f"{path}, line {row.line}: {cells['pair']!r} is no pair", "Keep the column `pair` as it is."
-            )
-        yield {name: cells[name] for name in names}
+        pair, answer = cells["pair"], cells["decision"].strip().lower()
+        if SEPARATOR not in pair:
+            raise UsageError(f"{path}, line {row.line}: {pair!r} is no pair", "Keep the column `pair` as it is.")
+        if answer and answer not in _DECISIONS:
+            raise UsageError(f"{path}: {answer!r} is neither accept nor reject", "Write one of them, or nothing.")
+        if answer:
+            rest = {name: cells[name] for name in names if name not in ("pair", "decision")}
+            reviews[pair] = Review(pair, _DECISIONS[answer], **rest)
+    return reviews
 
 
 def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None:
@@ -115,7 +102,7 @@ def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None
     when = datetime.now(UTC).isoformat(timespec="seconds")
     reviews = read_reviews() | {pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()}
     text = io.StringIO()
-    write_csv(text, [item.name for item in fields(Review)], (asdict(one) for one in reviews.values()))
+    write_csv(text, Review._fields, (one._asdict() for one in reviews.values()))
     reviews_file().parent.mkdir(mode=0o700, exist_ok=True)
     write_private(reviews_file(), text.getvalue().encode())
 

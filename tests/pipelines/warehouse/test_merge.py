@@ -86,7 +86,6 @@ def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str, verdict: Ver
         ("'about 12'", "1.50::DECIMAL(38,9)", "VARCHAR", ("about 12", "1.5")),
         ("2::DOUBLE", "3::BIGINT", "BIGINT", (2, 3)),
         ("7::INTEGER", "9000000000::BIGINT", "BIGINT", (7, 9_000_000_000)),
-        ("9000000000::BIGINT", "7::INTEGER", "BIGINT", (9_000_000_000, 7)),
         ("'12'", "NULL::BIGINT", "VARCHAR", ("12", None)),
     ],
 )
