@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -66,7 +67,7 @@ def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str, verdict: Ver
         sql = f"SELECT *, NULL::VARCHAR AS _extra FROM (VALUES {values}) t({columns})"
         build.execute(f"CREATE OR REPLACE TABLE {LOADED}.{table} AS {sql}")
     files = {"orders": [(Path("orders"), 2)], "orders__lines": [(Path("lines"), 2)]}
-    return ListResult("orders", verdict=verdict, files=files, distinct=2)
+    return ListResult("orders", verdict=verdict, files=files, distinct=2, items=Counter(orders__lines=2))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,10 @@ def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(build: duckdb.D
     merge_list(build, walked, "run")
     record_column_values(build, "run", walked.ended_at, walked)
     totals = build.execute("SELECT entity, measure, value FROM ops.control_totals ORDER BY ALL").fetchall()
-    assert totals == [(f"raw.{one}", what, 2) for one in ("orders", "orders__lines") for what in ("loaded", "raw")]
+    assert totals == [
+        *(("raw.orders", what, 2) for what in ("loaded", "raw")),
+        *(("raw.orders__lines", what, 2) for what in ("listed", "loaded", "raw")),
+    ]
     build.execute("DELETE FROM raw.orders__lines WHERE order_id = '2'")
     with pytest.raises(BridgeError, match="orders__lines: 2 rows were loaded, 1 of them are in its raw table"):
         record_column_values(build, "run", walked.ended_at, walked)
