@@ -170,15 +170,19 @@ class Ledger:
         row = self.connection.execute("SELECT pushes FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
         return None if row is None else int(row[0])
 
-    def is_superseded(self, plan_id: str) -> bool:
-        """Whether another plan has since confirmed a field that this plan had confirmed or has not sent yet."""
+    def superseded(self, plan_id: str) -> dict[UpdatedField, str]:
+        """Fields confirmed by other plans since this one was first pushed: path, field → folder."""
         rows = self.connection.execute(
-            "SELECT c.path, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
+            "SELECT c.path, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
+            " JOIN plans other ON other.plan_id = c.plan_id"
             " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_in > p.recorded_in",
             {"plan_id": plan_id},
         )
-        others = set(rows)
-        if not others:
+        return {(path, name): folder for path, name, folder in rows}
+
+    def is_superseded(self, plan_id: str) -> bool:
+        """Whether another plan has since confirmed a field that this plan had confirmed or has not sent yet."""
+        if not (others := self.superseded(plan_id)):
             return False
         own = self.connection.execute(
             "SELECT path, fields FROM operations JOIN plans USING (plan)"

@@ -96,15 +96,15 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
             yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
-    yield (warehouse := _attempt("settings of warehouse", partial(_valid, warehouse_settings)))
+    yield (warehouse := _attempt("settings of warehouse", warehouse_settings, "valid"))
     if warehouse.exit_code == ExitCode.DONE:
         yield _attempt("warehouse", _warehouse)
         yield _attempt("ledger", _ledger)
         if warehouse_settings().destination:
             yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
-    yield (http := _attempt("settings of http", partial(_valid, http_settings)))
-    yield _attempt("settings of notify", partial(_valid, notify_settings))
+    yield (http := _attempt("settings of http", http_settings, "valid"))
+    yield _attempt("settings of notify", notify_settings, "valid")
     families: dict[Family, str] = {}
     left_out = tuple[str, ...]()
     with suppress(BridgeError):  # reported as that of the settings, or of the warehouse
@@ -141,16 +141,13 @@ def worst_exit_code(results: Iterable[CheckResult]) -> ExitCode:
     return min((result.exit_code for result in results if result.exit_code), default=ExitCode.DONE)
 
 
-def _attempt(what: str, action: Callable[[], str]) -> CheckResult:
+def _attempt(what: str, action: Callable[[], object], message: str = "") -> CheckResult:
+    """`message`: what was found; empty: what the action returns."""
     try:
-        return CheckResult(what, action())
+        found = action()
+        return CheckResult(what, message or str(found))
     except BridgeError as error:
         return CheckResult(what, str(error), error.exit_code)
-
-
-def _valid(load: Callable[[], object]) -> str:
-    load()
-    return "valid"
 
 
 def _base_url(load: Callable[[], LegacySettings | PublicV1Settings]) -> str:

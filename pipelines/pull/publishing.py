@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -122,10 +122,11 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
         )
 
 
+@dataclass(eq=False)
 class Publication:
     """Merges what one pull reads into a build, list by list as they are walked, and publishes it.
 
-    Args:
+    Attributes:
         run: the run.
         options: its options.
         targets: settings of the families that were read from.
@@ -134,17 +135,14 @@ class Publication:
         stop: once it is set, a merge is interrupted, and no further one begins.
     """
 
-    def __init__(
-        self,
-        run: WarehouseRun,
-        options: PullOptions,
-        targets: Targets,
-        result: PullResult,
-        tail: OrderTail | None,
-        stop: Event,
-    ) -> None:
-        self._run, self._options, self._targets, self._result = run, options, targets, result
-        self._tail, self._stop = tail, stop
+    run: WarehouseRun
+    options: PullOptions
+    targets: Targets
+    result: PullResult
+    tail: OrderTail | None
+    stop: Event
+
+    def __post_init__(self) -> None:
         self._build: duckdb.DuckDBPyConnection | None = None
         self._loads = 0
 
@@ -165,28 +163,28 @@ class Publication:
         """
         self._loads += 1
         steps.info("merging %s", ", ".join(walked.resource for walked in lists))
-        folder = self._run.build.run_folder / f"load-{self._loads}"
+        folder = self.run.build.run_folder / f"load-{self._loads}"
         load(lists, folder)
-        with merge.interruptible(self._opened(), self._stop) as cursor, attached(cursor, lists, folder):
+        with merge.interruptible(self._opened(), self.stop) as cursor, attached(cursor, lists, folder):
             for walked in lists:
                 if self._accept(cursor, walked, organization):
-                    merge.merge_list(cursor, walked, self._result.run_id)
+                    merge.merge_list(cursor, walked, self.result.run_id)
 
     def _accept(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
         """Records what merging a list will change, or why it is held back: it shrank. Returns whether it is merged."""
         counts = merge.compare(cursor, walked)
         reason = merge.shrink_reason(walked, counts)
-        if reason and not self._options.accept_shrink:
-            self._result.held_back[walked.resource] = reason
+        if reason and not self.options.accept_shrink:
+            self.result.held_back[walked.resource] = reason
             return False
-        if self._tail is not None and walked.resource == ORDER.name:
-            self._tail.record(cursor, self._result.run_id, walked, counts, organization)
-        self._result.changes[walked.resource] = counts
+        if self.tail is not None and walked.resource == ORDER.name:
+            self.tail.record(cursor, self.result.run_id, walked, counts, organization)
+        self.result.changes[walked.resource] = counts
         return True
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         if self._build is None:
-            self._build = self._run.build.open()
+            self._build = self.run.build.open()
             for name, value in MERGE_SETTINGS.items():
                 self._build.execute(f"SET {name} = '{value}'")
             self._build.begin()  # otherwise each statement would be synced to disk
@@ -207,18 +205,14 @@ class Publication:
                 list of another organization or environment was read.
             CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
-        result, connection = self._result, self._opened()
+        result, connection = self.result, self._opened()
         for name in MERGE_SETTINGS:
             connection.execute(f"RESET {name}")
         at = max(walked.ended_at for walked in result.lists if walked.error is None)
-        source = replace(self._targets.source, organization=organization)
-        check_source(connection, source, result.changes if self._options.accept_new_source else None)
+        source = replace(self.targets.source, organization=organization)
+        check_source(connection, source, result.changes if self.options.accept_new_source else None)
         record_source(connection, source, result.run_id, at)
-        if (
-            organization is None
-            and self._targets.whoami is not None
-            and (known := read_source(connection).organization)
-        ):
+        if organization is None and self.targets.whoami is not None and (known := read_source(connection).organization):
             words = "GET /whoami did not report the organization of the key: the lists are published as those of %s"
             log.warning(words, known)
         self._hold_back()
@@ -228,37 +222,37 @@ class Publication:
         if step is not None:
             result.step_code = step(connection, result.run_id, at)
         hosts = {"legacy_host": source.legacy_host, "public_v1_host": source.public_v1_host}
-        self._run.record(connection, result.exit_code, environment=source.environment, **hosts)
+        self.run.record(connection, result.exit_code, environment=source.environment, **hosts)
         push_log.update_push_log(connection)
         steps.info("publishing")
         with staged_quarantine(result.path, result.run_id, result.lists):
-            self._run.build.publish(connection)
+            self.run.build.publish(connection)
         result.published = True
 
     def _hold_back(self) -> None:
         """Keeps the old tables of lists that shrank too much: the key of another organization looks the same."""
-        held_back = [walked for walked in self._result.lists if walked.resource in self._result.held_back]
-        reasons = [f"{walked.resource}: {self._result.held_back[walked.resource]}" for walked in held_back]
+        held_back = [walked for walked in self.result.lists if walked.resource in self.result.held_back]
+        reasons = [f"{walked.resource}: {self.result.held_back[walked.resource]}" for walked in held_back]
         for walked in held_back:
             walked.verdict = "unproven"
-            reason = self._result.held_back[walked.resource]
+            reason = self.result.held_back[walked.resource]
             walked.evidence.append(f"held back: {reason}; --accept-shrink publishes it")
-        if self._options.require_complete and held_back:
+        if self.options.require_complete and held_back:
             raise CoverageError(f"held back: {'; '.join(reasons)}", "See --accept-shrink.")
-        if not self._result.changes:
+        if not self.result.changes:
             is_quarantine = all(walked.quarantined for walked in held_back)
             raise CoverageError("; ".join(reasons), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT)
 
     def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
         """Records coverage before the further build step, which relies on it."""
-        run_id = self._result.run_id
+        run_id = self.result.run_id
         observe_schema(connection, run_id, at)
-        for walked in self._result.lists:
-            change = self._result.changes.get(walked.resource)
+        for walked in self.result.lists:
+            change = self.result.changes.get(walked.resource)
             ops.record_coverage(connection, run_id, walked, published=change is not None)
             ops.record_observations(connection, run_id, at, walked.observations)
             if change is not None:
-                record_kinds(connection, run_id, at, walked, is_refreshed=walked.resource in self._options.refresh)
+                record_kinds(connection, run_id, at, walked, is_refreshed=walked.resource in self.options.refresh)
                 record_column_values(connection, run_id, at, walked)
             totals = {
                 "read": walked.total("rows"),

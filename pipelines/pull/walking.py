@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -79,10 +80,11 @@ def known_list(
     return known
 
 
+@dataclass(eq=False)
 class ListWalks:
     """Walks the lists of one pull.
 
-    Args:
+    Attributes:
         targets: settings of the families.
         build: whose folders hold spools, page files and the load.
         sweeps: the most sweeps over a list that is paged by numbers.
@@ -93,22 +95,18 @@ class ListWalks:
         refreshed: lists of which no page of a stopped walk is used.
     """
 
-    def __init__(
-        self,
-        targets: Targets,
-        build: Build,
-        sweeps: int,
-        progress: Progress,
-        stop: threading.Event,
-        known: Mapping[str, KnownList] | None = None,
-        tail: OrderTail | None = None,
-        refreshed: Collection[str] = (),
-    ) -> None:
-        self._targets, self._build, self._sweeps = targets, build, sweeps
-        self._progress, self._stop = progress, stop
-        self._known, self._tail, self._refreshed = known or {}, tail, refreshed
+    targets: Targets
+    build: Build
+    sweeps: int
+    progress: Progress
+    stop: threading.Event
+    known: Mapping[str, KnownList] = field(default_factory=dict)
+    tail: OrderTail | None = None
+    refreshed: Collection[str] = ()
+
+    def __post_init__(self) -> None:
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
-        self._files = build.run_folder / f"files-{token_hex(4)}"
+        self._files = self.build.run_folder / f"files-{token_hex(4)}"
 
     def run(self, names: Sequence[str], merge: Merge) -> tuple[list[ListResult], str | None]:
         """Walks these lists, merges those that did not fail, and requests the organization that they belong to.
@@ -121,28 +119,29 @@ class ListWalks:
             Results of the walks; the organization, None where it is not known.
         """
         families = dict.fromkeys(LISTS[name].family for name in names)
-        if self._targets.whoami is not None:
+        if self.targets.whoami is not None:
             families["public_v1"] = None
-        clients = {family: self._targets.client(family, self._stop) for family in families}
+        clients = {family: self.targets.client(family, self.stop) for family in families}
         pool, merger = ThreadPoolExecutor(len(names) + 2, "walk"), ThreadPoolExecutor(1, "merge")
         imports = pool.submit(import_loader)
-        organization = _Organization(pool.submit(_organization, clients.get("public_v1")))
+        whoami = pool.submit(_organization, clients.get("public_v1"))
+        organization = partial(_result, whoami, time.monotonic() + WHOAMI_WAIT_S)
 
         def merge_loaded(lists: Sequence[ListResult]) -> None:
             imports.result()
-            known = organization.answer()
-            if self._stop.is_set():  # while it waited; a load cannot be interrupted
+            known = organization()
+            if self.stop.is_set():  # while it waited; a load cannot be interrupted
                 raise Stopped("the pull was stopped")
-            with warehouse_errors(self._build.path.parent):
+            with warehouse_errors(self.build.path.parent):
                 merge(lists, known)
 
         walks: list[Future[ListResult]] = []
         try:
             walks += (pool.submit(self._walk, name, clients[LISTS[name].family], organization) for name in names)
             _merge_as_walked(walks, lambda lists: merger.submit(merge_loaded, lists))
-            return [walk.result() for walk in walks], organization.answer()
+            return [walk.result() for walk in walks], organization()
         except BaseException:
-            self._stop.set()
+            self.stop.set()
             raise
         finally:
             for client in clients.values():  # ends requests that nobody waits for
@@ -150,34 +149,26 @@ class ListWalks:
             until = time.monotonic() + END_WAIT_S
             merger.shutdown(cancel_futures=True)
             wait(walks, timeout=until - time.monotonic())
-            pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
+            pool.shutdown(wait=not self.stop.is_set(), cancel_futures=True)
 
-    def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:
+    def _walk(self, name: str, client: Client, organization: Callable[[], str | None]) -> ListResult:
         read = partial(self._read, name, client)
-        with warehouse_errors(self._build.path.parent):
-            if self._tail is not None and name == ORDER.name:
-                return self._tail.read(read, organization.answer)
-            return read(None)
+        with warehouse_errors(self.build.path.parent):
+            return read(None) if self.tail is None or name != ORDER.name else self.tail.read(read, organization)
 
     def _read(self, name: str, client: Client, start: CursorPosition | None) -> ListResult:
         """Walks a list from its first page or from `start` on. What a killed run has read is not requested again."""
-        settings, path = self._targets.settings(LISTS[name].family), self._build.path
-        identity: dict[str, str | int] = {
-            "host": settings.base_url,
-            "environment": settings.environment,
-            "list": name,
-            "limit": settings.page_limit,
-            "version": __version__,
-        }
+        settings, path = self.targets.settings(LISTS[name].family), self.build.path
+        source = {"host": settings.base_url, "environment": settings.environment}
+        identity: dict[str, str | int] = {**source, "list": name, "limit": settings.page_limit, "version": __version__}
         key = str(getattr(settings, setting)) if (setting := RECORDS[name].key_setting) else ""
-        known = self._known.get(name, KnownList())
-        options = WalkOptions(settings.page_limit, self._sweeps, key=key, **known)
+        options = WalkOptions(settings.page_limit, self.sweeps, key=key, **self.known.get(name, KnownList()))
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
-        spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
-        if start is not None or name in self._refreshed:
+        spool = SpoolFolder(self.build.spools / place, identity, settings.api_key.reveal(), published_at)
+        if start is not None or name in self.refreshed:
             spool.clear()  # of a tail that was stopped: it may have started elsewhere
-        return walk(name, client, self._files / place, spool, options, self._progress, start)
+        return walk(name, client, self._files / place, spool, options, self.progress, start)
 
 
 def _merge_as_walked(
@@ -200,20 +191,10 @@ def _merge_as_walked(
             pending.add(start_merge(lists))
 
 
-class _Organization:
-    """The organization that the lists belong to, as it is being requested.
-
-    Args:
-        response: None in it where the platform does not report one.
-    """
-
-    def __init__(self, response: Future[str | None]) -> None:
-        self._response, self._until = response, time.monotonic() + WHOAMI_WAIT_S
-
-    def answer(self) -> str | None:
-        """The organization; None where it is not known in time."""
-        wait([self._response], timeout=self._until - time.monotonic())
-        return self._response.result() if self._response.done() else None
+def _result(organization: Future[str | None], until: float) -> str | None:
+    """The organization; None where it is not known in time."""
+    wait([organization], timeout=until - time.monotonic())
+    return organization.result() if organization.done() else None
 
 
 def _organization(client: Client | None) -> str | None:

@@ -237,7 +237,7 @@ def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibil
 
 def _superseded(ledger: PlanLedger) -> dict[int, Withheld]:
     """Updates that would undo those of a later plan."""
-    others = ledger.superseded()
+    others = ledger.ledger.superseded(ledger.plan_id)
     withheld: dict[int, Withheld] = {}
     for row in ledger.rows("planned") if others else ():
         later = [others[row.path, name] for name in row.fields if (row.path, name) in others]

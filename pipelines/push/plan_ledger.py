@@ -22,7 +22,6 @@ from pipelines.ledger.model import (
     State,
     StateChange,
     UnsettledUpdate,
-    UpdatedField,
 )
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
@@ -127,16 +126,6 @@ class PlanLedger:
         """The salted key hashes of an operation."""
         rows = self.ledger.connection.execute("SELECT key FROM claims WHERE plan = ? AND id = ?", [self._plan, number])
         return frozenset(key for (key,) in rows)
-
-    def superseded(self) -> dict[UpdatedField, str]:
-        """Fields confirmed by other plans since this one was first pushed: path, field → folder."""
-        rows = self.ledger.connection.execute(
-            "SELECT c.path, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
-            " JOIN plans other ON other.plan_id = c.plan_id"
-            " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
-            [self._plan],
-        )
-        return {(path, name): folder for path, name, folder in rows}
 
     def unsettled(self, since: float) -> list[UnsettledUpdate]:
         """Updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""

@@ -3,7 +3,6 @@ ones, the warehouse is in memory, and the clock is the test's."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +13,7 @@ import duckdb
 
 from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.targets import Targets
-from pipelines.pull.walking import ListWalks, _Organization
+from pipelines.pull.walking import ListWalks
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import CATALOG, LOADED
@@ -92,12 +91,10 @@ class TailBench:
     def _walked(self, orders: OrderTail) -> ListResult:
         build = Build(self.folder / f"{self.pulls}" / "warehouse.duckdb")
         walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), tail=orders)
-        organization: Future[str | None] = Future()
-        organization.set_result(self.organization)
         transport = SandboxTransport(self.platform)
         key = self.settings.api_key.reveal()
         with Client("public_v1", self.settings.base_url, key, transport=transport) as client:
-            return walks._walk("orders", client, _Organization(organization))
+            return walks._walk("orders", client, lambda: self.organization)
 
     def _merge(self, result: ListResult, run_id: str, orders: OrderTail) -> None:
         for table, files in result.files.items():

@@ -91,11 +91,10 @@ def test_a_list_that_is_held_back_early_keeps_its_table(published: Bridge) -> No
     assert published.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
 
 
-def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "WHOAMI_WAIT_S", 0.1)
-    organization = walking._Organization(Future())
+def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one() -> None:
+    until = time.monotonic() + 0.1
     with mock.patch.object(walking, "wait", wraps=wait) as waits:
-        assert [organization.answer() for _ in range(3)] == [None, None, None]
+        assert [walking._result(Future(), until) for _ in range(3)] == [None, None, None]
     assert [call.kwargs["timeout"] > 0 for call in waits.call_args_list] == [True, False, False]
 
 
@@ -103,7 +102,7 @@ def test_a_pull_that_is_stopped_while_it_waits_for_whoami_loads_nothing(
     published: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop, loads = threading.Event(), list[object]()
-    monkeypatch.setattr(walking._Organization, "answer", lambda _: stop.set())
+    monkeypatch.setattr(walking, "_result", lambda *_: stop.set())
     monkeypatch.setattr(publishing, "load", lambda *arguments: loads.append(arguments))
     with pytest.raises(Stopped):
         pull(PullOptions(resources=("customers",)), stop=stop)
