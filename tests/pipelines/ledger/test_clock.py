@@ -29,26 +29,6 @@ class Machine:
         self.boot, self.uptime = self.boot + 1, 0.0
 
 
-def test_wall_time_counts_while_the_clock_is_left_alone() -> None:
-    machine = Machine()
-    clock = LedgerClock(machine.read)
-    assert clock.now() == 1_000_000.0
-    machine.pass_time(900.0)
-    assert clock.now() == 1_000_900.0
-    assert clock.wall_time(1_000_900.0) == 1_000_900.0
-
-
-def test_a_clock_set_forward_or_back_counts_the_uptime_at_most() -> None:
-    for change in (3600.0, -3600.0):
-        machine = Machine()
-        clock = LedgerClock(machine.read)
-        machine.pass_time(60.0)
-        machine.wall += change
-        assert 1_000_000.0 <= clock.now() <= 1_000_060.0
-        machine.pass_time(4000.0)
-        assert clock.now() <= 1_004_060.0
-
-
 def test_after_a_restart_the_uptime_counts() -> None:
     assert elapsed_s(START, ClockReading(1_500_000.0, "other", 300.0)) == 300.0
     assert elapsed_s(START, ClockReading(1_000_100.0, "other", 300.0)) == 100.0

@@ -25,7 +25,7 @@ def files_up_to(bytes_: int) -> Callable[[], None]:
     return partial(resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_))  # Python ignores SIGXFSZ
 
 
-@pytest.mark.parametrize("share", [0.005, 0.05, 0.95], ids=["spool", "tables", "copy"])
+@pytest.mark.parametrize("share", [0.05, 0.95], ids=["tables", "copy"])
 def test_a_disk_that_fills_leaves_the_old_file(published: Bridge, share: float) -> None:
     before = published.path.read_bytes()
     published.platform.state.add("customers", {"firstName": "Nueva"})
@@ -47,7 +47,7 @@ def test_a_disk_that_fills_leaves_the_old_file(published: Bridge, share: float) 
     assert all(same(published.path, published.platform.state, name) for name in RESOURCES)
 
 
-@pytest.mark.parametrize("size", [0, 50_000, 1_000_000])
+@pytest.mark.parametrize("size", [0, 50_000])
 def test_a_first_pull_on_a_full_disk_leaves_no_warehouse(fresh: Bridge, size: int) -> None:
     done = command("pull", env=fresh.environment(), cwd=fresh.folder, preexec_fn=files_up_to(size))
     assert done.code == 2, done.err

@@ -15,9 +15,7 @@ from tests.pipelines.pull.truth import ids, same
 from tests.sources.http.backoff import without_backoff
 
 
-@pytest.mark.parametrize(
-    ("name", "is_fatal"), [("gzip_bomb", True), ("error_503", True), ("null_cursor", False), ("page_drift", False)]
-)
+@pytest.mark.parametrize(("name", "is_fatal"), [("error_503", True), ("page_drift", False)])
 def test_a_fault_at_every_request_costs_no_table(tmp_path: Path, name: str, is_fatal: bool) -> None:
     with without_backoff(), published(tmp_path, seed=5) as made:
         before = made.path.read_bytes()
@@ -34,7 +32,7 @@ def test_a_fault_at_every_request_costs_no_table(tmp_path: Path, name: str, is_f
                 assert same(made.path, made.platform.state, walked.resource)
 
 
-@pytest.mark.parametrize("seed", representative(1000))
+@pytest.mark.parametrize("seed", representative(1000)[::6])
 def test_mixed_at_random(tmp_path: Path, seed: int) -> None:
     assert judge(mixture(seed), tmp_path).problems == []
 
@@ -73,12 +71,3 @@ def test_orders_under_another_key_are_read_once_the_setting_names_it(
         assert made.code("orders") == 0
         assert ids(made.path, "orders") == set(made.platform.state.ids("orders"))
         assert ("order_key", "uuid") in made.rows("SELECT what, value FROM ops.observations")
-
-
-def test_a_refused_legacy_key_ends_that_family_alone(tmp_path: Path) -> None:
-    with bridge(tmp_path, readings={"legacy_auth_failure": "401_empty"}) as made:
-        os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
-        done, code = pulled(made)
-        assert done is not None
-        assert (code, list(wrongs(made, done, code, False))) == (3, [])
-        assert {walked.resource for walked in done.lists if walked.error is not None} == {"customers", "promotions"}

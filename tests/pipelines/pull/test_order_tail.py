@@ -193,14 +193,6 @@ def test_an_order_that_appears_among_older_ones_ends_the_tails(bench: TailBench)
     assert bench.pull().verdict == "tail"
 
 
-def test_a_tail_without_new_orders_keeps_where_it_started(bench: TailBench) -> None:
-    bench.pull()
-    saved = bench.rows("SELECT * EXCLUDE (run_id) FROM ops.order_cursor")
-    result = bench.pull()
-    assert (result.verdict, result.distinct) == ("tail", 11)
-    assert bench.rows("SELECT * EXCLUDE (run_id) FROM ops.order_cursor") == saved
-
-
 def test_a_walk_that_fails_leaves_the_cursor_of_the_one_before(bench: TailBench) -> None:
     saved = bench.rows("FROM ops.order_cursor")
     bench.platform.plan.rates = {"html_200": 1.0}

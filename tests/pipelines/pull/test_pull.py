@@ -197,19 +197,6 @@ def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Pa
         assert "as earlier reads confirmed" in made.one("SELECT evidence FROM ops.coverage ORDER BY rowid DESC LIMIT 1")
 
 
-def test_observations_tell_the_first_and_the_last_run(fresh: Bridge) -> None:
-    first, second = (fresh.pull("customers", "promotions") for _ in range(2))
-    rows = fresh.rows(
-        "SELECT what, value, first_run_id, last_run_id, first_seen_at < last_seen_at FROM ops.observations"
-    )
-    assert {("customers_end", "empty page"), ("promotions_data", "array")} <= {row[:2] for row in rows}
-    assert {row[2:] for row in rows} == {(first.run_id, second.run_id, True)}
-    assert fresh.rows("SELECT run_id, exit_code FROM ops.runs ORDER BY started_at") == [
-        (first.run_id, 0),
-        (second.run_id, 0),
-    ]
-
-
 # --- guards --------------------------------------------------------------------------------------------------------
 
 
@@ -225,20 +212,6 @@ def test_a_list_that_shrank_is_held_back(published: Bridge) -> None:
     assert (counts["loaded"], counts["held_back"]) == (0, 19)
     assert published.code("customers", accept_shrink=True) == 0
     assert same(published.path, published.platform.state, "customers")
-
-
-def test_a_list_as_long_as_before_with_other_records_is_held_back(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    remove(fresh, "customers", 20)
-    fresh.pull("customers", "promotions")
-    before = ids(fresh.path, "customers")
-    for key in state.ids("customers")[1:]:
-        state.remove("customers", key)
-        state.add("customers", {"erpCode": "X"})
-    second = fresh.pull("customers", "promotions")
-    assert second.exit_code == 7
-    assert second.held_back == {"customers": "19 of 20 known records are not in the list any more (more than half)"}
-    assert ids(fresh.path, "customers") == before
 
 
 def test_a_lone_list_that_shrank_publishes_nothing(published: Bridge) -> None:
@@ -481,24 +454,6 @@ def test_a_refused_row_marks_nothing_missing(published: Bridge) -> None:
 
 
 # --- records of one's own ------------------------------------------------------------------------------------------
-
-
-def test_records_of_ones_own_come_through_byte_for_byte(tmp_path: Path) -> None:
-    folder = tmp_path / "records"
-    folder.mkdir()
-    customers = [
-        {"id": 1, "firstName": "NULL", "lastName": "Ñuñez 'quoted' \"twice\"", "erpCode": "007", "phone": "+34600"},
-        {"id": 2.0, "firstName": " 1E5 ", "email": "NA", "documents": [{"number": "00", "isDefault": None}, {}]},
-        {"id": 9007199254740993, "firstName": "", "lastName": "line\nbreak\ttab 🙂", "documents": None},
-    ]
-    (folder / "customers.json").write_text(json.dumps(customers, ensure_ascii=False), "utf-8")
-    with bridge(tmp_path, records=folder) as made:
-        assert made.code() == 0
-        have = comparable(found(made.path, "customers"))
-        assert have == comparable(expected(made.platform.state, "customers"))
-        assert ids(made.path, "customers") == {"1", "2", "9007199254740993"}
-        assert made.rows("SELECT first_name, erp_code FROM raw.customers WHERE id = '1'") == [("NULL", "007")]
-        assert made.one("SELECT count(*) FROM raw.customers__documents WHERE customer_id = '2'") == 2
 
 
 def test_empty_lists_are_tables_without_rows(tmp_path: Path) -> None:

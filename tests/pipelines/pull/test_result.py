@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,7 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[
         pages = spools.folder / "sweep-1.pages"
         found.append(pages.exists())
         pages.write_bytes(b"pages of the first walk")
+        spools.finish()
         return ListResult(name)
 
     def walked(settings: LegacySettings, refreshed: list[str]) -> bool:
@@ -78,6 +81,9 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[
     assert walked(SETTINGS, []) is False
     assert walked(replace(SETTINGS, **changed), []) is is_resumed
     assert walked(replace(SETTINGS, **changed), ["customers"]) is False, "a list that is refreshed"
+    (tmp_path / "w.duckdb").touch()
+    os.utime(tmp_path / "w.duckdb", (time.time() + 1,) * 2)
+    assert walked(replace(SETTINGS, **changed), []) is False, "pages of before the last publication"
 
 
 def test_a_pull_does_not_import_pandas() -> None:
@@ -124,21 +130,3 @@ def test_rows_stay_until_their_list_is_read_whole_and_that_is_published(
         assert any(staged) == bool(read.quarantined), "written before the build is published"
     assert lists_in(warehouse) == left
     assert {path.name for path in warehouse.parent.iterdir()} <= {quarantine_file(warehouse).name}
-
-
-@pytest.mark.parametrize("kind", ["writable by all", "link"])
-def test_a_quarantine_file_that_somebody_prepared_is_replaced(tmp_path: Path, kind: str) -> None:
-    path, victim = tmp_path / "w.duckdb", tmp_path / "victim"
-    file = quarantine_file(path)
-    victim.write_text("theirs")
-    if kind == "link":
-        file.symlink_to(victim)
-    else:
-        file.touch()
-        file.chmod(0o666)
-    prepared = file.stat().st_ino
-    with staged_quarantine(path, "run", [ListResult("orders", "unproven", quarantined=[ROW])]):
-        pass
-    status = file.lstat()
-    assert (oct(status.st_mode), status.st_ino == prepared) == ("0o100600", False)
-    assert victim.read_text() == "theirs"

@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,21 +32,23 @@ from pipelines.plan.model import (
     sent_as,
 )
 from pipelines.push.listing import LIST_KEYS, CustomerListing, Key, records_by_key
-from pipelines.push.model import PushDependencies, PushHooks, PushOptions, PushResult
+from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
+from sources.contract import path_pattern
 from sources.errors import Unreachable
 from sources.files.formulas import people_rows
 from sources.http.client import Client
 from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
-from sources.kinds import ADDED_FIELDS, KindName
+from sources.kinds import ADDED_FIELDS, KINDS, KindName
 from sources.settings import HttpSettings
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
-
+WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
+HOOKS = {one.name for one in fields(PushHooks)}
 
 LOST = WriteOutcome("in_doubt", error=Unreachable("lost"))
 Answer = Callable[[int, str, bytes], WriteOutcome | None]
@@ -84,68 +87,50 @@ class Answering(Client):
         """Nothing is open."""
 
 
+def operation(number: int, path: str, body: dict[str, Any], *, method: Any = "POST", **more: Any) -> PlannedOperation:
+    """An operation on the line after its number: line 1 of the input is its header."""
+    given = {"batch": 1, "lines": (number + 1,), "target": f"{path}/{number}", **more}
+    return PlannedOperation(id=number, method=method, path=path, body=body, **given)
+
+
 def customer(number: int, *, password: PasswordSource | None = "stored", **body: Any) -> PlannedOperation:
-    """A create; line 1 of the input is its header."""
     sent = {"erpCode": f"C{number:05d}", "firstName": "Ana", "email": f"ana{number}@example.test", **body}
-    return PlannedOperation(
-        id=number,
-        batch=1,
-        method="POST",
-        path="/customers",
-        body={**sent, "notification": {"send": False, "withCredentials": False}},
-        lines=(number + 1,),
-        target=f"customers/C{number:05d}",
-        keys={name: sent[name] for name in ("erpCode", "email", "loginCode") if name in sent},
-        password=password,
-    )
+    keys = {name: sent[name] for name in ("erpCode", "email", "loginCode") if name in sent}
+    sent["notification"] = {"send": False, "withCredentials": False}
+    return operation(number, "/customers", sent, keys=keys, password=password)
 
 
 def patch(
     number: int, variant: int, *, repeatable: bool = True, line: int | None = None, **body: Any
 ) -> PlannedOperation:
     """A variant update. Several may go on one line: it is reported where they do."""
-    return PlannedOperation(
-        id=number,
-        batch=1,
-        method="PATCH",
-        path=f"/products/1/variants/{variant}",
-        body=body or {"sku": f"S{number}"},
-        lines=() if line == 0 else (number + 1 if line is None else line,),
-        target=f"/products/1/variants/{variant}",
-        repeatable=repeatable,
-    )
+    path, lines = f"/products/1/variants/{variant}", () if line == 0 else (number + 1 if line is None else line,)
+    body = body or {"sku": f"S{number}"}
+    return operation(number, path, body, method="PATCH", lines=lines, target=path, repeatable=repeatable)
 
 
 def subcategory(number: int, **body: Any) -> PlannedOperation:
-    return PlannedOperation(
-        id=number,
-        batch=1,
-        method="POST",
-        path="/categories/7/subcategories",
-        body={"name": f"Sub {number}", **body},
-        lines=(number + 1,),
-        target=f"subcategories/7/{number}",
-    )
+    return operation(number, "/categories/7/subcategories", {"name": f"Sub {number}", **body})
 
 
 def warehouse(number: int) -> PlannedOperation:
     body = {"name": f"Almacén {number}", "isDefault": False, "location": {"line": "Calle 1"}}
-    return PlannedOperation(
-        id=number,
-        batch=1,
-        method="POST",
-        path="/logistics/warehouses",
-        body=body,
-        lines=(number + 1,),
-        target=f"warehouses/{number}",
-    )
+    return operation(number, "/logistics/warehouses", body)
+
+
+def kind_of(one: PlannedOperation) -> KindName:
+    """The kind whose request an operation is; of none, customers."""
+    for kind in KINDS.values():
+        if kind.operation.verb == one.method and path_pattern(kind.operation.path).fullmatch(one.path):
+            return kind.name
+    return "customers"
 
 
 def write_plan(
     folder: Path,
     host: str,
     operations: Sequence[PlannedOperation],
-    kind: KindName = "customers",
+    kind: KindName | None = None,
     *,
     lines: Sequence[tuple[int, str, int | None, str, str, str]] = (),
     environment: Literal["sandbox", "production"] = "sandbox",
@@ -157,10 +142,12 @@ def write_plan(
     """Writes a plan, and its input next to it.
 
     Args:
+        kind: by default that of the first operation.
         lines: of `lines.csv`.
         content: of the input.
     """
     folder.mkdir(parents=True)
+    kind = kind or kind_of(operations[0])
     source = folder.with_name(f"{folder.name}.csv")
     source.write_text(content or "Código\n" + "".join(f"{op.id}\n" for op in operations), encoding="utf-8")
     body = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
@@ -170,9 +157,7 @@ def write_plan(
         writer.writerow(("line", "outcome", "same_as", "field", "code", "words"))
         writer.writerows([["" if value is None else value for value in line] for line in lines])
     sent = {line for operation in operations for line in operation.lines}
-    outcomes: dict[str, int] = {sent_as(kind): len(sent)}
-    for _, outcome, *_ in lines:
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    outcomes = Counter({sent_as(kind): len(sent)}) + Counter(outcome for _, outcome, *_ in lines)
     reported = Manifest(
         plan_id=hashlib.sha256(body + host.encode() + folder.name.encode()).hexdigest()[:16],
         version="0",
@@ -184,7 +169,7 @@ def write_plan(
         input=PlanFile(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
         mapping_toml=f'kind = "{kind}"\n',
         lines=len(sent) + len(lines),
-        outcomes=outcomes,
+        outcomes=dict(outcomes),
         operations=len(operations),
         operations_sha256=hashlib.sha256(body).hexdigest(),
         lines_sha256=hashlib.sha256((folder / LINES_FILE).read_bytes()).hexdigest(),
@@ -201,10 +186,7 @@ def semantics_in(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def results(folder: Path) -> dict[str, list[dict[str, str]]]:
     """What the files of results say, by file."""
-    found = {}
-    for path in sorted((folder / RESULTS_FOLDER).glob("*.csv")):
-        found[path.stem] = list(people_rows(path, RESULT_COLUMNS))
-    return found
+    return {path.stem: list(people_rows(path, RESULT_COLUMNS)) for path in (folder / RESULTS_FOLDER).glob("*.csv")}
 
 
 def outcomes(folder: Path) -> dict[str, str]:
@@ -227,13 +209,26 @@ class Place:
         return self.folder / "ledger.sqlite"
 
     def plan(
-        self, operations: Sequence[PlannedOperation], kind: KindName = "customers", name: str = "", **more: Any
+        self, operations: Sequence[PlannedOperation], kind: KindName | None = None, name: str = "", **more: Any
     ) -> Path:
         number = len(list(self.folder.glob("plan-*.csv")))
         return write_plan(self.folder / (name or f"plan-{number}"), self.platform.url, operations, kind, **more)
 
-    def push(self, plan: Path, options: PushOptions = YES, **hooks: Any) -> PushResult:
-        return push(plan, options, PushHooks(**hooks), self.means)
+    def push(self, plan: Path, options: PushOptions = YES, **more: Any) -> PushResult:
+        """`more`: other options, or hooks."""
+        hooks = {name: more.pop(name) for name in tuple(more) if name in HOOKS}
+        return push(plan, replace(options, **more), PushHooks(**hooks), self.means)
+
+    def code(self, plan: Path, *options: PushOptions, **more: Any) -> int:
+        """The exit code of a push."""
+        return self.push(plan, *options, **more).exit_code
+
+    def stopped(self, *operations: PlannedOperation) -> Path:
+        """A plan, recorded by a push that a person stopped before anything was sent."""
+        plan, stop = self.plan(operations), threading.Event()
+        stop.set()
+        assert self.code(plan, stop=stop) == 130
+        return plan
 
     def stop_clock(self) -> None:
         """From now on time is `now`."""
@@ -245,19 +240,26 @@ class Place:
         self.means = replace(self.means, client=lambda settings, stop: client, read_customers=nobody)
         return client
 
-    def answered(self, plan: Path, *answers: WriteOutcome, asked: PushOptions = YES) -> tuple[PushResult, Answering]:
+    def answered(
+        self, plan: Path, *answers: WriteOutcome, asked: PushOptions = YES, **more: Any
+    ) -> tuple[PushResult, Answering]:
         """A push whose writes get these answers in order, and then successes."""
         client = self.answering(lambda place, *_: answers[place] if place < len(answers) else None)
-        return self.push(plan, replace(asked, concurrency=1)), client
+        return self.push(plan, asked, concurrency=1, **more), client
 
-    def lose(self, plan: Path, fault: str = "lost_answer", *, arrives: bool = True, asked: PushOptions = YES) -> None:
+    def lose(self, plan: Path, fault: str = "lost_answer", *, arrives: bool = True, asked: PushOptions = YES) -> Path:
         """A push that ends in doubt under a fault; unless it `arrives`, its customers are not on the platform."""
         before = self.platform.state.ids("customers")
         self.platform.set_faults({fault: 1.0})
-        assert self.push(plan, asked).exit_code == 6
+        assert self.code(plan, asked) == 6
         self.platform.set_faults({})
         for made in set() if arrives else {*self.platform.state.ids("customers")} - {*before}:
             self.platform.state.remove("customers", made)
+        return plan
+
+    def lost(self, *operations: PlannedOperation, fault: str = "lost_answer", **more: Any) -> Path:
+        """A plan that is in doubt."""
+        return self.lose(self.plan(operations, **more), fault)
 
     def rows(self, plan: Path) -> list[LedgerRow]:
         """What the ledger knows of a plan's operations."""
@@ -269,6 +271,10 @@ class Place:
 
     def states(self, plan: Path) -> list[str]:
         return [row.state for row in self.rows(plan)]
+
+    def variant(self, number: int) -> dict[str, Any]:
+        """The fields of a variant on the platform."""
+        return dict(self.platform.state.variants[1, number].fields)
 
     def codes(self) -> list[str]:
         """erpCodes of the customers that were created, in order."""

@@ -59,22 +59,6 @@ def test_doubts_and_blocked_lines_are_reported_with_what_to_do(at: Place) -> Non
     assert at.codes() == ["C00001", "C00002"]
 
 
-def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
-    with place(tmp_path, latency_ms=10) as at:
-        plan, other = at.plan([customer(n) for n in range(1, 40)]), at.plan([customer(n) for n in range(20, 60)])
-        with start("push", str(plan), "--yes", env=at.environment(), cwd=at.folder) as process:
-            wait_for(lambda: len(at.codes()) > 2)
-            process.send_signal(signal.SIGSTOP)
-            for second in (plan, other):
-                refused = pushed(at, second, "--yes")
-                assert (refused.code, str(process.pid) in refused.err) == (8, True)
-            process.send_signal(signal.SIGCONT)
-            process.communicate(timeout=300)
-            assert process.returncode == 0
-        assert at.push(other).exit_code == 5
-        assert sorted(at.codes()) == [f"C{n:05d}" for n in range(1, 60)]
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Signals, code: int) -> None:
     with place(tmp_path, latency_ms=20) as at:
@@ -88,7 +72,7 @@ def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Si
         found = results(plan)
         assert (len(found["confirmed"]), found["in_doubt"]) == (len(at.codes()), [])
         assert len(found["confirmed"]) + len(found["unsent"]) == 39
-        assert at.push(plan).exit_code == 0
+        assert at.code(plan) == 0
         assert sorted(at.codes()) == [f"C{n:05d}" for n in range(1, 40)]
 
 
@@ -133,14 +117,14 @@ def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
     assert (process.returncode, "ValueError" in said, "ana1@" in said) == (1, True, False)
     assert (plan / PASSWORDS_FILE).read_text().strip().rsplit(",", 1)[1] not in said
     assert at.states(plan) == ["in_flight"]
-    assert at.push(plan).exit_code == 0
+    assert at.code(plan) == 0
 
 
 def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> None:
     stop = threading.Event()
     stop.set()
-    gone, changed, resumable = (at.plan([warehouse(n)], "warehouses") for n in (1, 2, 3))
-    doubted = at.plan([warehouse(4), warehouse(5)], "warehouses").rename(at.folder / "a plan")
+    gone, changed, resumable = (at.plan([warehouse(n)]) for n in (1, 2, 3))
+    doubted = at.plan([warehouse(4), warehouse(5)]).rename(at.folder / "a plan")
     for plan in (gone, changed, resumable):
         at.push(plan, stop=stop)
     at.lose(doubted, "reset_before")
@@ -160,14 +144,14 @@ def query(at: Place, sql: str) -> list[tuple[object, ...]]:
 
 def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_older_ledger(at: Place) -> None:
     pull(PullOptions(("customers",)))
-    assert at.push(at.plan([patch(1, 1)], "variants")).exit_code == 0
+    assert at.code(at.plan([patch(1, 1)])) == 0
     sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log ORDER BY path"
     logged = [("1", "variants", "PATCH", f"/products/1/variants/{n}", "confirmed", 204, 1) for n in (1, 2)]
     assert query(at, sql) == []
     pull(PullOptions(("customers",)))
     assert query(at, sql) == logged[:1]
     old = shutil.copy(at.ledger, at.folder / "old.sqlite")
-    assert at.push(at.plan([patch(1, 2)], "variants")).exit_code == 0
+    assert at.code(at.plan([patch(1, 2)])) == 0
     assert publish_push_log() is True
     assert query(at, sql) == logged
     options = PlanOptions("variants", at.folder / "in.csv", out=at.folder / "made")
@@ -197,7 +181,7 @@ def seen(at: Place, sql: str, *plans: Path) -> list[tuple[object, ...]]:
 def test_what_the_answers_show_of_the_gaps_is_observed_once(tmp_path: Path) -> None:
     readings = {"created_status": "200", "legacy_error_status": "422", "created_body": "empty"}
     with place(tmp_path, readings=readings) as at:
-        plans = at.plan([customer(1), customer(2, firstName=7)]), at.plan([patch(1, 1, weight=1.5)], "variants")
+        plans = at.plan([customer(1), customer(2, firstName=7)]), at.plan([patch(1, 1, weight=1.5)])
         created, patched = (Plan(folder).manifest.plan_id for folder in plans)
         sql = "SELECT what, value, first_run_id, last_run_id FROM ops.observations WHERE what ~ 'created|content|error'"
         assert sorted(seen(at, sql, *plans)) == [
@@ -217,8 +201,8 @@ def test_what_no_answer_settles_of_the_gaps_is_reported_too(tmp_path: Path) -> N
             "SOURCES__PUBLIC_V1__BASE_URL": at.platform.url,
             "SOURCES__PUBLIC_V1__API_KEY": at.platform.v1_key,
         }
-        prices = at.plan([patch(1, 1, price=2.5, weight=1.5)], "variants")
-        parts = at.plan([subcategory(1), subcategory(2, name=None)], "subcategories")
+        prices = at.plan([patch(1, 1, price=2.5, weight=1.5)])
+        parts = at.plan([subcategory(1), subcategory(2, name=None)])
         assert seen(at, OBSERVED.format("whoami|required|semantics"), prices, parts) == [
             ("price_semantics", "confirmed; whether it was set or added cannot be read back"),
             ("subcategory_required", "status 400"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 import pytest
 
 from pipelines.push.listing import RowKeys, differing_fields, keys_in_row
-from tests.pipelines.push.plans import YES, Place, customer, outcomes, place, results
+from tests.pipelines.push.plans import Place, customer, outcomes, place, results
 
 ODD = {"id": 901, "birthdate": 7}
 """What puts a row in quarantine: a date that is a number."""
@@ -41,7 +40,7 @@ def test_a_customer_whose_row_is_refused_is_not_created_again_whatever_is_accept
 ) -> None:
     with place(tmp_path, records=records(tmp_path, row)) as at:
         plan = at.plan([customer(1, **body), customer(2)])
-        pushed = at.push(plan, replace(YES, accept_unproven=True))
+        pushed = at.push(plan, accept_unproven=True)
         assert (pushed.exit_code, pushed.error) == (5, None)
         assert outcomes(plan) == {"2": "unsent.exists_now", "3": "confirmed.confirmed"}
         assert "in a quarantined row of the list: after `orderbridge pull" in results(plan)["unsent"][0]["words"]
@@ -66,15 +65,15 @@ def test_creates_wait_while_a_row_may_be_anybodys(tmp_path: Path, row: dict[str,
         assert reported.startswith("1 row of the list of customers may be any customer: each is in quarantine, or")
         assert "--accept-unproven" in reported
         assert "when the list changes less" not in reported
-        assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 0
+        assert at.code(plan, accept_unproven=True) == 0
 
 
 def test_a_number_is_a_key_too(tmp_path: Path) -> None:
     with place(tmp_path, records=records(tmp_path, {"id": 901, "erpCode": 9})) as at:
         plan = at.plan([customer(1, erpCode="0009"), customer(2, erpCode="9")])
-        assert at.push(plan).exit_code == 7
+        assert at.code(plan) == 7
         assert outcomes(plan) == {"2": "unsent.blocked", "3": "unsent.exists_now"}
-        assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 5
+        assert at.code(plan, accept_unproven=True) == 5
         assert at.codes() == ["0009"]
 
 
@@ -123,22 +122,22 @@ def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_p
 ) -> None:
     plan = at.plan([customer(1, erpCode="0009")])
     at.platform.set_faults({"lost_answer": 1.0})
-    assert at.push(plan).exit_code == 6
+    assert at.code(plan) == 6
     at.platform.set_faults({})
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], change)
     for _ in range(2):
-        assert (at.push(plan).exit_code, at.states(plan), at.codes()) == (6, ["in_doubt"], ["0009"])
+        assert (at.code(plan), at.states(plan), at.codes()) == (6, ["in_doubt"], ["0009"])
     (row,) = results(plan)["in_doubt"]
     assert words in row["words"]
     assert "--landed" in row["words"]
-    assert at.push(plan, replace(YES, landed=frozenset({1}))).exit_code == 0
+    assert at.code(plan, landed=frozenset({1})) == 0
 
 
 def test_a_create_without_a_code_is_looked_up_by_its_email_alone(at: Place) -> None:
     uncoded = customer(4)
     plan = at.plan([msgspec.structs.replace(uncoded, keys={"email": uncoded.keys["email"]})])
     at.platform.state.add("customers", {"erpCode": "C00004", "email": "other@example.test"})
-    assert (at.push(plan).exit_code, at.codes()) == (0, ["C00004"])
+    assert (at.code(plan), at.codes()) == (0, ["C00004"])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     with pytest.raises(UsageError, match="never pushed") as caught:
         verify(plan)
     assert caught.value.hint == f"Push it: orderbridge push '{plan}'"
-    assert at.push(plan).exit_code == 0
+    assert at.code(plan) == 0
     with pytest.raises(UsageError, match="no warehouse"):
         verify(plan)
     pull(PullOptions(("customers",)))
@@ -54,7 +54,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
 
 def test_a_customer_is_looked_up_by_the_id_that_its_create_returned(at: Place) -> None:
     plan = at.plan([customer(1), customer(2)])
-    assert at.push(plan).exit_code == 0
+    assert at.code(plan) == 0
     at.platform.state.change("customers", by_code(at)["C00001"], {"email": "new@example.test", "erpCode": "X1"})
     at.platform.state.add("customers", {"erpCode": "C00002", "firstName": "Otra"})
     pull(PullOptions(("customers",)))
@@ -64,7 +64,7 @@ def test_a_customer_is_looked_up_by_the_id_that_its_create_returned(at: Place) -
 
 def test_a_customer_that_is_there_twice_counts_although_the_id_of_one_is_known(at: Place) -> None:
     plan = at.plan([customer(1), customer(2)])
-    assert at.push(plan).exit_code == 0
+    assert at.code(plan) == 0
     at.platform.state.add("customers", {k: v for k, v in customer(1).body.items() if k != "notification"})
     pull(PullOptions(("customers",)))
     result = verify(plan)
@@ -110,13 +110,13 @@ def test_a_warehouse_that_is_older_than_the_push_or_of_another_shop_is_refused(a
 
 
 def test_what_cannot_be_read_back_or_is_in_doubt_is_counted(at: Place) -> None:
-    plan = at.plan([patch(1, 1), patch(2, 2, sku=7)], "variants")
+    plan = at.plan([patch(1, 1), patch(2, 2, sku=7)])
     at.push(plan)
     done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
     assert done.code == 0
     assert "1  confirmed, and cannot be read back" in done.out
     assert "1  not sent, rejected or in doubt" in done.out
-    at.lose(doubted := at.plan([customer(1)]))
+    doubted = at.lost(*[customer(1)])
     pull(PullOptions(("customers",)))
     result = verify(doubted)
     assert (result.in_doubt, result.exit_code) == (1, ExitCode.IN_DOUBT)
