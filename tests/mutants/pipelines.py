@@ -12,7 +12,7 @@ MUTANTS: Final = (
     Mutant(
         "a-refresh-takes-pages-of-a-stopped-walk",
         "pipelines/pull/walking.py",
-        "if start is not None or name in self._refreshed:",
+        "if start is not None or name in self.refreshed:",
         "if start is not None:",
         "tests/pipelines/pull/test_result.py -k spool",
     ),
@@ -505,7 +505,7 @@ MUTANTS: Final = (
         "pipelines/push/send.py",
         "return self.uptime() - intended_at > INTENT_MAX_AGE_S",
         "return self.uptime() < intended_at",
-        f"{PUSH} -k intent",
+        "tests/pipelines/push/test_send.py",
     ),
     Mutant(
         "more-intents-are-committed-than-a-low-rate-can-send-in-time",
@@ -611,7 +611,7 @@ MUTANTS: Final = (
         "pipelines/push/eligibility.py",
         "if (other.plan_id, other.id) == (self._plan_id, operation.id) or not shared or is_over:",
         "if other.plan_id != '':",
-        f"{PUSH} -k another_plan",
+        "tests/pipelines/push/test_settle.py -k later_value",
     ),
     Mutant(
         "an-older-plan-puts-back-what-a-later-one-changed",
@@ -653,7 +653,7 @@ MUTANTS: Final = (
         "pipelines/push/listing.py",
         "return self.is_whole and not self.unidentified",
         "return bool(self.verdict) and not self.unidentified",
-        f"{PUSH} -k proven",
+        "tests/pipelines/push/test_listing.py -k whole",
     ),
     Mutant(
         "a-code-that-the-list-has-as-a-number-is-created-again",

@@ -115,8 +115,8 @@ MUTANTS: Final = (
     Mutant(
         "the-orders-known-before-are-not-asked-for",
         "pipelines/pull/walking.py",
-        "key=key, **known)",
-        "key=key, **{**known, 'known_ids': None})",
+        "key=key, **self.known.get(name, KnownList()))",
+        "key=key, **{**self.known.get(name, KnownList()), 'known_ids': None})",
         "tests/pipelines/pull/test_pull.py -k keeps_its_date",
     ),
     Mutant(
@@ -150,8 +150,8 @@ MUTANTS: Final = (
     Mutant(
         "kinds-of-earlier-walks-are-forgotten",
         "pipelines/pull/walking.py",
-        "key=key, **known)",
-        "key=key, **{**known, 'kinds': None})",
+        "key=key, **self.known.get(name, KnownList()))",
+        "key=key, **{**self.known.get(name, KnownList()), 'kinds': None})",
         "tests/pipelines/pull/test_pull.py -k keeps_its_type",
     ),
     Mutant(
