@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-cluster bench-accuracy bench-setup docs site man audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit ducklake orchestrators smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
@@ -40,8 +40,6 @@ help-dev:
 	@echo 'make ducklake   the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
 	@echo 'make bench      speed and memory compared with floors and peers, as one table (BENCH="--quick", "--write", "--help")'
-	@echo 'make bench-plan, bench-push, bench-reconcile  parts of that table (BENCH=arguments)'
-	@echo 'make bench-cluster  customers and their match on a Dask cluster of two processes, where one exceeds its limit'
 	@echo 'make bench-accuracy  how right and how complete its matches are, compared with splink'
 	@echo 'make audit      known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
 	@echo 'make sbom       bill of materials and licences of the runtime dependencies, into dist/'
@@ -123,18 +121,6 @@ mutants: dev
 
 bench: bench-setup
 	$(PY) -m tests.bench $(BENCH)
-
-bench-plan: bench-setup
-	$(PY) -m tests.bench --tasks plan preview $(BENCH)
-
-bench-push: bench-setup
-	$(PY) -m tests.bench --tasks push $(BENCH)
-
-bench-reconcile: bench-setup
-	$(PY) -m tests.bench --tasks match $(BENCH)
-
-bench-cluster: setup
-	$(PY) -m tests.bench.match_on_cluster $(BENCH)
 
 bench-accuracy: bench-setup
 	$(PY) -m tests.bench.match_accuracy $(BENCH)

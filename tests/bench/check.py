@@ -10,7 +10,7 @@ import sys
 
 import duckdb
 
-SCHEMAS = {"floor": "main", "pull": "raw", "certified": "raw", "tuned": "bench", "generic": "bench"}
+SCHEMAS = {"floor": "main", "pull": "raw", "certified": "raw", "tuned": "bench"}
 _CREATED = "epoch_ms({}created_at::TIMESTAMPTZ)"
 _KEYS = {"customers__documents": ("customers", "customer_id"), "orders__lines": ("orders", "order_id")}
 _TEXTS = {

@@ -1,0 +1,173 @@
+"""What our code does for fixed work, in figures that no machine changes: guarded by `test_calls`.
+
+    python -m tests.bench.calls            prints the figures next to the recorded ones
+    python -m tests.bench.calls --record   records them in calls.json
+
+`calls` are the functions that Python calls; for the pull also `parsed`, the bytes given to parsers of JSON for each
+byte of the pages. Seconds and memory are `make bench`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+from unittest import mock
+
+import duckdb
+import httpx
+
+from pipelines.plan.make import PlanOptions, make_plan
+from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
+from sandbox.records import generators
+from sources.contract import LISTS
+from sources.decode.ndjson import NdjsonBatch
+from sources.extract.legacy_pages import LegacyPages
+from sources.extract.result import WalkOptions
+from sources.extract.spool import SpoolFolder
+from sources.extract.v1_pages import V1Cursor
+from sources.extract.walk import walk
+from sources.http.client import Client
+from tests.bench import plan, reconcile
+from tests.soak.transport import requested_url
+from tests.soak.walks import inline
+
+FILE: Final = Path(__file__).with_name("calls.json")
+GROWTH_MAX: Final = 1.25
+PAGES: Final = 40
+PLANNED_ROWS: Final = 4_000
+MATCHED_ROWS: Final = 20_000
+KEYS: Final = {"customers": LEGACY_KEY, "orders": V1_KEY}
+Work = Callable[[], object]
+
+
+def bodies(name: str) -> list[bytes]:
+    """The pages of a list, as the platform sends them."""
+    config = SandboxConfig(customers=PAGES * 100, orders=PAGES * 100)
+    rows = list(map(generators(config)[name], range(PAGES * 100)))
+    pages = [b",".join(rows[start : start + 100]) for start in range(0, len(rows), 100)]
+    if name == "customers":
+        return [b'{"data":[%b]}' % page for page in (*pages, b"")]
+    ends = [b'true,"nextCursor":"%d"' % n for n in range(1, PAGES)] + [b"false"]
+    return [b'{"data":[%b],"hasMore":%b}' % pair for pair in zip(pages, ends, strict=True)]
+
+
+def pulled(folder: Path) -> Work:
+    """Both lists walked and put into DuckDB, without sockets."""
+    lists = {name: bodies(name) for name in KEYS}
+    numbers = count()
+
+    def work() -> None:
+        place = folder / f"walk-{next(numbers)}"
+        with duckdb.connect() as connection, inline():
+            for name, pages in lists.items():
+                transport = httpx.MockTransport(partial(_answer, pages))
+                with Client(LISTS[name].family, "http://127.0.0.1:9", KEYS[name], transport=transport) as client:
+                    spools = SpoolFolder(place / name / "spool", {"list": name})
+                    options = WalkOptions(100, sweeps=1, window=1)
+                    result = walk(name, client, place / name, spools, options)
+                assert result.distinct == PAGES * 100, result.error
+                for table, ((file, _),) in result.files.items():
+                    connection.execute(f"CREATE TABLE {table} AS FROM read_parquet('{file}')")
+        shutil.rmtree(place)
+
+    return work
+
+
+def _answer(pages: list[bytes], request: httpx.Request) -> httpx.Response:
+    query = requested_url(request).params
+    number = int(query.get("startingAfter", 0)) if "page" not in query else max(int(query["page"]) - 1, 0)
+    return httpx.Response(200, stream=httpx.ByteStream(pages[number]))
+
+
+def planned(folder: Path) -> Work:
+    """The plan of a CSV of variants."""
+    file, mapping, target = folder / "articulos.csv", folder / "mapping.toml", folder / "plan"
+    plan.write_file(file, PLANNED_ROWS)
+    mapping.write_text(plan.MAPPING, "utf-8")
+
+    def work() -> None:
+        make_plan(PlanOptions("variants", file, mapping, target))
+        shutil.rmtree(target)
+
+    return work
+
+
+def matched(folder: Path) -> Work:
+    """The match with the ERP."""
+    reconcile.make(MATCHED_ROWS, folder)
+    return reconcile.CONTENDERS["ours"](folder)
+
+
+WORKS: Final[dict[str, Callable[[Path], Work]]] = {"pull": pulled, "plan": planned, "match": matched}
+
+
+def calls(work: Work) -> int:
+    """Functions called on this thread."""
+    number = 0
+
+    def profile(_: FrameType, event: str, __: Any) -> None:
+        nonlocal number
+        number += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return number
+
+
+def parsed(work: Work) -> float:
+    """Bytes that paginators and the decoder parse in a pull, for each byte of the pages."""
+    sizes = []
+
+    def counting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            data = arguments[1]
+            sizes.append(sum(len(page.rows) for page in data) if isinstance(data, list) else len(data))
+            return function(*arguments)
+
+        return counted
+
+    with ExitStack() as stack:
+        for kind, name in ((LegacyPages, "parse"), (V1Cursor, "parse"), (NdjsonBatch, "__init__")):
+            stack.enter_context(mock.patch.object(kind, name, counting(getattr(kind, name))))
+        work()
+    return round(sum(sizes) / sum(map(len, (*bodies("customers"), *bodies("orders")))), 2)
+
+
+def figures(name: str, folder: Path) -> dict[str, float]:
+    """Those of a work, after a first run of it, which imports and fills caches."""
+    work = WORKS[name](folder)
+    if name == "pull":
+        return {"parsed": parsed(work), "calls": calls(work)}
+    work()
+    return {"calls": calls(work)}
+
+
+def main() -> None:
+    """See the module."""
+    os.environ.update(plan.SETTINGS)
+    recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
+    found = {}
+    for name in WORKS:
+        with tempfile.TemporaryDirectory(prefix="orderbridge-calls-") as folder:
+            found[name] = figures(name, Path(folder))
+        print(f"{name}: {found[name]}, recorded: {recorded.get(name)}")
+    if sys.argv[1:] == ["--record"]:
+        FILE.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
