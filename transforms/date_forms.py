@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -20,15 +20,15 @@ import pyarrow.compute as pc
 
 from transforms.date_patterns import (
     DAY_MONTH_YEAR,
-    DIGITS_ONLY,
+    DIGITS,
     MONTH_DAY_YEAR,
     MONTH_NAMES,
     NUMERIC,
     PLAIN_ISO,
     PLAIN_OFFSET,
-    STAMPS,
+    SHORT_STAMP,
+    STAMP,
     YEAR_FIRST,
-    full_year,
     has_part,
     is_written,
     microseconds,
@@ -49,17 +49,18 @@ Form = Literal[
     "compact",
     "day_first",
     "month_first",
-    "year_first",
     "ambiguous",
     "mixed",
     "unknown",
     "empty",
 ]
-"""`iso_mixed` is ISO 8601 of several precisions, `compact` is `YYYYMMDDhhmmss`, `year_first` has years of two digits;
-`unknown` is any other form, `empty` a column without a text."""
+"""`iso_mixed` is ISO 8601 of several precisions, `compact` is `YYYYMMDDhhmmss`; `unknown` is any other form, also with
+years of two digits, `empty` a column without a text."""
 
 DateOrder = Literal["day_first", "month_first"]
 """The order of day and month, as a setting gives it for a column that does not prove it."""
+
+Evidence = Counter[str]
 
 YEAR_MIN: Final = 1900
 YEAR_MAX: Final = 2200
@@ -78,32 +79,17 @@ _DAY_US: Final = 24 * _HOUR_US
 _START_US: Final = int(np.datetime64(f"{YEAR_MIN}-01-01", "us").astype(np.int64))
 _END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int64))
 
-_EPOCHS: Final[tuple[tuple[str, Form, int, int], ...]] = (
-    ("seconds since 1970", "epoch_s", 1, 10**8),
-    ("milliseconds since 1970", "epoch_ms", 10**3, 10**11),
-    ("microseconds since 1970", "epoch_us", 10**6, 10**14),
-    ("nanoseconds since 1970", "epoch_ns", 10**9, 10**17),
+_STAMPS_FROM_US: Final = int(np.datetime64("2033-01-01", "us").astype(np.int64))
+
+_EPOCHS: Final[tuple[tuple[str, Form, int], ...]] = (
+    ("seconds since 1970", "epoch_s", 1),
+    ("milliseconds since 1970", "epoch_ms", 10**3),
+    ("microseconds since 1970", "epoch_us", 10**6),
+    ("nanoseconds since 1970", "epoch_ns", 10**9),
 )
-"""Name, form, units in a second, and the least number (1973): smaller ones are not times of a shop."""
-
-
-@dataclass(frozen=True, slots=True)
-class FormEvidence:
-    """What texts of one family prove about its form; that of several parts of a column adds up.
-
-    Attributes:
-        counts: of texts by what they show.
-        least, greatest: times since 1970 that cannot be stamps of digits, in microseconds.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    least: int = _END_US
-    greatest: int = _START_US
-
-    def __add__(self, other: FormEvidence) -> FormEvidence:
-        return FormEvidence(
-            self.counts + other.counts, min(self.least, other.least), max(self.greatest, other.greatest)
-        )
+"""Name, form, units in a second."""
+_EPOCH_MIN_S: Final = 10**9
+"""In 2001: earlier times are not those of a shop, and may be stamps of 12 digits such as `202401311015`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +118,15 @@ class DateFamily:
     Attributes:
         decide: the form that the evidence of all parts proves, and notes about it.
         read: the rows in that form.
-        examine: the evidence of these rows.
+        examine: the evidence of these rows: counts of texts by what they show. That of several parts adds up.
         proves_itself: a text cannot be read in any other way.
     """
 
     name: str
     rows: Ints
-    decide: Callable[[FormEvidence], tuple[Form, tuple[str, ...]]]
-    read: Callable[[Form, FormEvidence], DateReading]
-    examine: Callable[[], FormEvidence] = FormEvidence
+    decide: Callable[[Evidence], tuple[Form, tuple[str, ...]]]
+    read: Callable[[Form], DateReading]
+    examine: Callable[[], Evidence] = Counter
     proves_itself: bool = False
 
 
@@ -152,9 +138,9 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Itera
     texts = texts.take(pa.array(rows))
     if (reading := _read_plain_iso(texts)) is not None:
         examine = partial(_year_first_evidence, reading)
-        yield DateFamily("ISO 8601", rows, _decide_year_first, lambda *_: reading, examine, proves_itself=True)
+        yield DateFamily("ISO 8601", rows, _decide_year_first, lambda _: reading, examine, proves_itself=True)
         return
-    by_name = (partial(_decide_one, "month_name"), _read_month_name, lambda _: FormEvidence(), True)
+    by_name = (partial(_decide_one, "month_name"), _read_month_name, lambda _: Evidence(), True)
     patterns: tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...] = (
         ("ISO 8601", YEAR_FIRST, _decide_year_first, _read_year_first, _examine_year_first, True),
         ("numeric day and month", NUMERIC, partial(_decide_numeric, order), _read_numeric, _examine_numeric, False),
@@ -170,7 +156,7 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Itera
         rows, texts = rows[~fits], texts.filter(pa.array(~fits))
         if not len(rows):
             return
-    is_number: Bools = pc.match_substring_regex(texts, DIGITS_ONLY).to_numpy(zero_copy_only=False)
+    is_number = _matches(texts, DIGITS)
     yield from _digit_families(texts.filter(pa.array(is_number)), rows[is_number])
 
 
@@ -190,66 +176,48 @@ def _read_plain_iso(texts: pa.Array) -> DateReading | None:
 
 
 def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
-    parts = pc.extract_regex(texts, r"^(?P<whole>-?\d+)(?:\.(?P<fraction>\d+))?$")
-    whole = pc.cast(parts.field("whole"), pa.decimal128(20, 0))
-    size = np.abs(pc.cast(whole, pa.float64()).to_numpy(zero_copy_only=False))
-    is_stamp: Bools = pc.match_substring_regex(texts, r"^\d{14}$").to_numpy(zero_copy_only=False)
-    if is_stamp.any():
-        read = partial(_read_stamp, pc.extract_regex(texts.filter(pa.array(is_stamp)), STAMPS[14]))
-        yield DateFamily("stamps of 14 digits", rows[is_stamp], partial(_decide_one, "compact"), read)
-    for name, form, unit, least in _EPOCHS:
-        is_unit = ~is_stamp & (size >= least) & (size < _END_US // _SECOND_US * unit)
-        # A number belongs to the largest unit that it fits.
-        is_stamp = is_stamp | is_unit
-        if is_unit.any():
-            fields = (unit, texts.filter(pa.array(is_unit)), parts.filter(pa.array(is_unit)))
-            functions = partial(_decide_epoch, form), partial(_read_epoch, *fields), partial(_examine_epoch, *fields)
-            yield DateFamily(name, rows[is_unit], *functions)
+    parts = pc.extract_regex(texts, DIGITS)
+    size = pc.cast(pc.cast(parts.field("whole"), pa.decimal128(19, 0)), pa.float64()).to_numpy(zero_copy_only=False)
+    if (fits := _matches(texts, STAMP)).any():
+        read = partial(_read_year_first, pc.extract_regex(texts.filter(pa.array(fits)), STAMP))
+        yield DateFamily("stamps of 14 digits", rows[fits], partial(_decide_one, "compact"), read)
+    for name, form, unit in _EPOCHS:
+        fits = (size >= _EPOCH_MIN_S * unit) & (size < _END_US // _SECOND_US * unit)
+        if fits.any():
+            is_stamp = _matches(texts.filter(pa.array(fits)), SHORT_STAMP)
+            read = partial(_read_epoch, unit, parts.filter(pa.array(fits)), is_stamp)
+            examine = partial(_examine_epoch, is_stamp)
+            yield DateFamily(name, rows[fits], partial(_decide_epoch, form), read, examine)
 
 
-def _decide_one(form: Form, _: FormEvidence) -> tuple[Form, tuple[str, ...]]:
+def _matches(texts: pa.Array, pattern: str) -> Bools:
+    fits: Bools = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    return fits
+
+
+def _decide_one(form: Form, _: Evidence) -> tuple[Form, tuple[str, ...]]:
     return form, ()
 
 
-def _times(unit: int, texts: pa.Array, parts: pa.StructArray) -> tuple[Ints, Bools, Bools]:
-    """Times since 1970 in microseconds; whether they are those of a shop; whether their digits may be a stamp's."""
+def _examine_epoch(is_stamp: Bools) -> Evidence:
+    return Counter(texts=len(is_stamp), stamps=int(is_stamp.sum()))
+
+
+def _decide_epoch(form: Form, counts: Evidence) -> tuple[Form, tuple[str, ...]]:
+    if counts["stamps"] > _STAMPS_MAX * counts["texts"]:
+        return "ambiguous", (f"{counts['stamps']} may also be stamps of digits such as YYYYMMDDhh",)
+    return form, ()
+
+
+def _read_epoch(unit: int, parts: pa.StructArray, is_stamp: Bools, _: Form) -> DateReading:
     whole = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
     fraction = microseconds(parts.field("fraction"))
-    fraction = np.where(pc.starts_with(texts, "-").to_numpy(zero_copy_only=False), -fraction, fraction)
     at = whole * (_SECOND_US // unit) + fraction // unit if unit <= _SECOND_US else whole // (unit // _SECOND_US)
-    stamps = [_read_stamp(pc.extract_regex(texts, pattern)).is_real for pattern in STAMPS.values()]
-    return at, (at >= _START_US) & (at < _END_US), np.logical_or.reduce(stamps, initial=False)
-
-
-def _examine_epoch(unit: int, texts: pa.Array, parts: pa.StructArray) -> FormEvidence:
-    at, is_real, is_stamp = _times(unit, texts, parts)
-    others = at[is_real & ~is_stamp]
-    counts = Counter(texts=len(at), stamps=int(is_stamp.sum()))
-    return FormEvidence(counts, int(others.min(initial=_END_US)), int(others.max(initial=_START_US)))
-
-
-def _decide_epoch(form: Form, evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
-    stamps = evidence.counts["stamps"]
-    if stamps > _STAMPS_MAX * evidence.counts["texts"]:
-        return "ambiguous", (f"{stamps} may also be stamps of digits such as YYYYMMDDhhmm",)
-    return form, ()
-
-
-def _read_epoch(unit: int, texts: pa.Array, parts: pa.StructArray, _: Form, evidence: FormEvidence) -> DateReading:
-    at, is_real, is_stamp = _times(unit, texts, parts)
-    # a stamp among times is far from all of them
-    is_real &= ~is_stamp | ((at >= evidence.least) & (at <= evidence.greatest))
     no = np.zeros(len(at), np.bool_)
-    return DateReading(at, is_real, no, ~no, no)
+    return DateReading(at, ~is_stamp | (at < _STAMPS_FROM_US), no, ~no, no)  # a stamp of today is far from today
 
 
-def _read_stamp(fields: pa.StructArray, *_: object) -> DateReading:
-    has_century = has_part(fields, "year")
-    year = part_numbers(fields, "year") if has_century else full_year(part_numbers(fields, "short"))
-    return _dated(fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
-
-
-def _read_month_name(fields: pa.StructArray, *_: object) -> DateReading:
+def _read_month_name(fields: pa.StructArray, _: Form) -> DateReading:
     names = pc.utf8_lower(fields.field("month_name"))
     month = pc.index_in(names, value_set=pa.array(list(MONTH_NAMES))).to_numpy(zero_copy_only=False)
     numbers = np.array(list(MONTH_NAMES.values()), np.int64)
@@ -262,15 +230,15 @@ def _year_month_day(fields: pa.StructArray) -> tuple[Ints, Ints, Ints]:
     return part_numbers(fields, "year"), month, day
 
 
-def _examine_year_first(fields: pa.StructArray) -> FormEvidence:
+def _examine_year_first(fields: pa.StructArray) -> Evidence:
     year, month, day = _year_month_day(fields)
     evidence = _year_first_evidence(_dated(fields, year, month, day))
-    if evidence.counts["absurd"]:
-        evidence.counts["proofs"] = int((_dated(fields, year, day, month).is_real & (month > 12)).sum())
+    if evidence["absurd"]:
+        evidence["proofs"] = int((_dated(fields, year, day, month).is_real & (month > 12)).sum())
     return evidence
 
 
-def _year_first_evidence(reading: DateReading) -> FormEvidence:
+def _year_first_evidence(reading: DateReading) -> Evidence:
     is_absurd = ~reading.is_real & ~reading.is_endless
     counts = Counter(texts=len(is_absurd), absurd=int(is_absurd.sum()))
     is_naive = ~reading.has_offset & ~reading.is_day_only
@@ -278,11 +246,10 @@ def _year_first_evidence(reading: DateReading) -> FormEvidence:
         counts[name] = int(of_name.sum())
         for kind, of_kind in (("offset", reading.has_offset), ("day", reading.is_day_only), ("naive", is_naive)):
             counts[f"{name} {kind}"] = int((of_name & of_kind).sum())
-    return FormEvidence(counts)
+    return counts
 
 
-def _decide_year_first(evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
-    counts = evidence.counts
+def _decide_year_first(counts: Evidence) -> tuple[Form, tuple[str, ...]]:
     if counts["proofs"] == counts["absurd"] >= max(2, PROOF_MIN * counts["texts"]):
         return "ambiguous", (f"{counts['proofs']} have the day before the month",)
     counted = "real" if counts["real"] else "unreal"
@@ -293,57 +260,37 @@ def _decide_year_first(evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
     return "iso_mixed", ()
 
 
-def _read_year_first(fields: pa.StructArray, *_: object) -> DateReading:
+def _read_year_first(fields: pa.StructArray, _: Form) -> DateReading:
     return _dated(fields, *_year_month_day(fields))
 
 
 def _numeric_readings(fields: pa.StructArray) -> dict[Form, tuple[Ints, Ints, Ints]]:
-    """Year, month and day in each order that they may have; with years of two digits these may come first as well."""
-    first, second, third = (part_numbers(fields, name) for name in ("first", "second_number", "third"))
-    year = np.where(_is_short(fields), full_year(third), third)
-    return {
-        "day_first": (year, second, first),
-        "month_first": (year, first, second),
-        "year_first": (full_year(first), second, third),
-    }
+    """Year, month and day in each order that they may have."""
+    first, second, year = (part_numbers(fields, name) for name in ("first", "second_number", "year"))
+    return {"day_first": (year, second, first), "month_first": (year, first, second)}
 
 
-def _is_short(fields: pa.StructArray) -> Bools:
-    is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
-    return is_short
-
-
-def _examine_numeric(fields: pa.StructArray) -> FormEvidence:
-    counts = Counter(texts=len(fields), short=int(_is_short(fields).sum()))
+def _examine_numeric(fields: pa.StructArray) -> Evidence:
+    counts = Counter(texts=len(fields))
     for form, (year, month, day) in _numeric_readings(fields).items():
-        is_real = _dated(fields, year, month, day).is_real
-        counts[form] = int(is_real.sum())
-        counts[f"{form} proven"] = int((is_real & (day > 12)).sum())
+        counts[form] = int((_dated(fields, year, month, day).is_real & (day > 12)).sum())
     for mark, count in zip(*pc.value_counts(fields.field("mark")).flatten(), strict=True):
         counts[f"mark {mark}"] = count.as_py()
     counts["several marks"] = int(pc.sum(pc.not_equal(fields.field("mark"), fields.field("mark_b"))).as_py() or 0)
-    return FormEvidence(counts)
+    return counts
 
 
-def _decide_numeric(order: DateOrder | None, evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
-    counts = evidence.counts
-    texts, short = counts["texts"], counts["short"]
-    by_day, by_month = counts["day_first proven"], counts["month_first proven"]
+def _decide_numeric(order: DateOrder | None, counts: Evidence) -> tuple[Form, tuple[str, ...]]:
+    by_day, by_month = counts["day_first"], counts["month_first"]
     notes: tuple[str, ...] = (f"{by_day} prove day first, {by_month} month first",)
-    least = max(1, PROOF_MIN * texts)
-    contradicting = by_month if order == "day_first" else by_day
     if sum(name.startswith("mark ") for name in counts) > 1 or counts["several marks"]:
         return "ambiguous", (*notes, "several separators")
-    if 0 < short < texts:
-        return "ambiguous", (*notes, "years of two and of four digits")
-    if order is not None and not (contradicting and not (by_day and by_month)):
-        return order, (*notes, f"{order.replace('_', ' ')} as set")
     if order is not None:
-        return "ambiguous", (*notes, f"reconcile.date_order is {order}")
-    orders: tuple[Form, ...] = ("day_first", "month_first", "year_first")
-    if short:
-        possible = [form for form in orders if counts[form] >= SHARE_MIN * texts]
-        return (possible[0], notes) if len(possible) == 1 else ("ambiguous", (*notes, "years of two digits"))
+        contradicting, proving = (by_month, by_day) if order == "day_first" else (by_day, by_month)
+        if contradicting and not proving:
+            return "ambiguous", (*notes, f"reconcile.date_order is {order}")
+        return order, (*notes, f"{order.replace('_', ' ')} as set")
+    least = max(1, PROOF_MIN * counts["texts"])
     if by_day >= least and not by_month:
         return "day_first", notes
     if by_month >= least and not by_day:
@@ -351,7 +298,7 @@ def _decide_numeric(order: DateOrder | None, evidence: FormEvidence) -> tuple[Fo
     return "ambiguous", notes
 
 
-def _read_numeric(fields: pa.StructArray, form: Form, _: FormEvidence) -> DateReading:
+def _read_numeric(fields: pa.StructArray, form: Form) -> DateReading:
     return _dated(fields, *_numeric_readings(fields)[form])
 
 

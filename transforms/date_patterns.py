@@ -1,6 +1,6 @@
 """How dates are written: regular expressions (RE2, as Arrow has them) with a group for each part of a date.
 
-Groups: `year`, `month`, `day` (with a suffix for another place), `first`, `second_number` and `third` where the order
+Groups: `year`, `month`, `day` (with a suffix for another place), `first` and `second_number` where the order
 is open, `month_name`, `hour`, `minute`, `second`, `fraction`, `half` (of the day: A or P), `time` (all of it), `zone`
 (all of it), `sign`, `off_hour`, `off_minute`. The functions read a group of all texts that match.
 """
@@ -29,7 +29,7 @@ YEAR_FIRST: Final = (
     rf"{_ZONE})?$"
 )
 NUMERIC: Final = (
-    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<third>\d{4}|\d\d)" + _TIME + "$"
+    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<year>\d{4})" + _TIME + "$"
 )
 PLAIN_OFFSET: Final = r"(?:Z|[+-](?:0\d|1[0-5])(?::?\d\d)?)$"
 PLAIN_ISO: Final = rf"^\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{{1,6}})?)?(?:$|{PLAIN_OFFSET})"
@@ -55,17 +55,11 @@ _WEEKDAY: Final = r"^(?:[A-Za-zÀ-ÖØ-öø-ɏ]{2,10}\.?,? +)?"
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th|º)?"
 DAY_MONTH_YEAR: Final = rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
 MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{{4}}){_TIME}$"
-DIGITS_ONLY: Final = r"^-?\d{9,19}(?:\.\d{1,9})?$"
-STAMPS: Final = {
-    10: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
-    -10: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)$",
-    12: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
-    -12: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
-    14: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
-}
-"""Stamps of digits only, by their length; those of 10 and of 12 digits have two forms."""
-_CENTURY_PIVOT: Final = 69
-"""Years of two digits from here on are of the 20th century (POSIX)."""
+DIGITS: Final = r"^(?P<whole>\d{10,19})(?:\.(?P<fraction>\d{1,9}))?$"
+STAMP: Final = r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$"
+_DAY_HOUR: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])"
+SHORT_STAMP: Final = rf"^\d\d(?:{_DAY_HOUR}[0-5]\d|\d\d{_DAY_HOUR})$"
+"""`YYMMDDhhmm` or `YYYYMMDDhh`: 0.5 % of the seconds since 1970 look like that by chance."""
 
 
 def has_part(fields: pa.StructArray, name: str) -> bool:
@@ -97,8 +91,3 @@ def is_written(fields: pa.StructArray, name: str, value: str | None = None) -> B
     flags = pc.greater(pc.binary_length(part), 0) if value is None else pc.equal(part, value)
     result: Bools = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
     return result
-
-
-def full_year(short: Ints) -> Ints:
-    """Years of two digits with their century."""
-    return short + np.where(short >= _CENTURY_PIVOT, 1900, 2000)

@@ -9,7 +9,7 @@ is guessed:
 - The order of day and month is proven by real dates with a number over 12, at least `PROOF_MIN` of the texts. Without
   them, with proofs of both orders or with several separators the column is `ambiguous`, unless a setting gives the
   order and the column does not prove the other. Numbers that are times since 1970 as well as stamps such as
-  `202401311015` are `ambiguous` too. All of an ambiguous or mixed column stays unread.
+  `2401311015` are `ambiguous` too. All of an ambiguous or mixed column stays unread.
 
 Texts in another form than their column's, days that do not exist, and years outside 1900 to 2200 stay unread.
 """
@@ -31,8 +31,8 @@ from transforms.date_forms import (
     DateFamily,
     DateOrder,
     DateReading,
+    Evidence,
     Form,
-    FormEvidence,
     find_families,
 )
 from transforms.findings import rule_findings, table_finding
@@ -118,13 +118,11 @@ class ColumnForm:
     Attributes:
         form: see `DateColumn`.
         family: name of the texts that have it; empty for none.
-        proof: what these texts prove.
         evidence: see `DateColumn`.
     """
 
     form: Form
     family: str
-    proof: FormEvidence
     evidence: str
 
 
@@ -136,7 +134,7 @@ class DateEvidence:
         self._given = 0
         self._rows: Counter[str] = Counter()
         self._families: dict[str, DateFamily] = {}
-        self._proofs: dict[str, FormEvidence] = {}
+        self._proofs: dict[str, Evidence] = {}
 
     def add(self, texts: Column[Any]) -> None:
         """Examines texts of type text, where blank is like null."""
@@ -145,22 +143,21 @@ class DateEvidence:
         for family in find_families(array(plain), given, self._order) if len(given) else ():
             self._rows[family.name] += len(family.rows)
             self._families[family.name] = family
-            self._proofs[family.name] = self._proofs.get(family.name, FormEvidence()) + family.examine()
+            self._proofs.setdefault(family.name, Counter()).update(family.examine())
 
     def form(self) -> ColumnForm:
         """The form that the texts so far prove."""
         if not self._given:
-            return ColumnForm("empty", "", FormEvidence(), "no texts")
+            return ColumnForm("empty", "", "no texts")
         if not self._rows:
-            return ColumnForm("unknown", "", FormEvidence(), f"none of {self._given} texts has a known form")
+            return ColumnForm("unknown", "", f"none of {self._given} texts has a known form")
         counts = ", ".join(f"{self._rows[name]} {name}" for name in sorted(self._rows))
         evidence = f"{self._given} texts: {counts}"
         name = self._family_of_column()
         if name is None:
-            return ColumnForm("mixed", "", FormEvidence(), f"{evidence}; no form is proven")
-        proof = self._proofs[name]
-        form, notes = self._families[name].decide(proof)
-        return ColumnForm(form, name, proof, "; ".join([evidence, *notes]))
+            return ColumnForm("mixed", "", f"{evidence}; no form is proven")
+        form, notes = self._families[name].decide(self._proofs[name])
+        return ColumnForm(form, name, "; ".join([evidence, *notes]))
 
     def _family_of_column(self) -> str | None:
         """The family whose form is that of the column; None where none is proven."""
@@ -193,7 +190,7 @@ def read_dates(
     family = next((one for one in families if one.name == of_column.family), None)
     if family is None:
         return _read(texts, given, given[:0], DateReading(given[:0], *[np.empty(0, np.bool_)] * 4), of_column)
-    reading = family.read(of_column.form, of_column.proof)
+    reading = family.read(of_column.form)
     return _read(texts, given, family.rows, _localized(reading, timezone) if timezone else reading, of_column)
 
 

@@ -52,8 +52,8 @@ MUTANTS: Final = (
     Mutant(
         "the-last-part-decides-the-form-of-dates",
         "transforms/dates.py",
-        "self._proofs.get(family.name, FormEvidence()) + family.examine()",
-        "family.examine()",
+        "self._proofs.setdefault(family.name, Counter()).update(family.examine())",
+        "self._proofs[family.name] = family.examine()",
         "tests/transforms/test_dates.py tests/pipelines/reconcile/test_parts.py",
     ),
     Mutant(

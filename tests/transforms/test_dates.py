@@ -1,9 +1,10 @@
-"""Dates of unknown form are read for a column as a whole, and never guessed."""
+"""Dates of unknown form are read for a column as a whole: right, or not at all and with a finding; never guessed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -13,166 +14,241 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.date_forms import DateOrder
-from transforms.dates import DateEvidence, read_dates
+from transforms.dates import DateColumn, DateContext, DateEvidence, form_findings, read_dates, unread_findings
 
-TEXTS = pd.ArrowDtype(pa.string())
-MOMENTS = st.lists(st.datetimes(datetime(1975, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)), min_size=1)
+START = datetime(2024, 1, 1, 9, 5, 7, 123456, UTC)
+MOMENTS = [START + timedelta(days=11 * n, hours=n % 14, minutes=n) for n in range(60)]
+EARLY_DAYS = [at.replace(day=at.day % 12 + 1) for at in MOMENTS]
+ENGLISH = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+SPANISH = [
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+]
+LIMA = timezone(timedelta(hours=-5))
+DAY, MINUTE, SECOND, MILLI, MICRO = "day", "minute", "second", "milli", "micro"
+FLAGS = ("at", "unread", "day_only", "zone_unknown", "endless")
+
+
+def spanish_half(at: datetime) -> str:
+    return f"{at.hour % 12 or 12}:{at:%M} {'p' if at.hour >= 12 else 'a'}. m."
+
+
+def local(at: datetime) -> datetime:
+    return at.astimezone(LIMA)
+
+
+FORMS: dict[str, tuple[str, Callable[[datetime], str]]] = {
+    # name: (what the form keeps, "" for a form that must stay unread; how it is written)
+    "iso zulu": (SECOND, lambda at: f"{at:%Y-%m-%dT%H:%M:%SZ}"),
+    "iso milliseconds": (MILLI, lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+    "iso microseconds offset": (MICRO, lambda at: local(at).isoformat()),
+    "iso offset without colon": (SECOND, lambda at: f"{local(at):%Y-%m-%dT%H:%M:%S%z}"),
+    "iso offset of hours": (SECOND, lambda at: f"{local(at):%Y-%m-%dT%H:%M:%S}-05"),
+    "iso naive": (SECOND, lambda at: f"{at:%Y-%m-%dT%H:%M:%S}"),
+    "iso space": (SECOND, lambda at: f"{at:%Y-%m-%d %H:%M:%S}"),
+    "iso minutes": (MINUTE, lambda at: f"{at:%Y-%m-%d %H:%M}"),
+    "iso comma fraction": (MILLI, lambda at: f"{at:%Y-%m-%dT%H:%M:%S},{at.microsecond // 1000:03d}Z"),
+    "iso nanoseconds": (MICRO, lambda at: f"{at:%Y-%m-%dT%H:%M:%S.%f}789Z"),
+    "iso date": (DAY, lambda at: f"{at:%Y-%m-%d}"),
+    "iso basic": (SECOND, lambda at: f"{at:%Y%m%dT%H%M%SZ}"),
+    "iso basic date": (DAY, lambda at: f"{at:%Y%m%d}"),
+    "iso UTC": (SECOND, lambda at: f"{at:%Y-%m-%d %H:%M:%S} UTC"),
+    "iso GMT": (SECOND, lambda at: f"{at:%Y-%m-%d %H:%M:%S} GMT"),
+    "postgres": (MICRO, lambda at: f"{at:%Y-%m-%d %H:%M:%S.%f}+00"),
+    "slashes, year first": (DAY, lambda at: f"{at:%Y/%m/%d}"),
+    "slashes, year first, seconds": (SECOND, lambda at: f"{at:%Y/%m/%d %H:%M:%S}"),
+    "slashes, year first, no zeros": (DAY, lambda at: f"{at.year}/{at.month}/{at.day}"),
+    "points, year first": (DAY, lambda at: f"{at:%Y.%m.%d}"),
+    "seconds": (SECOND, lambda at: str(int(at.timestamp()))),
+    "milliseconds": (MILLI, lambda at: str(int(at.timestamp() * 1000))),
+    "microseconds": (MICRO, lambda at: str(round(at.timestamp() * 1_000_000))),
+    "nanoseconds": (MICRO, lambda at: str(round(at.timestamp() * 1_000_000) * 1000)),
+    "seconds with a fraction": (MILLI, lambda at: f"{at.timestamp():.3f}"),
+    "seconds with a zero": (SECOND, lambda at: f"{int(at.timestamp())}.0"),
+    "stamp of 14 digits": (SECOND, lambda at: f"{at:%Y%m%d%H%M%S}"),
+    "stamp of 12 digits": ("", lambda at: f"{at:%Y%m%d%H%M}"),
+    "stamp of 10 digits": ("", lambda at: f"{at:%Y%m%d%H}"),
+    "short stamp of 10 digits": ("", lambda at: f"{at:%y%m%d%H%M}"),
+    "short stamp of 12 digits": ("", lambda at: f"{at:%y%m%d%H%M%S}"),
+    "rfc 2822": (SECOND, lambda at: f"{local(at):%a, %d %b %Y %H:%M:%S %z}"),
+    "http date": (SECOND, lambda at: f"{at:%a, %d %b %Y %H:%M:%S} GMT"),
+    "javascript": (SECOND, lambda at: f"{local(at):%a %b %d %Y %H:%M:%S} GMT-0500 (Peru Standard Time)"),
+    "day first, slashes": (DAY, lambda at: f"{at:%d/%m/%Y}"),
+    "day first, no zeros": (DAY, lambda at: f"{at.day}/{at.month}/{at.year}"),
+    "day first, points": (DAY, lambda at: f"{at:%d.%m.%Y}"),
+    "day first, dashes": (DAY, lambda at: f"{at:%d-%m-%Y}"),
+    "day first, time": (SECOND, lambda at: f"{at:%d/%m/%Y %H:%M:%S}"),
+    "day first, comma and minutes": (MINUTE, lambda at: f"{at:%d/%m/%Y}, {at:%H:%M}"),
+    "day first, Spanish half": (MINUTE, lambda at: f"{at:%d/%m/%Y}, {spanish_half(at)}"),
+    "day first, narrow spaces": (MINUTE, lambda at: f"{at:%d/%m/%Y}, {spanish_half(at)}".replace(" ", "\u202f")),
+    "day first, half an hour": (SECOND, lambda at: f"{at + timedelta(minutes=330):%d/%m/%Y %H:%M:%S} +05:30"),
+    "day first, offset": (SECOND, lambda at: f"{local(at):%d/%m/%Y %H:%M:%S} -05:00"),
+    "month first": (DAY, lambda at: f"{at:%m/%d/%Y}"),
+    "month first, half": (MINUTE, lambda at: f"{at.month}/{at.day}/{at.year} {at:%I:%M %p}"),
+    "english, day first": (DAY, lambda at: f"{at.day} {ENGLISH[at.month - 1]} {at.year}"),
+    "english, month first": (DAY, lambda at: f"{ENGLISH[at.month - 1]} {at.day}, {at.year}"),
+    "english, ordinal": (DAY, lambda at: f"{ENGLISH[at.month - 1]} {at.day}th, {at.year}"),
+    "english, time": (MINUTE, lambda at: f"{ENGLISH[at.month - 1][:3]} {at.day}, {at.year} {at:%I:%M %p}"),
+    "english, at": (MINUTE, lambda at: f"{ENGLISH[at.month - 1]} {at.day}, {at.year} at {at:%I:%M %p}"),
+    "spanish": (DAY, lambda at: f"{at.day} de {SPANISH[at.month - 1]} de {at.year}"),
+    "spanish, time": (MINUTE, lambda at: f"{at.day} de {SPANISH[at.month - 1]} de {at.year}, {at:%H:%M}"),
+    "spanish, short": (DAY, lambda at: f"{at:%d}-{SPANISH[at.month - 1][:3]}-{at.year}"),
+    "spanish, slashes": (DAY, lambda at: f"{at:%d}/{SPANISH[at.month - 1][:3]}/{at.year}"),
+    "two-digit year, day first": ("", lambda at: f"{at:%d/%m/%y}"),
+    "two-digit year first": ("", lambda at: f"{at:%y-%m-%d}"),
+    "short month and two-digit year": ("", lambda at: f"{at:%d}-{ENGLISH[at.month - 1][:3]}-{at:%y}"),
+    "day before month, year first": ("", lambda at: f"{at:%Y-%d-%m}"),
+    "day of the year": ("", lambda at: f"{at:%Y-%j}"),
+    "week": ("", lambda at: f"{at:%G-W%V-%u}"),
+    "days of a spreadsheet": ("", lambda at: str((at - datetime(1899, 12, 30, tzinfo=UTC)).days)),
+    "two-digit year, month first": ("", lambda at: f"{at:%m/%d/%y}"),
+    "time zone by name": ("", lambda at: f"{at:%Y-%m-%d %H:%M:%S} PET"),
+}  # fmt: skip
 
 
 def column(*texts: str | None) -> pd.Series[Any]:
-    return pd.Series(list(texts), dtype=TEXTS)
+    return pd.Series(list(texts), dtype=pd.ArrowDtype(pa.string()))
 
 
-def instants(read: pd.Series[Any]) -> list[str | None]:
-    return [None if pd.isna(at) else at.isoformat() for at in read.tolist()]
+def instants(read: DateColumn) -> list[str | None]:
+    return [None if pd.isna(at) else at.isoformat().removesuffix("+00:00") for at in read.at.tolist()]
+
+
+def kept(at: datetime, precision: str) -> datetime:
+    """The instant as far as a form writes it."""
+    whole = at.replace(microsecond=0)
+    return {
+        DAY: whole.replace(hour=0, minute=0, second=0),
+        MINUTE: whole.replace(second=0),
+        SECOND: whole,
+        MILLI: at.replace(microsecond=at.microsecond // 1000 * 1000),
+        MICRO: at,
+    }[precision]
+
+
+def rules(dates: DateColumn) -> list[tuple[str, str]]:
+    """All that is wrong with a column of dates: rules and details."""
+    ids = column(*map(str, range(len(dates.at))))
+    single = [] if dates.is_unreadable else [unread_findings("orders", "ordered_at", "created", dates, ids)]
+    found = [*single, *form_findings("orders", "ordered_at", "created", dates, dates.zone_count)]
+    return [row for one in found for row in one[["rule", "detail"]].itertuples(index=False, name=None)]
+
+
+def check(texts: list[str], truth: list[datetime], precision: list[str]) -> int:
+    """How many are read; fails where one is read wrong, or unread without a finding."""
+    dates = read_dates(column(*texts))
+    for text, at, expected, kind in zip(texts, dates.at.tolist(), truth, precision, strict=True):
+        if not pd.isna(at):
+            assert kind, f"{text} was read as {at}"
+            assert abs(at - kept(expected, kind)) < timedelta(milliseconds=1 if kind == MILLI else 0.001), text
+    read, found = int(dates.at.count()), [rule for rule, _ in rules(dates)]
+    assert read == len(texts) or "ordered_at_form" in found or found.count("ordered_at_unreadable") == len(texts) - read
+    return read
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_clean_column_is_read_right_or_not_at_all(name: str) -> None:
+    precision, write = FORMS[name]
+    read = check([write(at) for at in MOMENTS], MOMENTS, [precision] * len(MOMENTS))
+    assert read == (len(MOMENTS) if precision else 0)
+    if name.startswith(("day first", "month first")):
+        assert check([write(at) for at in EARLY_DAYS], EARLY_DAYS, [precision] * len(MOMENTS)) == 0, "nothing proves it"
+
+
+@pytest.mark.parametrize("other", ["iso zulu", "day first, slashes", "seconds"])
+def test_a_mixed_column_has_no_text_read_wrong(other: str) -> None:
+    for name, share in product(FORMS, (2, 30)):
+        names = [name if n % len(MOMENTS) < share else other for n in range(len(MOMENTS))]
+        texts, kinds = [FORMS[one][1](at) for one, at in zip(names, MOMENTS, strict=True)], [FORMS[n][0] for n in names]
+        orders = {"/" in FORMS[one][1](MOMENTS[0]) and one.partition(" first")[0] for one in (name, other)}
+        if orders == {"day", "month"}:
+            # Of the same form: days over 12 of both prove that the column is mixed; two texts need not have any.
+            assert share != 30 or check(texts, MOMENTS, kinds) == 0
+        elif (name, other, share) != ("day before month, year first", "iso zulu", 2):  # likewise, next to a standard
+            check(texts, MOMENTS, kinds)
 
 
 @pytest.mark.parametrize(
     ("texts", "form", "read"),
     [
-        pytest.param(
-            ["2024-01-31T10:00:00.1234567Z", "2024-02-29"],
-            "iso_mixed",
-            ["2024-01-31T10:00:00.123456+00:00", "2024-02-29T00:00:00+00:00"],
-            id="ISO of several precisions",
-        ),
-        pytest.param([" 1700000000 "], "epoch_s", ["2023-11-14T22:13:20+00:00"], id="spaces around"),
-        pytest.param(["-1.5e", "1"], "unknown", [None, None], id="no digits only, too few"),
-        pytest.param(
-            ["31/01/2024 10:15", "1/2/2024"],
-            "day_first",
-            ["2024-01-31T10:15:00+00:00", "2024-02-01T00:00:00+00:00"],
-            id="a day over 12 proves day first",
-        ),
-        pytest.param(
-            ["01/31/2024 1:05 PM", "2/1/2024 12:30 am"],
-            "month_first",
-            ["2024-01-31T13:05:00+00:00", "2024-02-01T00:30:00+00:00"],
-            id="a day over 12 proves month first",
-        ),
-        pytest.param(["01/02/2024", "05/05/2024"], "ambiguous", [None, None], id="nothing proves the order"),
-        pytest.param(["31/01/2024", "01/31/2024"], "ambiguous", [None, None], id="both orders are proven"),
-        pytest.param(["31/01/2024", "01.02.2024"], "ambiguous", [None, None], id="several separators"),
-        pytest.param(["31/01-2024", "13/02-2024"], "ambiguous", [None, None], id="two separators in a text"),
-        pytest.param(["31/01/24", "13/02/2024"], "ambiguous", [None, None], id="years of two and of four digits"),
-        pytest.param(["31/13/2024", "01/02/2024"], "ambiguous", [None, None], id="a day that is none proves nothing"),
-        pytest.param(["2024-31-01", "2024-30-01"], "ambiguous", [None, None], id="days in the place of months"),
-        pytest.param(["1700000000", "2024-01-31"], "mixed", [None, None], id="as many of one form as of another"),
-        pytest.param(["1700000000", "soon"], "mixed", [None, None], id="too few to prove a unit"),
-        pytest.param(["2024-W05", "soon"], "unknown", [None, None], id="no form of ours"),
-        pytest.param(["31/01/24", "soon"], "mixed", [None, None], id="years of two digits, too few"),
-        pytest.param([], "empty", [], id="no rows"),
-        pytest.param([None, " "], "empty", [None, None], id="no texts"),
+        (["2024-01-31T10:00:00.1234567Z", "2024-02-29"], "iso_mixed",
+         ["2024-01-31T10:00:00.123456", "2024-02-29T00:00:00"]),
+        ([" 1700000000 "], "epoch_s", ["2023-11-14T22:13:20"]),
+        (["-1.5e", "1"], "unknown", None),
+        (["31/01/2024 10:15", "1/2/2024"], "day_first", ["2024-01-31T10:15:00", "2024-02-01T00:00:00"]),
+        (["01/31/2024 1:05 PM", "2/1/2024 12:30 am"], "month_first", ["2024-01-31T13:05:00", "2024-02-01T00:30:00"]),
+        (["01/02/2024", "05/05/2024"], "ambiguous", None),  # nothing proves the order
+        (["31/01/2024", "01/31/2024"], "ambiguous", None),  # both orders are proven
+        (["31/01/2024", "01.02.2024"], "ambiguous", None),  # several separators
+        (["31/01-2024", "13/02-2024"], "ambiguous", None),
+        (["31/13/2024", "01/02/2024"], "ambiguous", None),  # a day that is none proves nothing
+        (["2024-31-01", "2024-30-01"], "ambiguous", None),  # days in the place of months
+        (["1700000000", "2024-01-31"], "mixed", None),  # as many of one form as of another
+        (["1700000000", "soon"], "mixed", None),
+        (["2024-W05", "soon"], "unknown", None),
+        (["2401311015"] * 3, "ambiguous", None),  # a stamp of digits is no time since 1970
+        (["202401311015"] * 3, "unknown", None),
+        (["01/02/2024"] * 400 + ["31/01/2024"], "ambiguous", None),  # one text does not decide for 400
+        (["31/12/98", "01/02/99"], "unknown", None),
+        ([], "empty", None),
+        ([None, " "], "empty", None),
     ],
-)
-def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[str | None]) -> None:
-    recognised = read_dates(column(*texts).set_axis(range(7, 7 + len(texts))))
-    assert recognised.form == form
-    assert instants(recognised.at) == read
-    assert recognised.is_unreadable == (form in ("ambiguous", "mixed", "unknown"))
-    assert recognised.at.index.tolist() == list(range(7, 7 + len(texts)))
-    kinds = [str(values.dtype) for values in (recognised.at, recognised.unread, recognised.day_only)]
+)  # fmt: skip
+def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[str | None] | None) -> None:
+    made = read_dates(column(*texts).set_axis(range(7, 7 + len(texts))))
+    assert (made.form, instants(made)) == (form, read or [None] * len(texts))
+    assert made.is_unreadable == (form in ("ambiguous", "mixed", "unknown"))
+    assert made.at.index.tolist() == list(range(7, 7 + len(texts)))
+    kinds = [str(values.dtype) for values in (made.at, made.unread, made.day_only)]
     assert kinds == ["timestamp[us, tz=UTC][pyarrow]", "bool[pyarrow]", "bool[pyarrow]"]
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "2023-02-29",
-        "2024-13-01",
-        "2024-01-31T24:00:00",
-        "2024-01-31T10:00:00+16:00",
-        "2024-01-31T10:00:00+05:60",
-        "1899-12-31",
-        "2201-01-01",
-        "0000-00-00",
-        "31/01/2024",
-        "x",
-    ],
-)
+    ["2023-02-29", "2024-13-01", "2024-01-31T24:00:00", "2024-01-31T10:00:00+16:00", "2024-01-31T10:00:00+05:60",
+     "1899-12-31", "2201-01-01", "0000-00-00", "31/01/2024", "x"],
+)  # fmt: skip
 def test_a_text_that_is_no_day_of_the_columns_form_stays_unread(text: str) -> None:
-    recognised = read_dates(column("2024-01-31", text, None, "2024-02-01"))
-    assert recognised.unread.tolist() == [False, True, False, False]
-    assert recognised.at.isna().tolist() == [False, True, True, False]
-    assert recognised.form == "date_only"
+    made = read_dates(column("2024-01-31", text, None, "2024-02-01"))
+    assert (made.form, made.unread.tolist()) == ("date_only", [False, True, False, False])
+    assert made.at.isna().tolist() == [False, True, True, False]
 
 
-def test_a_number_of_seconds_among_milliseconds_is_not_taken_for_them() -> None:
-    recognised = read_dates(column(*["1700000000123"] * 20, "1700000000"))
-    assert (recognised.form, recognised.unread.sum()) == ("epoch_ms", 1)
+def test_a_number_of_another_unit_or_a_stamp_among_times_since_1970_stays_unread() -> None:
+    for texts, form in (
+        (["1700000000123"] * 20 + ["1700000000"], "epoch_ms"),
+        (["1700000000"] * 20 + ["2401311015"], "epoch_s"),
+    ):
+        made = read_dates(column(*texts))
+        assert (made.form, made.unread.tolist()) == (form, [False] * 20 + [True])
 
 
 def test_the_evidence_counts_and_holds_no_value() -> None:
-    recognised = read_dates(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
-    assert recognised.evidence == "5 texts: 3 ISO 8601, 1 numeric day and month"
-
-
-WRITERS: dict[str, Callable[[datetime], str]] = {
-    "iso_offset": lambda at: at.astimezone(timezone(timedelta(hours=-5))).isoformat(),
-    "iso_naive": lambda at: at.replace(tzinfo=None).isoformat(" "),
-    "epoch_ms": lambda at: f"{int(at.timestamp())}123",
-    "day_first": lambda at: f"{at:%d/%m/%Y %H:%M:%S}",
-}
-
-
-@pytest.mark.parametrize("form", WRITERS)
-@settings(deadline=None)
-@given(MOMENTS)
-def test_what_is_read_is_what_was_written(form: str, moments: list[datetime]) -> None:
-    part = {"epoch_ms": 123_000, "day_first": 0}.get(form)
-    whole = [at if part is None else at.replace(microsecond=part) for at in moments]
-    recognised = read_dates(column(*map(WRITERS[form], whole)))
-    if recognised.form == "ambiguous":
-        assert all(at.day <= 12 for at in moments)
-        assert recognised.unread.all()
-    else:
-        assert recognised.form == form
-        assert recognised.at.tolist() == [pd.Timestamp(at) for at in whole]
-
-
-PLAIN = st.from_regex(
-    r"(1899|1900|2023|2024|2200|2201|9999)-(02|12)-(28|29|31)[T ](00|23|24):(00|59)(:(30|60)(\.[0-9]{1,7})?)?"
-    r"(Z|[+-](00|05|15|16)(:?(00|30|70))?)?",
-    fullmatch=True,
-)
-
-
-@settings(deadline=None)
-@given(st.lists(PLAIN, min_size=1, max_size=3))
-def test_what_arrow_reads_is_read_as_by_the_parts_of_the_pattern(texts: list[str]) -> None:
-    """A text with a small t is read part by part, and so are the others beside it."""
-    plain, beside = read_dates(column(*texts)), read_dates(column(*texts, "2024-01-31t10:00:00"))
-    for name in ("at", "unread", "day_only", "zone_unknown", "endless"):
-        assert list(getattr(plain, name).array) == list(getattr(beside, name).array)[:-1], name
-
-
-@settings(deadline=None)
-@given(st.lists(st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["2024-01-31", "5/6/2024", "1700000000"]))))
-def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
-    recognised = read_dates(column(*texts))
-    is_text = pd.Series([text is not None and bool(text.strip()) for text in texts], dtype=pd.ArrowDtype(pa.bool_()))
-    assert (recognised.unread ^ recognised.at.notna()).tolist() == is_text.tolist()
-
-
-SOME_DATES = [None, " ", "soon", "9999-12-31", "2024-01-31", "20240131T100000Z", "2024-31-12", "2024-01-31 10:00"]
-SOME_DATES += ["31/01/2024", "1/2/2024", "01.02.2024", "1/31/24", "5 Jan 2024", "20240131101500", "1700000000"]
-SOME_DATES += ["2401311015", "1700000000123", "4412041200"]
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from(SOME_DATES), min_size=1, max_size=4), st.data())
-def test_parts_of_a_column_are_read_as_the_whole(kinds: list[str | None], data: st.DataObject) -> None:
-    texts = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))
-    cut = data.draw(st.integers(0, len(texts)))
-    order: DateOrder | None = data.draw(st.sampled_from([None, "day_first", "month_first"]))
-    whole, parts, evidence = read_dates(column(*texts), order), [texts[:cut], texts[cut:]], DateEvidence(order)
-    for part in parts:
-        evidence.add(column(*part))
-    read = [read_dates(column(*part), order, of_column=evidence.form()) for part in parts]
-    assert {one.form for one in read} == {whole.form}
-    for name in ("at", "unread", "day_only", "zone_unknown", "endless"):
-        values = [value for one in read for value in getattr(one, name).array]
-        assert values == list(getattr(whole, name).array), name
+    made = read_dates(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
+    assert made.evidence == "5 texts: 3 ISO 8601, 1 numeric day and month"
 
 
 @pytest.mark.parametrize(
@@ -190,6 +266,79 @@ def test_parts_of_a_column_are_read_as_the_whole(kinds: list[str | None], data: 
 def test_a_setting_decides_whether_day_or_month_comes_first_unless_the_column_proves_the_other(
     texts: list[str], order: DateOrder | None, form: str, months: list[int | None]
 ) -> None:
-    read = read_dates(pd.Series(texts, dtype="string[pyarrow]"), order)
+    read = read_dates(column(*texts), order)
     assert read.form == form
     assert [None if pd.isna(at) else at.month for at in read.at] == months
+
+
+@pytest.mark.parametrize(
+    ("zone", "texts", "read"),
+    [
+        ("America/Lima", ["2024-03-10T10:00:00", "2024-03-10", "2024-03-10T10:00:00Z"],
+         ["2024-03-10T15:00:00", "2024-03-10T05:00:00", "2024-03-10T10:00:00"]),
+        # times that the clocks show twice or never
+        ("Europe/Madrid", ["2024-10-27T02:30:00", "2024-03-31T02:30:00", "2024-10-27T04:30:00"],
+         [None, None, "2024-10-27T03:30:00"]),
+        # In Chile the clocks go from 00:00 to 01:00; in Cuba the hour from 00:00 is shown twice.
+        ("America/Santiago", ["2024-09-08", "2024-09-09"], ["2024-09-08T04:00:00", "2024-09-09T03:00:00"]),
+        ("America/Havana", ["2024-11-03", "2024-11-03T00:30:00"], ["2024-11-03T04:00:00", None]),
+    ],
+)  # fmt: skip
+def test_times_without_an_offset_are_of_the_time_zone_that_is_set(
+    zone: str, texts: list[str], read: list[str | None]
+) -> None:
+    made = read_dates(column(*texts), timezone=zone)
+    assert (instants(made), made.unread.tolist()) == (read, [one is None for one in read])
+    assert not made.zone_unknown.any()
+
+
+def test_times_of_an_unknown_zone_are_a_finding_and_days_are_not() -> None:
+    timed = read_dates(column("2024-03-10T10:00:00", "2024-03-10T11:00:00"))
+    assert (timed.zone_unknown.all(), rules(timed)) == (
+        True,
+        [("ordered_at_zone", "created: 2 times without an offset")],
+    )
+    assert rules(read_dates(column("2024-03-10"))) == []
+    with pytest.raises(ValueError, match="offset"):
+        DateContext(datetime(2026, 1, 1))
+
+
+PLAIN = st.from_regex(
+    r"(1899|1900|2023|2024|2200|2201|9999)-(02|12)-(28|29|31)[T ](00|23|24):(00|59)(:(30|60)(\.[0-9]{1,7})?)?"
+    r"(Z|[+-](00|05|15|16)(:?(00|30|70))?)?",
+    fullmatch=True,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PLAIN, min_size=1, max_size=3))
+def test_what_arrow_reads_is_read_as_by_the_parts_of_the_pattern(texts: list[str]) -> None:
+    """A text with a small t is read part by part, and so are the others beside it."""
+    plain, beside = read_dates(column(*texts)), read_dates(column(*texts, "2024-01-31t10:00:00"))
+    for name in FLAGS:
+        assert list(getattr(plain, name).array) == list(getattr(beside, name).array)[:-1], name
+
+
+SOME_DATES = [None, " ", "soon", "9999-12-31", "2024-01-31", "20240131T100000Z", "2024-31-12", "2024-01-31 10:00"]
+SOME_DATES += ["31/01/2024", "1/2/2024", "01.02.2024", "1/31/24", "5 Jan 2024", "20240131101500", "1700000000"]
+SOME_DATES += ["2401311015", "1700000000123", "4412041200"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(SOME_DATES) | st.text(max_size=12), min_size=1, max_size=4), st.data())
+def test_parts_of_a_column_are_read_as_the_whole_and_every_text_is_read_or_unread(
+    kinds: list[str | None], data: st.DataObject
+) -> None:
+    texts = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))
+    cut = data.draw(st.integers(0, len(texts)))
+    order: DateOrder | None = data.draw(st.sampled_from([None, "day_first", "month_first"]))
+    whole, parts, evidence = read_dates(column(*texts), order), [texts[:cut], texts[cut:]], DateEvidence(order)
+    for part in parts:
+        evidence.add(column(*part))
+    read = [read_dates(column(*part), order, of_column=evidence.form()) for part in parts]
+    assert {one.form for one in read} == {whole.form}
+    for name in FLAGS:
+        values = [value for one in read for value in getattr(one, name).array]
+        assert values == list(getattr(whole, name).array), name
+    is_text = [text is not None and bool(text.strip()) for text in texts]
+    assert (whole.unread ^ whole.at.notna() ^ (whole.endless & ~whole.unread)).tolist() == is_text
