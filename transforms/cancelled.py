@@ -102,16 +102,17 @@ class Cancellation:
         """Whether any of the words is a value that the setting names."""
         return any(word.casefold() in (self.values or ()) for word in words)
 
-    def read(self, texts: Mapping[str, Column[Any]], status: str | None) -> tuple[Bools, Counter[str]]:
-        """Whether each order is cancelled, from the texts of the witnesses.
+    def read(self, texts: Mapping[str, Column[Any]], status: str | None, rows: int) -> tuple[Bools, Counter[str]]:
+        """Whether each of so many orders is cancelled, from the texts of the witnesses.
 
         Returns:
             That; and of how many orders a column says the contrary.
         """
         says = {name: self._says(values, name, status) for name, values in texts.items()}
-        is_cancelled: Bools = np.logical_or.reduce([yes for yes, _ in says.values()])
+        none = np.zeros(rows, np.bool_)
+        is_cancelled: Bools = np.logical_or.reduce([none, *(yes for yes, _ in says.values())])
         of_order = [yes for name, (yes, _) in says.items() if self.witnesses[name] != "payment"]
-        is_of_order = np.logical_or.reduce(of_order, initial=False)
+        is_of_order: Bools = np.logical_or.reduce([none, *of_order])
         if self.values is not None and status in says:
             is_cancelled = is_of_order = says[status][0]
         contrary = {name: (no & is_of_order) | (yes & ~is_cancelled) for name, (yes, no) in says.items()}

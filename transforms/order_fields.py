@@ -8,10 +8,10 @@ new columns never change the meaning of a table without an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -92,21 +92,23 @@ class FieldChoice:
 
     Attributes:
         fields: their columns.
-        evidence: of every column that was examined: names and counts, no values.
-        findings: the columns of `FINDINGS`.
+        amounts: what the values of the column of totals prove about their notation.
         cancellation: how it is read whether an order is cancelled.
         unknown: why customers, dates or totals are not known, by field.
+        evidence: of every column that was examined: names and counts, no values.
+        findings: the columns of `FINDINGS`.
     """
 
     fields: OrderFields
-    evidence: Mapping[str, str]
-    findings: pd.DataFrame
-    cancellation: Cancellation
-    unknown: Mapping[str, str]
+    amounts: AmountEvidence
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    findings: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 class OrderColumns(Protocol):
-    """The columns of the raw orders that are listed, which are read as they are needed."""
+    """The columns of the raw orders, which are read as they are needed; those that are listed are counted."""
 
     @property
     def kinds(self) -> Mapping[str, pa.DataType]:
@@ -114,10 +116,10 @@ class OrderColumns(Protocol):
 
     @property
     def rows(self) -> int:
-        """The number of orders."""
+        """The number of orders that are listed."""
 
-    def parts(self, names: Sequence[str]) -> Iterable[pd.DataFrame]:
-        """These columns of all orders, in parts."""
+    def parts(self, columns: Iterable[str]) -> Iterable[pd.DataFrame]:
+        """These columns of all orders and `is_missing`, in parts."""
 
     def distinct(self, names: Sequence[str]) -> pd.DataFrame:
         """The distinct values of these columns together, and `row_count`: how many orders have them."""
@@ -130,7 +132,7 @@ class AmountEvidence:
     """What the values of a column of amounts prove about its notation. They are added part by part.
 
     Attributes:
-        certain: how many values are decimal numbers in any notation.
+        certain: how many values of listed orders are decimal numbers in any notation.
         either: how many are texts such as `1.234`, which may be thousands or decimals.
     """
 
@@ -138,13 +140,14 @@ class AmountEvidence:
         self._notation = NotationEvidence()
         self.certain = self.either = 0
 
-    def add(self, values: Column[Any]) -> None:
-        """Examines values of any type."""
+    def add(self, values: Column[Any], is_missing: Column[Any] | None = None) -> None:
+        """Examines values of any type. Those of orders that are missing prove a notation, and are not counted."""
+        listed = values if is_missing is None else values[~is_missing]
         if array(values).type != TEXT:
-            self.certain += int(money(values, self).count())
+            self.certain += int(money(listed, self).count())
             return
-        texts = texts_of(values)
-        self._notation.add(array(texts))
+        self._notation.add(array(texts_of(values)))
+        texts = texts_of(listed)
         is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
         self.either += int(is_either.sum())
         self.certain += int((texts.str.fullmatch(_DECIMAL).fillna(False) & ~is_either).sum())
@@ -164,8 +167,8 @@ class ColumnFacts:
     """What the values of a column are. They are added part by part.
 
     Attributes:
-        given: how many are not blank.
-        currencies: how many are codes of three letters.
+        given: how many of the listed orders have a value that is not blank.
+        currencies: how many have a code of three letters.
         amounts: those that are amounts.
         words: the distinct texts.
     """
@@ -177,16 +180,40 @@ class ColumnFacts:
         self.amounts = AmountEvidence()
         self.words: set[str] = set()
 
-    def add(self, values: Column[Any]) -> None:
+    def add(self, values: Column[Any], is_missing: Column[Any]) -> None:
         """Examines values of any type."""
-        texts = texts_of(values)
+        texts = texts_of(values[~is_missing])
         self.given += int(texts.count())
         if "total" in self._fields:
-            self.amounts.add(values)
+            self.amounts.add(values, is_missing)
         if "order_status" in self._fields:
             self.words.update(texts.dropna().unique())
         if "currency" in self._fields:
             self.currencies += int(texts.str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
+
+    def fitting(self, name: str, rows: int) -> tuple[int, str]:
+        """How many values fit a field, and the evidence; `rows` is the number of orders."""
+        if name == "total" and self.amounts.is_ambiguous:
+            return 0, "texts such as 1.234, thousands or decimals"
+        if name == "total":
+            count = self.amounts.certain + (self.amounts.either if self.amounts.is_point else 0)
+            return count, f"{count} of {rows} are decimal numbers"
+        if name == "currency":
+            return self.currencies, f"{self.currencies} of {rows} are codes of three letters"
+        if name == "order_status":
+            distinct = len(self.words)
+            evidence = f"{self.given} of {rows} have one of {distinct} values"
+            return self.given if distinct <= STATUSES_MAX else 0, evidence
+        return self.given, f"{self.given} of {rows} have a value"
+
+
+_EXAMINED: Final = {
+    "ordered_at": FILLED_SHARE_MIN,
+    "total": SHARE_MIN,
+    "order_status": FILLED_SHARE_MIN,
+    "currency": SHARE_MIN,
+}
+"""The least share of rows whose values must fit a field."""
 
 
 def choose_fields(
@@ -197,117 +224,6 @@ def choose_fields(
 ) -> FieldChoice:
     """Decides which columns hold the fields of an order (interface, GET /orders: not shown).
 
-    Args:
-        orders: the columns of the raw orders.
-        customers: the reconciled customers.
-        configured: columns that the settings name.
-        pinned: columns that the last run used.
-
-    Both also give the notation of the customers; a pinned one holds for its own column only.
-    """
-    configured, pinned = configured or OrderFields(), pinned or OrderFields()
-    used = [
-        (name, field) for one in (configured, pinned) for field, name in one.columns().items() if name in orders.kinds
-    ]
-    proposal = _propose_fields(orders, customers, configured.customer_notation, used)
-    facts, rows, totals = proposal.facts, orders.rows, proposal.totals
-    chosen: dict[str, str | None] = {}
-    findings = list[pd.DataFrame]()
-    unknown: dict[str, str] = {}
-
-    def found(rule: str, detail: str) -> None:
-        findings.append(table_finding("orders", rule, detail))
-
-    for name in ORDER_FIELDS:
-        setting, before, now = (getattr(one, name) for one in (configured, pinned, proposal.fields))
-        keeps = before is not None and before in orders.kinds
-        is_pieces = name == "total" and totals.holdings.get(before) == "pieces"
-        chosen[name] = setting or (before if keeps and not is_pieces else now)
-        advice = f"set reconcile.order_{name.removeprefix('order_')}"
-        dispute = proposal.disputed.get(name, "")
-        if setting is None and before is not None and now != before:
-            if not keeps:
-                change = f"{before} is gone, {now or 'no column'} is used"
-            elif is_pieces:
-                change = f"{before} is the number of pieces, {now or 'no column'} is used"
-            elif now is not None:
-                change = f"{before} is kept, {now} fits better now"
-            elif dispute:
-                change = f"{before} is kept, but {dispute}"
-            else:
-                given = facts[before].given
-                is_rare = name in _EXAMINED and given < FILLED_SHARE_MIN * rows
-                change = f"{before} is kept, but {given} of {rows} orders have a value" if is_rare else ""
-            if change:
-                found("field_changed", f"{name}: {change}; {advice}")
-        if not rows or name not in _EXPECTED:
-            continue
-        if chosen[name] is None:
-            unknown[name] = f"{name}: {dispute or 'no column is proven'}"
-            reason = f"{dispute}; " if dispute else ""
-            detail = f"{name}: {reason}{_candidates(name, orders, proposal.evidence)}; {advice}"
-            found("field_disputed" if dispute else "field_not_found", detail)
-        elif name in _EXAMINED and (given := facts[str(chosen[name])].given) < FILLED_SHARE_MIN * rows:
-            unknown[name] = f"{name}: {chosen[name]} has a value in {given} of {rows} orders"
-    total = chosen["total"] or ""
-    holding = totals.holdings.get(total)
-    if rows and holding == "cents":
-        found("total_in_cents", f"total: {total} is a hundred times what the lines come to: it is divided by 100")
-    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(total).items()]
-    differing += ["what the lines come to in most orders"] if holding in ("pieces", "other") else []
-    if rows and differing:
-        found("totals_differ", f"total: {total} is used; it differs from {', '.join(differing)}")
-    status = chosen["order_status"]
-    related = related_columns(orders.kinds, status)
-    words = {name: facts[name].words or {"1"} for name in [*related, *filter(None, [status])] if facts[name].given}
-    cancellation = Cancellation.of(status, words, configured.cancelled_values)
-    has_words = status is not None and any(any(map(str.isalpha, word)) for word in facts[status].words)
-    is_known = has_words if configured.cancelled_values is None else cancellation.is_found(words.get(status or "", ()))
-    if rows and not is_known and not cancellation.witnesses.keys() - {status}:
-        reason = "values without a letter" if status is not None else "no column is proven"
-        if configured.cancelled_values is not None:
-            reason = "no order has a value of reconcile.order_cancelled"
-        candidates = _candidates("order_status", orders, proposal.evidence)
-        found("cancelled_unknown", f"order_status: {reason}; {candidates}; set reconcile.order_status")
-    notation, is_set = configured.customer_notation, configured.customer_notation is not None
-    if not is_set and chosen["customer_id"] == pinned.customer_id:
-        notation = pinned.customer_notation
-    was_in_cents = pinned.is_in_cents and chosen["total"] == pinned.total
-    chosen_fields = OrderFields(
-        *chosen.values(),
-        customer_notation=notation,
-        is_notation_set=is_set,
-        is_in_cents=holding == "cents" or (was_in_cents and holding != "amount"),
-    )
-    if was_in_cents and not chosen_fields.is_in_cents:
-        found("field_changed", f"total: {total} was in hundredths and is not any more; set reconcile.order_total")
-    return FieldChoice(chosen_fields, proposal.evidence, combine_findings(findings), cancellation, unknown)
-
-
-def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:
-    names = [name for name in orders.kinds if RELATED_NAMES[wanted].search(name) and not name.startswith("_")]
-    listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
-    return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
-
-
-class _Proposal(NamedTuple):
-    """Fields that are proven; the evidence and the facts by column; fields for which columns disagree, and how."""
-
-    fields: OrderFields
-    evidence: Mapping[str, str]
-    facts: Mapping[str, ColumnFacts]
-    disputed: Mapping[str, str]
-    totals: TotalCandidates
-
-
-def _propose_fields(
-    orders: OrderColumns,
-    customers: CustomerIndex,
-    notation: CustomerNotation | None,
-    used: Iterable[tuple[str, str]],
-) -> _Proposal:
-    """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
-
     A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
     in half of the rows and 90 % of the values, dates in 90 % of the rows (whatever their format), decimal numbers and
     codes of three letters in 95 %. Of several, the name that is preferred decides; of several columns of customers none
@@ -317,39 +233,135 @@ def _propose_fields(
     Args:
         orders: the columns of the raw orders.
         customers: the reconciled customers.
-        notation: how a column of customers is read; None: as its values prove.
-        used: other columns whose facts are needed, and their fields.
+        configured: columns that the settings name.
+        pinned: columns that the last run used.
+
+    Both also give the notation of the customers; a pinned one holds for its own column only.
     """
+    configured, pinned, rows = configured or OrderFields(), pinned or OrderFields(), orders.rows
     names = [name for name in sorted(orders.kinds) if name != "id" and not name.startswith("_")]
-    related = {name: set[str]() for name, kind in related_columns(names, None).items() if kind == "time"}
-    related |= {name: {"order_status"} for name, kind in related_columns(names, None).items() if kind != "time"}
+    used = [(field, name) for one in (configured, pinned) for field, name in one.columns().items()]
+    facts = _examined(orders, names, used)
     names = [name for name in names if orders.kinds[name] in _KINDS]
-    wanted = {name: {field for field in _EXAMINED if name in ORDER_NAMES[field]} for name in names}
-    wanted = related | {name: fields for name, fields in wanted.items() if fields}
-    for name, field_name in used:
-        wanted.setdefault(name, set()).add(field_name)
-    facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
-    for part in orders.parts(list(facts)) if facts else ():
-        for name, of_column in facts.items():
-            of_column.add(part[name])
     evidence: dict[str, str] = {}
-    fitting: dict[str, list[str]] = {}
-    for field_name, (count_fitting, share_min) in _EXAMINED.items():
+    fitting: dict[str, list[str]] = {field: [] for field in _EXAMINED}
+    for field_name, share_min in _EXAMINED.items():
         for name in (name for name in ORDER_NAMES[field_name] if name in names):
-            count, evidence[name] = count_fitting(facts[name], orders.rows)
-            if count and count >= share_min * orders.rows:
-                fitting.setdefault(field_name, []).append(name)
-    disputed: dict[str, str] = {}
-    chosen: dict[str, Any] = {name: columns[0] for name, columns in fitting.items()}
-    chosen["customer_id"], disputed["customer_id"] = _propose_customer(orders, names, customers, notation, evidence)
-    amounts = list(dict.fromkeys([*fitting.get("total", ()), *(name for name, of in used if of == "total")]))
+            count, evidence[name] = facts[name].fitting(field_name, rows)
+            if count and count >= share_min * rows:
+                fitting[field_name].append(name)
+    amounts = dict.fromkeys([*fitting["total"], *(name for of, name in used if of == "total" and name in facts)])
     totals = TotalCandidates()
     if amounts:
-        rows = orders.with_lines(amounts)
-        totals = TotalCandidates.of(rows.assign(**{name: money(rows[name], facts[name].amounts) for name in amounts}))
-    chosen["total"], disputed["total"] = totals.choose(fitting.get("total", []))
-    disputed = {name: reason for name, reason in disputed.items() if reason}
-    return _Proposal(OrderFields(**chosen), evidence, facts, disputed, totals)
+        some = orders.with_lines(list(amounts))
+        totals = TotalCandidates.of(some.assign(**{name: money(some[name], facts[name].amounts) for name in amounts}))
+    proposed: dict[str, str | None] = {name: columns[0] if columns else None for name, columns in fitting.items()}
+    disputed = dict.fromkeys(ORDER_FIELDS, "")
+    proposed["customer_id"], disputed["customer_id"] = _propose_customer(
+        orders, names, customers, configured.customer_notation, evidence
+    )
+    proposed["total"], disputed["total"] = totals.choose(fitting["total"])
+
+    chosen: dict[str, str | None] = {}
+    findings = list[pd.DataFrame]()
+    unknown: dict[str, str] = {}
+
+    def found(rule: str, detail: str) -> None:
+        if rows or rule == "field_changed":
+            findings.append(table_finding("orders", rule, detail))
+
+    for name in ORDER_FIELDS:
+        setting, before, now = getattr(configured, name), getattr(pinned, name), proposed[name]
+        is_gone, is_pieces = before not in orders.kinds, name == "total" and totals.holdings.get(before) == "pieces"
+        chosen[name] = setting or (now if is_gone or is_pieces else before)
+        advice = f"set reconcile.order_{name.removeprefix('order_')}"
+        dispute = disputed[name]
+        if setting is None and before is not None and now != before:
+            given = 0 if is_gone else facts[before].given
+            changes = (
+                (is_gone, f"{before} is gone, {now or 'no column'} is used"),
+                (is_pieces, f"{before} is the number of pieces, {now or 'no column'} is used"),
+                (now is not None, f"{before} is kept, {now} fits better now"),
+                (dispute, f"{before} is kept, but {dispute}"),
+                (
+                    name in _EXAMINED and given < FILLED_SHARE_MIN * rows,
+                    f"{before} is kept, but {given} of {rows} orders have a value",
+                ),
+            )
+            for change in [change for holds, change in changes if holds][:1]:
+                found("field_changed", f"{name}: {change}; {advice}")
+        if not rows or name not in _EXPECTED:
+            continue
+        if (used_now := chosen[name]) is None:
+            unknown[name] = f"{name}: {dispute or 'no column is proven'}"
+            reason = f"{dispute}; " if dispute else ""
+            detail = f"{name}: {reason}{_candidates(name, orders, evidence)}; {advice}"
+            found("field_disputed" if dispute else "field_not_found", detail)
+        elif name in _EXAMINED and (given := facts[used_now].given) < FILLED_SHARE_MIN * rows:
+            unknown[name] = f"{name}: {used_now} has a value in {given} of {rows} orders"
+        elif name == "total" and given < rows:
+            found("total_missing", f"total: {used_now} has a value in {given} of {rows} orders")
+    total = chosen["total"] or ""
+    holding = totals.holdings.get(total)
+    is_in_cents = holding == "cents" or (pinned.is_in_cents and chosen["total"] == pinned.total and holding != "amount")
+    if holding == "cents":
+        found("total_in_cents", f"total: {total} is a hundred times what the lines come to: it is divided by 100")
+    elif pinned.is_in_cents and chosen["total"] == pinned.total and not is_in_cents:
+        found("field_changed", f"total: {total} was in hundredths and is not any more; set reconcile.order_total")
+    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(total).items()]
+    differing += ["what the lines come to in most orders"] if holding in ("pieces", "other") else []
+    if differing:
+        found("totals_differ", f"total: {total} is used; it differs from {', '.join(differing)}")
+    if unlike := totals.unlike_lines(total):
+        found("lines_differ", f"total: {total} is not what the lines come to in {unlike} orders that were compared")
+    cancellation, doubt = _cancellation(orders, facts, chosen["order_status"], configured.cancelled_values)
+    if doubt:
+        candidates = _candidates("order_status", orders, evidence)
+        found("cancelled_unknown", f"order_status: {doubt}; {candidates}; set reconcile.order_status")
+    notation, is_set = configured.customer_notation, configured.customer_notation is not None
+    if not is_set and chosen["customer_id"] == pinned.customer_id:
+        notation = pinned.customer_notation
+    fields = OrderFields(*chosen.values(), customer_notation=notation, is_notation_set=is_set, is_in_cents=is_in_cents)
+    of_total = facts[total].amounts if total else AmountEvidence()
+    return FieldChoice(fields, of_total, cancellation, unknown, evidence, combine_findings(findings))
+
+
+def _examined(orders: OrderColumns, names: Sequence[str], used: Iterable[tuple[str, str]]) -> dict[str, ColumnFacts]:
+    """The facts of the columns that may hold a field, that may say that an order is cancelled, or that are `used`."""
+    wanted: dict[str, set[str]] = {}
+    for name, kind in related_columns(names, None).items():
+        wanted.setdefault(name, set()).update(() if kind == "time" else ["order_status"])
+    possible = [name for name in names if orders.kinds[name] in _KINDS]
+    named = [(field, name) for field in _EXAMINED for name in possible if name in ORDER_NAMES[field]]
+    for field_name, name in [*named, *(one for one in used if one[1] in orders.kinds)]:
+        wanted.setdefault(name, set()).add(field_name)
+    facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
+    for part in orders.parts(facts) if facts else ():
+        for name, of_column in facts.items():
+            of_column.add(part[name], part["is_missing"])
+    return facts
+
+
+def _cancellation(
+    orders: OrderColumns, facts: Mapping[str, ColumnFacts], status: str | None, values: Collection[str] | None
+) -> tuple[Cancellation, str]:
+    """How it is read whether an order is cancelled, and why it is not known; empty where it is."""
+    columns = [*related_columns(orders.kinds, status), *filter(None, [status])]
+    words = {name: facts[name].words or {"1"} for name in columns if facts[name].given}
+    cancellation = Cancellation.of(status, words, values)
+    of_status = facts[status].words if status is not None else set()
+    has_words = any(letter.isalpha() for word in of_status for letter in word)
+    if (has_words if values is None else cancellation.is_found(of_status)) or cancellation.witnesses.keys() - {status}:
+        return cancellation, ""
+    if values is not None:
+        return cancellation, "no order has a value of reconcile.order_cancelled"
+    return cancellation, "values without a letter" if status is not None else "no column is proven"
+
+
+def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:
+    names = [name for name in orders.kinds if RELATED_NAMES[wanted].search(name) and not name.startswith("_")]
+    listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
+    return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
 
 def _propose_customer(
@@ -395,32 +407,6 @@ def _propose_customer(
                 return None, f"{' and '.join([group[0], *of_rivals])} refer to different customers"
             return group[0], ""
     return None, f"{' and '.join(by_id)} refer to different customers" if by_id else ""
-
-
-def _totals(facts: ColumnFacts, rows: int) -> tuple[int, str]:
-    amounts = facts.amounts
-    if amounts.is_ambiguous:
-        return 0, "texts such as 1.234, thousands or decimals"
-    count = amounts.certain + (amounts.either if amounts.is_point else 0)
-    return count, f"{count} of {rows} are decimal numbers"
-
-
-def _statuses(facts: ColumnFacts, rows: int) -> tuple[int, str]:
-    distinct = len(facts.words)
-    evidence = f"{facts.given} of {rows} have one of {distinct} values"
-    return facts.given if distinct <= STATUSES_MAX else 0, evidence
-
-
-_EXAMINED: Final[dict[str, tuple[Callable[[ColumnFacts, int], tuple[int, str]], float]]] = {
-    "ordered_at": (lambda facts, rows: (facts.given, f"{facts.given} of {rows} have a value"), FILLED_SHARE_MIN),
-    "total": (_totals, SHARE_MIN),
-    "order_status": (_statuses, FILLED_SHARE_MIN),
-    "currency": (
-        lambda facts, rows: (facts.currencies, f"{facts.currencies} of {rows} are codes of three letters"),
-        SHARE_MIN,
-    ),
-}
-"""By field: how many values fit it, with the evidence; the least share of rows."""
 
 
 def texts_of(values: Column[Any]) -> Column[Any]:

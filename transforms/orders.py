@@ -8,17 +8,15 @@ its values are, the form of the dates, the notation of the totals) is decided be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.cancelled import Cancellation
 from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import (
     OFFSET_MAX,
@@ -44,7 +42,7 @@ from transforms.frames import (
     joined_text,
     typed,
 )
-from transforms.order_fields import AmountEvidence, OrderFields, money, texts_of
+from transforms.order_fields import FieldChoice, OrderFields, money, texts_of
 from transforms.texts import without_blank
 
 ORDERS: Final = {
@@ -74,22 +72,16 @@ class OrdersReading:
     """How the raw orders are read, as all of them prove it.
 
     Attributes:
-        fields: their columns.
+        choice: their columns, and how these are read.
         dates: the form of the column of dates.
-        amounts: the notation of the column of totals.
         context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
         coverage_gap: why other customers than the known ones may be listed; empty where these are proven to be all.
-        cancellation: how it is read whether an order is cancelled.
-        unknown: why customers, dates or totals are not known, by field.
     """
 
-    fields: OrderFields
+    choice: FieldChoice
     dates: ColumnForm
-    amounts: AmountEvidence
     context: DateContext
     coverage_gap: str = ""
-    cancellation: Cancellation = field(default_factory=Cancellation)
-    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +145,23 @@ def order_customers(
 def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     """Reconciles any of the orders.
 
-    `rows` have `id`, `is_missing`, the values of the columns of `reading.fields` by field, those of the witnesses of
-    `reading.cancellation` as `cancelled:` and their name, and of the customer the columns of `ORDER_CUSTOMERS`.
+    `rows` have `id`, `is_missing`, the values of the columns of `reading.choice` by field, those of the witnesses of
+    its cancellation as `cancelled:` and their name, and of the customer the columns of `ORDER_CUSTOMERS`.
 
     Returns:
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
     """
-    fields, context = reading.fields, reading.context
-    names = fields.columns()
+    choice, context = reading.choice, reading.context
+    fields, cancellation, names = choice.fields, choice.cancellation, choice.fields.columns()
     is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
     timezone = "UTC" if is_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, reading.dates)
-    total = money(rows["total"], reading.amounts) if "total" in rows else constant(None, rows.index, MONEY)
+    total = money(rows["total"], choice.amounts) if "total" in rows else constant(None, rows.index, MONEY)
     if fields.is_in_cents:
         parts = pc.multiply(array(total).cast(pa.decimal128(29, 9)), pa.scalar(Decimal("0.01"), pa.decimal128(3, 2)))
         total = column(pc.round(parts, 9).cast(MONEY), rows.index)
-    said = {name: _texts(rows, f"{WITNESS}{name}") for name in reading.cancellation.witnesses}
-    is_cancelled, disputed = np.zeros(len(rows), np.bool_), Counter[str]()
-    if said:
-        is_cancelled, disputed = reading.cancellation.read(said, fields.order_status)
+    said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
+    is_cancelled, disputed = cancellation.read(said, fields.order_status, len(rows))
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
@@ -182,7 +172,7 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     )
     looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}
     reasons = [
-        pc.if_else(array(ours[column].isna()), f"{reading.unknown.get(name, f'{name}: no readable value')}; ", "")
+        pc.if_else(array(ours[column].isna()), f"{choice.unknown.get(name, f'{name}: no readable value')}; ", "")
         for name, column in looked_at.items()
     ]
     because = pc.utf8_rtrim(pc.binary_join_element_wise(*reasons, ""), "; ")
@@ -198,7 +188,7 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     if "total" in names:
         is_unread = texts_of(rows["total"]).notna() & total.isna()
         is_negative = (total < 0) & ~ours["is_missing"]
-        if reading.amounts.is_ambiguous:
+        if choice.amounts.is_ambiguous:
             counts["unread totals"] = int(is_unread.sum())
             is_unread = is_negative = constant(False, ours.index, BOOLEAN)
         for rule, where in (("total_unreadable", is_unread), ("total_negative", is_negative)):
@@ -213,14 +203,15 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
 
 def orders_findings(counts: Counter[str], reading: OrdersReading) -> pd.DataFrame:
     """What is wrong with the orders as a whole, from the counts of all parts (the columns of `FINDINGS`)."""
-    names, findings = reading.fields.columns(), []
+    choice, findings = reading.choice, []
+    names = choice.fields.columns()
     if gap := counts["unlisted"]:
         detail = f"{names['customer_id']} of {gap} orders: {reading.coverage_gap}"
         findings.append(table_finding("orders", "customers_unproven", detail))
     findings += form_findings(
         "orders", "ordered_at", names.get("ordered_at", ""), reading.dates, counts["zone_unknown"]
     )
-    if reading.amounts.is_ambiguous:
+    if choice.amounts.is_ambiguous:
         detail = f"{names['total']}: {counts['unread totals']} texts such as 1.234"
         findings.append(table_finding("orders", "total_notation", detail))
     currencies = sum(name.startswith("currency ") for name in counts)
@@ -229,7 +220,7 @@ def orders_findings(counts: Counter[str], reading: OrdersReading) -> pd.DataFram
     if cancelled := counts["cancelled with total"]:
         detail = f"{cancelled} of {counts['with total']} orders with a total are cancelled"
         findings.append(table_finding("orders", "cancelled_with_total", detail))
-    contrary = {name: counts[f"disputed {name}"] for name in reading.cancellation.witnesses}
+    contrary = {name: counts[f"disputed {name}"] for name in choice.cancellation.witnesses}
     if any(contrary.values()):
         said = ", ".join(f"{name} in {count} orders" for name, count in contrary.items() if count)
         findings.append(table_finding("orders", "cancelled_disputed", f"the contrary is said by {said}"))

@@ -24,6 +24,9 @@ LINE_SUMS: Final = {"line_amount": pa.float64(), "line_pieces": pa.float64()}
 ORDERS_MIN: Final = 3
 SHARE_MIN: Final = 0.8
 """How many orders, and which share of them, show what a column holds."""
+ADDS_UP_MIN: Final = 0.9
+"""The least share of orders that are what their lines come to, for the others to be a finding: else there is more."""
+_ROUNDING: Final = 0.05
 _FAR: Final = 2.0
 _DIFFER_MIN: Final = 0.05
 Numbers = npt.NDArray[np.float64]
@@ -36,10 +39,12 @@ class TotalCandidates:
     Attributes:
         holdings: what a column holds, as the lines show it; no key where they do not.
         values: of each column.
+        line_amount: what the lines come to.
     """
 
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     values: Mapping[str, Numbers] = field(default_factory=dict)
+    line_amount: Numbers = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def of(cls, orders: pd.DataFrame) -> TotalCandidates:
@@ -47,7 +52,7 @@ class TotalCandidates:
         numbers = {str(name): orders[name].to_numpy(np.float64, na_value=np.nan) for name in orders}
         amount, pieces = (numbers.pop(name) for name in LINE_SUMS)
         found = {name: _holding(values, amount, pieces) for name, values in numbers.items()}
-        return cls({name: holding for name, holding in found.items() if holding is not None}, numbers)
+        return cls({name: holding for name, holding in found.items() if holding is not None}, numbers, amount)
 
     def choose(self, names: Sequence[str]) -> tuple[str | None, str]:
         """The first of the columns, or the first that the lines prove; None, and the reason, where it is in dispute."""
@@ -75,6 +80,14 @@ class TotalCandidates:
             if count > _DIFFER_MIN * len(ratio):
                 result[other] = f"{count} of {len(ratio)}"
         return result
+
+    def unlike_lines(self, name: str) -> str:
+        """In how many orders a column is not what the lines come to; empty where that is not so in nearly all."""
+        values = self.values.get(name, np.empty(0)) / (100 if self.holdings.get(name) == "cents" else 1)
+        is_known = ~np.isnan(values) & ~np.isnan(self.line_amount[: len(values)])
+        unlike = np.abs(values - self.line_amount[: len(values)])[is_known] > _ROUNDING
+        is_usual = not unlike.any() or (~unlike).sum() < ADDS_UP_MIN * len(unlike)
+        return "" if is_usual else f"{unlike.sum()} of {len(unlike)}"
 
     def _ratio(self, name: str, other: str) -> Numbers:
         values, others = self.values[name], self.values[other]

@@ -17,7 +17,7 @@ import pandas as pd
 from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.odd_values import odd_values
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from pipelines.reconcile.orders import RawOrders, reconcile_orders
+from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from pipelines.reconcile.parts import Findings, Mapper, Parts
 from pipelines.warehouse import coverage, ops
 from pipelines.warehouse.accepted import Accepted
@@ -154,24 +154,25 @@ def _orders(inputs: StepInputs) -> Entity:
     share = None if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at) else last.matched_share
     choice = choose_fields(raw, index, configured, pinned)
     inputs.findings.add(choice.findings)
+    customers = match_customers(raw, index, choice.fields, share)
+    del index  # of a million customers: not while the orders are worked on
     gap = inputs.coverage_gap("customers", "orders")
-    result = reconcile_orders(raw, index, choice.fields, inputs.dates, gap, share, choice.cancellation, choice.unknown)
-    inputs.unknown = result.unknown
+    form, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
     used = choice.fields.columns()
     # The next run compares with what was accepted, not with this one: an alarm does not fall silent by itself.
-    shares = [one for one in (share, result.matched_share) if one is not None]
+    shares = [one for one in (share, customers.matched_share) if one is not None]
     pins = {**used, **{name: column for name, column in kept.items() if name not in configured.columns()}}
     pins[_UNIT] = "cents" if choice.fields.is_in_cents else "whole"
     if lines := settings.orders.lines or kept.get(_LINES) or inputs.lines:
         pins[_LINES] = lines
     if pins.get("customer_id") == used.get("customer_id"):
-        notation = result.customer_notation
+        notation = customers.notation
     pinned_now = ops.LastOrderFields(pins, max(shares, default=None), notation, inputs.accepted.at)
     ops.record_order_fields(inputs.build, inputs.run_id, pinned_now)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
     proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
     inputs.findings.add(combine_findings(odd_values(inputs.build, "orders")))
-    return Entity(form=result.form, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
+    return Entity(form=form, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
 
 
 def _is_changed(inputs: StepInputs, name: str, last: ops.LastOrderFields) -> bool:

@@ -7,8 +7,8 @@ notation of totals from those columns alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -19,12 +19,12 @@ import pyarrow as pa
 from pipelines.reconcile.parts import Parts
 from pipelines.warehouse.merge import columns_of
 from pipelines.warehouse.sql import sql_name
-from transforms.cancelled import Cancellation
-from transforms.customer_index import CustomerIndex, CustomerNotation
+from transforms.customer_index import CustomerIndex
 from transforms.dates import UNREAD_FORMS, DateContext, DateEvidence
+from transforms.findings import FINDINGS
 from transforms.frames import TEXT, frame, from_arrow, look_up
 from transforms.keys import BOOKKEEPING
-from transforms.order_fields import AmountEvidence, OrderFields, texts_of
+from transforms.order_fields import FieldChoice, OrderFields, texts_of
 from transforms.order_lines import line_columns, line_sums
 from transforms.orders import (
     ORDER_CUSTOMERS,
@@ -82,10 +82,9 @@ class RawOrders:
         ((rows,),) = tables.build.execute(f"SELECT count(*) FROM {name} WHERE _missing_since IS NULL").fetchall()
         return cls(tables, name, dict(zip(schema.names, schema.types, strict=True)), rows, lines)
 
-    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
         """See `OrderColumns`."""
-        for part in self.tables.read({self.name: f"{', '.join(map(sql_name, names))}, {_IS_MISSING}"}):
-            yield part[~part.pop("is_missing")]
+        return self.tables.read({self.name: ", ".join([*map(sql_name, columns), _IS_MISSING])})
 
     def distinct(self, names: Sequence[str], where: str = "_missing_since IS NULL") -> pd.DataFrame:
         """See `OrderColumns`."""
@@ -114,71 +113,63 @@ class RawOrders:
         return rows.assign(**look_up(rows.pop("id"), lines, "order_id")[list(LINE_SUMS)])
 
 
-@dataclass(frozen=True, slots=True)
-class OrdersResult:
-    """How the orders were read.
-
-    Attributes:
-        form: of their dates.
-        matched_share: of the listed orders, those of a known customer; None without a column of customers or orders.
-        customer_notation: how the column of customers is read; None where nothing shows it.
-        unknown: why customers, dates or totals are not known, by field.
-    """
-
-    form: str
-    matched_share: float | None
-    customer_notation: CustomerNotation | None
-    unknown: Mapping[str, str]
+def match_customers(
+    orders: RawOrders, index: CustomerIndex, fields: OrderFields, last_matched_share: float | None = None
+) -> OrderCustomers:
+    """Makes `temp.order_customers`, a row for each order; `last_matched_share` is that of the last run."""
+    build = orders.tables.build
+    if (name := fields.customer_id) is None:
+        build.execute(f"CREATE OR REPLACE TEMP TABLE order_customers AS SELECT {_NO_CUSTOMERS} FROM {orders.name}")
+        return OrderCustomers(frame(ORDER_CUSTOMERS), None, None, "", frame(FINDINGS))
+    values = orders.distinct([name], where="true")
+    found = order_customers(values[name], values["row_count"], index, fields, last_matched_share)
+    orders.tables.findings.add(found.findings)
+    columns = ", ".join(f"v.{column}" for column in ORDER_CUSTOMERS)
+    with orders.tables.given("customer_values", found.table.assign(value=values[name])):
+        build.execute(
+            f"CREATE OR REPLACE TEMP TABLE order_customers AS SELECT {columns} FROM {orders.name} o "
+            f"LEFT JOIN customer_values v ON o.{sql_name(name)} IS NOT DISTINCT FROM v.value ORDER BY o.rowid"
+        )
+    return found
 
 
 def reconcile_orders(
     orders: RawOrders,
-    index: CustomerIndex,
-    fields: OrderFields,
+    choice: FieldChoice,
+    customers: OrderCustomers,
     context: DateContext,
     coverage_gap: str = "",
-    last_matched_share: float | None = None,
-    cancellation: Cancellation | None = None,
-    unknown: Mapping[str, str] | None = None,
-) -> OrdersResult:
+) -> tuple[str, Mapping[str, str]]:
     """Makes `reconciled.orders`.
 
     Args:
         orders: the raw ones.
-        index: the reconciled customers.
-        fields: columns of the raw orders.
+        choice: their columns, and how these are read.
+        customers: what `match_customers` found.
         context: see `OrdersReading`.
         coverage_gap: see `OrdersReading`.
-        last_matched_share: `matched_share` of the last run.
-        cancellation: see `OrdersReading`.
-        unknown: see `OrdersReading`; what is found here is added.
+
+    Returns:
+        The form of their dates; why customers, dates or totals are not known, by field.
     """
-    tables, names, unknown = orders.tables, fields.columns(), dict(unknown or {})
-    cancellation = cancellation or Cancellation()
-    customers, share, notation = _NO_CUSTOMERS, None, None
-    if fields.customer_id is not None:
-        matched = _match_customers(orders, index, fields, last_matched_share)
-        customers, share, notation = "", matched.matched_share, matched.notation
-        if matched.unknown:
-            unknown["customer_id"] = f"customer_id: {matched.unknown}"
-    dates, amounts = DateEvidence(context.order), AmountEvidence()
+    tables, names, unknown = orders.tables, choice.fields.columns(), dict(choice.unknown)
+    if customers.unknown:
+        unknown["customer_id"] = f"customer_id: {customers.unknown}"
+    dates = DateEvidence(context.order)
     read = {name: f"{sql_name(names[name])} AS {name}" for name in names if name != "customer_id"}
-    decided = [read[name] for name in ("ordered_at", "total") if name in read]
-    for part in tables.read({orders.name: ", ".join(decided)}) if decided else ():
-        if "ordered_at" in part:
-            dates.add(texts_of(part["ordered_at"]))
-        if "total" in part:
-            amounts.add(part["total"])
+    for part in tables.read({orders.name: read["ordered_at"]}) if "ordered_at" in read else ():
+        dates.add(texts_of(part["ordered_at"]))
     form = dates.form()
     if form.form in UNREAD_FORMS:
         unknown["ordered_at"] = f"ordered_at: {names['ordered_at']} is {form.form}: no form of its dates is proven"
-    if amounts.is_ambiguous:
+    if choice.amounts.is_ambiguous:
         unknown["total"] = f"total: {names['total']} has texts such as 1.234"
-    reading = OrdersReading(fields, form, amounts, context, coverage_gap, cancellation, unknown)
-    said = [f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}" for name in cancellation.witnesses]
-    sides = {orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said, *filter(None, [customers])])}
-    if not customers:
-        sides["temp.order_customers"] = ", ".join(ORDER_CUSTOMERS)
+    reading = OrdersReading(replace(choice, unknown=unknown), form, context, coverage_gap)
+    said = [f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}" for name in choice.cancellation.witnesses]
+    sides = {
+        orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said]),
+        "temp.order_customers": ", ".join(ORDER_CUSTOMERS),
+    }
     made, counts = tables.fill(ORDERS, partial(orders_part, reading=reading), tables.read(sides))
     tables.findings.add(orders_findings(counts, reading))
     passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))
@@ -188,22 +179,5 @@ def reconcile_orders(
         f"CREATE OR REPLACE TABLE reconciled.orders AS SELECT {', '.join(columns)} "
         f"FROM {orders.name} o POSITIONAL JOIN {made} f"
     )
-    tables.build.execute("DROP TABLE IF EXISTS temp.order_customers")
-    return OrdersResult(form.form, share, notation, unknown)
-
-
-def _match_customers(
-    orders: RawOrders, index: CustomerIndex, fields: OrderFields, last_matched_share: float | None
-) -> OrderCustomers:
-    """Makes `temp.order_customers`, a row for each order."""
-    name = fields.customer_id or ""
-    values = orders.distinct([name], where="true")
-    found = order_customers(values[name], values["row_count"], index, fields, last_matched_share)
-    orders.tables.findings.add(found.findings)
-    columns = ", ".join(f"v.{column}" for column in ORDER_CUSTOMERS)
-    with orders.tables.given("customer_values", found.table.assign(value=values[name])):
-        orders.tables.build.execute(
-            f"CREATE OR REPLACE TEMP TABLE order_customers AS SELECT {columns} FROM {orders.name} o "
-            f"LEFT JOIN customer_values v ON o.{sql_name(name)} IS NOT DISTINCT FROM v.value ORDER BY o.rowid"
-        )
-    return found
+    tables.build.execute("DROP TABLE temp.order_customers")
+    return form.form, unknown

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.reconcile.orders import RawOrders, reconcile_orders
+from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from tests.pipelines.reconcile.in_parts import build_of, rows_of
 from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from transforms.dates import DateContext
@@ -169,8 +169,7 @@ def _stated(
         raw = RawOrders.of(build, "orders__lines" if made.lines else None)
         index = CustomerIndex.of(customers)
         choice = choose_fields(raw, index, OrderFields(cancelled_values=made.cancelled_values))
-        context = DateContext(AS_OF)
-        reconcile_orders(raw, index, choice.fields, context, cancellation=choice.cancellation, unknown=choice.unknown)
+        reconcile_orders(raw, choice, match_customers(raw, index, choice.fields), DateContext(AS_OF))
         rows = rows_of(build, "reconciled.orders", "order_id").to_dict("records")
     stated, reasons = {}, {}
     for row in _without_na(rows):

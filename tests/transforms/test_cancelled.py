@@ -47,7 +47,7 @@ def read(
     words = {name: {word for word in of if word is not None} for name, of in values.items()}
     found = Cancellation.of("status", words, setting)
     texts: dict[str, pd.Series[Any]] = {name: column(pa.array(values[name], pa.string())) for name in found.witnesses}
-    is_cancelled, contrary = found.read(texts, "status")
+    is_cancelled, contrary = found.read(texts, "status", len(next(iter(values.values()))))
     return is_cancelled.tolist(), dict(contrary)
 
 

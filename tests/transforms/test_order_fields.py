@@ -232,6 +232,26 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found(columns: str, deta
     assert details == ([f"order_status: {detail}; set reconcile.order_status"] if detail else [])
 
 
+@pytest.mark.parametrize(
+    ("missing", "unlike", "found"),
+    [(0, 0, []), (0, 6, ["lines_differ"]), (0, 7, []), (3, 0, ["total_missing"])],
+)
+def test_totals_that_are_missing_or_unlike_their_lines_are_found_where_nearly_all_are_right(
+    missing: int, unlike: int, found: list[str]
+) -> None:
+    rows = orders("money: total")
+    rows["total"] = rows["total"].where(rows.index >= missing)
+    lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "price"})
+    lines["price"] = lines["price"].where(rows.index < COUNT - unlike, lines["price"] + 1).fillna(1.0)
+    choice = choose_fields(rows, CUSTOMERS, lines=lines.assign(quantity=1))
+    details = choice.findings[choice.findings["rule"].isin(["lines_differ", "total_missing"])]
+    assert details["rule"].tolist() == found
+    if unlike and found:
+        assert details["detail"].tolist() == [
+            "total: total is not what the lines come to in 6 of 60 orders that were compared"
+        ]
+
+
 def test_totals_that_were_in_hundredths_are_so_without_lines() -> None:
     rows = orders("id: total amount")
     for column, expected in (("total", True), ("amount", False)):

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pipelines.reconcile import parts
 from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from pipelines.reconcile.orders import RawOrders, reconcile_orders
+from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from pipelines.reconcile.parts import Findings, Parts
 from transforms.cancelled import Cancellation
 from transforms.customer_index import CustomerIndex, CustomerNotation
@@ -28,7 +28,7 @@ from transforms.dates import DateContext
 from transforms.findings import FINDINGS, combine_findings
 from transforms.frames import column, constant, frame, from_arrow, typed
 from transforms.keys import BOOKKEEPING
-from transforms.order_fields import FieldChoice, OrderFields, texts_of
+from transforms.order_fields import AmountEvidence, FieldChoice, OrderFields, texts_of
 from transforms.order_fields import choose_fields as choose
 
 
@@ -90,15 +90,18 @@ def orders(
     unknown: dict[str, str] | None = None,
 ) -> Orders:
     """The orders, by id. Their status alone says whether they are cancelled."""
-    status = fields.order_status
+    status, amounts = fields.order_status, AmountEvidence()
     words = {status: texts_of(raw[status]).dropna().unique()} if status is not None else {}
+    if fields.total is not None:
+        amounts.add(raw[fields.total])
+    cancellation = Cancellation.of(status, words, fields.cancelled_values)
     with build_of(part_rows, raw__orders=raw) as tables:
-        index, found = CustomerIndex.of(customers), Cancellation.of(status, words, fields.cancelled_values)
-        result = reconcile_orders(
-            RawOrders.of(tables), index, fields, context, coverage_gap, last_matched_share, found, unknown
-        )
+        of_build = RawOrders.of(tables)
+        found = match_customers(of_build, CustomerIndex.of(customers), fields, last_matched_share)
+        choice = FieldChoice(fields, amounts, cancellation, unknown or {})
+        form, _ = reconcile_orders(of_build, choice, found, context, coverage_gap)
         made = rows_of(tables, "reconciled.orders", "order_id")
-        return Orders(made, found_in(tables), result.form, result.matched_share, result.customer_notation)
+        return Orders(made, found_in(tables), form, found.matched_share, found.notation)
 
 
 def choose_fields(
@@ -106,10 +109,14 @@ def choose_fields(
     customers: pd.DataFrame,
     configured: OrderFields | None = None,
     pinned: OrderFields | None = None,
+    lines: pd.DataFrame | None = None,
 ) -> FieldChoice:
-    """The choice for raw orders, with or without bookkeeping."""
-    with build_of(raw__orders=_with_bookkeeping(rows)) as tables:
-        return choose(RawOrders.of(tables), CustomerIndex.of(customers), configured, pinned)
+    """The choice for raw orders and their lines, with or without bookkeeping."""
+    of_lines = {} if lines is None else {"raw__orders__lines": _with_bookkeeping(lines)}
+    with build_of(raw__orders=_with_bookkeeping(rows), **of_lines) as tables:
+        return choose(
+            RawOrders.of(tables, "orders__lines" if of_lines else None), CustomerIndex.of(customers), configured, pinned
+        )
 
 
 def _with_bookkeeping(rows: pd.DataFrame) -> pd.DataFrame:
