@@ -247,9 +247,7 @@ def test_totals_that_are_missing_or_unlike_their_lines_are_found_where_nearly_al
     details = choice.findings[choice.findings["rule"].isin(["lines_differ", "total_missing"])]
     assert details["rule"].tolist() == found
     if unlike and found:
-        assert details["detail"].tolist() == [
-            "total: total is not what the lines come to in 6 of 60 orders that were compared"
-        ]
+        assert "in 6 of 60 orders" in details["detail"].iloc[0]
 
 
 def test_totals_that_were_in_hundredths_are_so_without_lines() -> None:

@@ -112,11 +112,10 @@ def choose_fields(
     lines: pd.DataFrame | None = None,
 ) -> FieldChoice:
     """The choice for raw orders and their lines, with or without bookkeeping."""
-    of_lines = {} if lines is None else {"raw__orders__lines": _with_bookkeeping(lines)}
-    with build_of(raw__orders=_with_bookkeeping(rows), **of_lines) as tables:
-        return choose(
-            RawOrders.of(tables, "orders__lines" if of_lines else None), CustomerIndex.of(customers), configured, pinned
-        )
+    tables = {"raw__orders": rows} | ({} if lines is None else {"raw__orders__lines": lines})
+    with build_of(None, **{name: _with_bookkeeping(table) for name, table in tables.items()}) as build:
+        raw = RawOrders.of(build, None if lines is None else "orders__lines")
+        return choose(raw, CustomerIndex.of(customers), configured, pinned)
 
 
 def _with_bookkeeping(rows: pd.DataFrame) -> pd.DataFrame:
