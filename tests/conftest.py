@@ -41,7 +41,7 @@ LONGEST_FIRST = (
     "test_secrets.py", "reconcile/test_erp_customers.py", "test_notebooks.py", "pull/test_kills.py",
     "cli/test_cli.py", "push/test_push.py", "reporting/test_report.py", "cli/test_process.py",
     "pull/test_new_list.py", "import_file/test_mappings.py", "reconcile/test_history.py",
-    "reconcile/test_parts.py", "erp/test_evidence.py", "push/test_command.py", "test_schedules.py",
+    "reconcile/test_parts.py", "erp/test_match.py", "push/test_command.py", "test_schedules.py",
     "import_file/test_result.py", "push/test_settle.py", "test_crashes.py", "pull/test_disk.py",
     "reconcile/test_match.py", "warehouse/test_schema_changes.py", "cli/test_terminal.py",
     "pull/test_order_tail.py", "cli/test_notify.py",

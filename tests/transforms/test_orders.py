@@ -1,7 +1,8 @@
-"""Orders are read through named fields, and fields are proposed only where the evidence is clear."""
+"""Orders, their lines and what customers ordered: read through known fields, and never added up what must not be."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,101 +13,114 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-from tests.pipelines.reconcile.in_parts import Orders, choose_fields, orders
+from pipelines.reconcile.order_totals import CUSTOMER_ORDERS
+from tests.pipelines.reconcile.in_parts import Orders, choose_fields, customer_orders, order_lines, orders
 from transforms.customer_index import ORDERING_CUSTOMERS, CustomerNotation
 from transforms.dates import DateContext
 from transforms.findings import FINDINGS
-from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
+from transforms.frames import BIGINT, MONEY, TEXT, frame
+from transforms.keys import BOOKKEEPING
 from transforms.order_fields import OrderFields
+from transforms.order_lines import ORDER_LINES, line_sums, lines_tables
 from transforms.orders import ORDERS
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
-BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
-COLUMNS = {"id": TEXT, "buyer": BIGINT, "created_at": TEXT, "amount": pa.float64(), **BOOKS}
-FIELDS = OrderFields("buyer", "created_at", "amount")
+IN_UTC = DateContext(AS_OF, timezone="UTC")
+KINDS = {"who": BIGINT, "at": TEXT, "sum": MONEY, "state": TEXT, "money": TEXT}
+FIELDS = OrderFields("who", "at", "sum", "state", "money")
 CUSTOMERS = frame(
     ORDERING_CUSTOMERS,
     [
-        {"customer_id": "1", "erp_code": "E1", "is_missing": False},
-        {"customer_id": "2", "erp_code": "E2", "is_missing": True},
-        {"customer_id": "3", "erp_code": "E2", "is_missing": False},
-        {"customer_id": "4", "erp_code": "E4", "is_missing": False},
-        {"customer_id": "5", "erp_code": "E4", "is_missing": False},
+        {"customer_id": str(n), "erp_code": code, "is_missing": n == 2}
+        for n, code in enumerate(("E1", "E2", "E2", "E4", "E4"), 1)
     ],
 )
 
 
-def raw(*rows: dict[str, Any], columns: Mapping[str, pa.DataType] = COLUMNS) -> pd.DataFrame:
-    return frame(columns, [{"id": f"o{n}", **row} for n, row in enumerate(rows)])
+def raw(*rows: Mapping[str, Any] | tuple[Any, ...], **kinds: pa.DataType) -> pd.DataFrame:
+    """Raw orders `o0`, `o1` …, as dicts or as tuples in the order of `KINDS`; `kinds` are of other columns."""
+    named = [row if isinstance(row, Mapping) else dict(zip(KINDS, row, strict=False)) for row in rows]
+    schema = {"id": TEXT, **(kinds or KINDS), **BOOKKEEPING}
+    money = [name for name, kind in schema.items() if kind == MONEY]
+    texts = [{name: Decimal(row[name]) for name in money if row.get(name) is not None} for row in named]
+    return frame(schema, [{"id": f"o{n}", **row, **of} for n, (row, of) in enumerate(zip(named, texts, strict=True))])
 
 
-def with_dates(rows: pd.DataFrame, known: pd.DataFrame, fields: OrderFields, as_of: datetime, **options: Any) -> Orders:
-    """The orders, with the options of their dates among the others."""
-    dates = DateContext(as_of, options.pop("date_order", None), options.pop("timezone", None))
-    return orders(rows, known, fields, dates, **options)
+def made(
+    *rows: Mapping[str, Any] | tuple[Any, ...],
+    fields: OrderFields = FIELDS,
+    known: pd.DataFrame = CUSTOMERS,
+    context: DateContext = IN_UTC,
+    kinds: Mapping[str, pa.DataType] | None = None,
+    **options: Any,
+) -> Orders:
+    return orders(raw(*rows, **(kinds or {})), known, fields, context, **options)
 
 
-def reconciled(*args: Any, **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    result = with_dates(*args, **options)
-    return result.orders, result.findings, result.form
+def values(rows: pd.DataFrame, *names: str) -> list[Any]:
+    """The values of a column, or rows of several; nulls are None."""
+    found = [tuple(None if one is pd.NA else one for one in row) for row in rows[list(names)].itertuples(index=False)]
+    return found if len(names) > 1 else [one for (one,) in found]
 
 
-def found(findings: pd.DataFrame) -> list[tuple[Any, ...]]:
-    return list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
+def found(result: Orders) -> list[tuple[Any, ...]]:
+    return values(result.findings, "entity_id", "rule")
 
 
 def test_an_order_has_our_columns_then_its_own() -> None:
-    made, findings, read = reconciled(
-        raw({"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 12.5}), CUSTOMERS, FIELDS, AS_OF
-    )
+    result = made((1, "2026-01-01T10:00:00Z", "12.5", "paid", "pen"))
     expected = {
-        "order_id": "o0",
-        "customer_id": "1",
-        "customer_status": "matched",
-        "ordered_at": datetime(2026, 1, 1, 10, tzinfo=UTC),
-        "total": Decimal("12.5"),
-        "is_cancelled": False,
-        "is_missing": False,
-        "ordered_date": date(2026, 1, 1),
-        "amount": 12.5,
-        "buyer": 1,
-        "created_at": "2026-01-01T10:00:00Z",
-    }
-    schema = {**ORDERS, "amount": pa.float64(), "buyer": BIGINT, "created_at": TEXT, **BOOKS}
-    assert_frame_equal(made, frame(schema, [expected]))
-    assert_frame_equal(findings, frame(FINDINGS))
-    assert read == "iso_offset"
+        "order_id": "o0", "customer_id": "1", "customer_status": "matched", "total": Decimal("12.5"),
+        "ordered_at": datetime(2026, 1, 1, 10, tzinfo=UTC), "order_status": "paid", "currency": "PEN",
+        "is_cancelled": False, "is_missing": False, "ordered_date": date(2026, 1, 1), "at": "2026-01-01T10:00:00Z",
+        "money": "pen", "state": "paid", "sum": Decimal("12.5"), "who": 1,
+    }  # fmt: skip
+    assert_frame_equal(result.orders, frame({**ORDERS, **dict(sorted(KINDS.items())), **BOOKKEEPING}, [expected]))
+    assert_frame_equal(result.findings, frame(FINDINGS))
+    assert result.form == "iso_offset"
 
 
-def test_customers_are_matched_unknown_or_none() -> None:
-    made, findings, _ = reconciled(raw({"buyer": 2}, {"buyer": 9}, {}), CUSTOMERS, FIELDS, AS_OF)
-    assert made["customer_status"].tolist() == ["matched", "unknown", "none"]
-    assert made["customer_id"].tolist() == ["2", "9", pd.NA]
-    assert found(findings) == [("o2", "customer_missing"), ("o1", "customer_unknown")]
+def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:
+    kinds = {"Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT}
+    result = made({"Total": "x", "customer_id": 1}, fields=OrderFields("customer_id"), kinds=kinds)
+    assert list(result.orders) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKKEEPING]
 
 
-def test_a_customer_who_was_not_read_is_unknown_and_no_finding_is_made_of_the_order() -> None:
-    made, findings, _ = reconciled(
-        raw({"buyer": 2}, {"buyer": 9}, {"buyer": 8}, {}), CUSTOMERS, FIELDS, AS_OF, coverage_gap="customers: unproven"
-    )
-    assert made["customer_status"].tolist() == ["matched", "unknown", "unknown", "none"]
-    assert findings[["entity_id", "rule", "detail"]].fillna("").to_records(index=False).tolist() == [
-        ("o3", "customer_missing", "buyer"),
-        ("", "customers_unproven", "buyer of 2 orders: customers: unproven"),
-    ]
+def test_fields_that_are_not_known_cause_no_findings() -> None:
+    result = made((9, None, "1"), fields=OrderFields())
+    assert result.orders[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
+    assert (found(result), result.form) == ([], "empty")
 
 
-def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() -> None:
-    rows = raw({"who": "E1"}, {"who": "E2"}, {"who": "E4"}, {"who": "E9"}, columns={"id": TEXT, "who": TEXT, **BOOKS})
-    made, findings, _ = reconciled(rows, CUSTOMERS, OrderFields("who"), AS_OF)
-    assert made["customer_id"].tolist() == ["1", "3", pd.NA, pd.NA]
-    assert made["customer_status"].tolist() == ["matched", "matched", "unknown", "unknown"]
-    assert found(findings) == [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]
+@pytest.mark.parametrize(
+    ("who", "known", "gap", "expected", "rules"),
+    [
+        ((2, 9, None), CUSTOMERS, "", [("2", "matched"), ("9", "unknown"), (None, "none")],
+         [("o2", "customer_missing"), ("o1", "customer_unknown")]),
+        # who was not read is unknown, and no finding is made of the order
+        ((2, 9, None), CUSTOMERS, "customers: unproven", [("2", "matched"), ("9", "unknown"), (None, "none")],
+         [("o2", "customer_missing"), (None, "customers_unproven")]),
+        # a code that one customer has, a listed one before a missing one
+        (("E1", "E2", "E4", "E9"), CUSTOMERS, "",
+         [("1", "matched"), ("3", "matched"), (None, "unknown"), (None, "unknown")],
+         [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]),
+        # zero is a guest, unless a customer has that id
+        ((0, 1), CUSTOMERS, "", [(None, "none"), ("1", "matched")], [("o0", "customer_missing")]),
+        ((0,), frame(ORDERING_CUSTOMERS, [{"customer_id": "0", "is_missing": False}]), "", [("0", "matched")], []),
+    ],
+)  # fmt: skip
+def test_customers_are_matched_unknown_or_none(
+    who: tuple[Any, ...], known: pd.DataFrame, gap: str, expected: list[Any], rules: list[Any]
+) -> None:
+    kinds = {"who": TEXT if isinstance(who[0], str) else BIGINT}
+    result = made(*({"who": one} for one in who), fields=OrderFields("who"), known=known, kinds=kinds, coverage_gap=gap)
+    assert values(result.orders, "customer_id", "customer_status") == expected
+    assert found(result) == rules
 
 
 def numbered(name: str, count: int) -> pd.DataFrame:
     """Orders of the customers 1 to `count`."""
-    return raw(*({name: n} for n in range(1, count + 1)), columns={"id": TEXT, name: BIGINT, **BOOKS})
+    return raw(*({name: n} for n in range(1, count + 1)), **{name: BIGINT})
 
 
 @pytest.mark.parametrize(("name", "customer"), [("customer_id", "2"), ("customer_code", "1"), ("cliente_codigo", "1")])
@@ -115,34 +129,30 @@ def test_codes_that_are_ids_of_others_by_chance_are_codes_in_a_column_of_codes(n
     customers, rows = frame(ORDERING_CUSTOMERS, swapped), numbered(name, 2)[1:]
     fields = choose_fields(rows, customers).fields
     assert fields.customer_id == name
-    made, findings, _ = reconciled(rows, customers, fields, AS_OF)
-    assert (made["customer_id"].tolist(), found(findings)) == ([customer], [])
+    result = orders(rows, customers, fields, IN_UTC)
+    assert (values(result.orders, "customer_id"), found(result)) == ([customer], [])
 
 
 @pytest.mark.parametrize(
-    ("codes", "statuses", "rules"),
-    [
-        (9, ["matched"] * 9 + ["unknown"], ["customer_unknown"]),
-        (8, [None] * 10, ["customer_notation"]),
-        (5, [None] * 10, ["customer_notation"]),
-        (4, ["matched"] * 10, []),
-    ],
-)
+    ("codes", "status", "rules"),
+    [(9, "matched", ["customer_unknown"]), (8, None, ["customer_notation"]), (5, None, ["customer_notation"]),
+     (4, "matched", [])],
+)  # fmt: skip
 def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_read(
-    codes: int, statuses: list[str | None], rules: list[str]
+    codes: int, status: str | None, rules: list[str]
 ) -> None:
     """With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others."""
     table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > codes))} for n in range(1, 11)]
-    customers, rows = frame(ORDERING_CUSTOMERS, table), raw(*({"buyer": n % 10 + 1} for n in range(1, 11)))
-    rows = rows.rename(columns={"buyer": "customer_code"})
-    proposed = choose_fields(rows, customers).fields.customer_id
-    assert proposed == (None if rules == ["customer_notation"] else "customer_code")
-    made, findings, _ = reconciled(rows, customers, OrderFields(customer_id="customer_code"), AS_OF)
-    assert [None if one is pd.NA else one for one in made["customer_status"]] == statuses
-    assert made["customer_id"].notna().tolist() == [status == "matched" for status in statuses]
-    is_stated = [status is not None for status in statuses]
-    assert [not because.startswith("customer_id") for because in made["unknown_because"]] == is_stated
-    assert [rule for _, rule in found(findings)] == rules
+    customers, rows = frame(ORDERING_CUSTOMERS, table), numbered("customer_code", 10)
+    assert choose_fields(rows, customers).fields.customer_id == (None if status is None else "customer_code")
+    result = orders(rows, customers, OrderFields("customer_code"), IN_UTC)
+    statuses = values(result.orders, "customer_status")
+    assert sorted(map(str, statuses)) == sorted([str(status)] * (10 - len(rules)) + (["unknown"] * len(rules)
+        if status else ["None"]))  # fmt: skip
+    assert result.orders["customer_id"].count() == statuses.count("matched")
+    is_stated = [not because.startswith("customer_id") for because in result.orders["unknown_because"]]
+    assert is_stated == [status is not None for status in statuses]
+    assert result.findings["rule"].tolist() == rules
 
 
 def reversed_codes(listed: int) -> pd.DataFrame:
@@ -151,8 +161,8 @@ def reversed_codes(listed: int) -> pd.DataFrame:
     return frame(ORDERING_CUSTOMERS, table)
 
 
-def second_customer(made: pd.DataFrame) -> str | None:
-    one = made.set_index("order_id")["customer_id"].loc["o1"]
+def second_customer(result: Orders) -> str | None:
+    one = result.orders.set_index("order_id")["customer_id"].loc["o1"]
     return None if pd.isna(one) else one.removeprefix("x")
 
 
@@ -160,20 +170,16 @@ def second_customer(made: pd.DataFrame) -> str | None:
     ("name", "listed", "customer"),
     [
         ("customer_id", 99, "2"),  # one customer is not listed yet: ids stay ids, though more values are codes
-        ("customer_id", 80, None),
-        ("customer_id", 40, "99"),
-        ("buyer", 100, "2"),
-        ("buyer", 99, None),
-        ("buyer", 80, "99"),
-        ("customer_code", 99, "99"),
+        ("customer_id", 80, None), ("customer_id", 40, "99"),
+        ("buyer", 100, "2"), ("buyer", 99, None), ("buyer", 80, "99"), ("customer_code", 99, "99"),
     ],
-)
+)  # fmt: skip
 def test_ids_that_are_codes_of_others_by_chance_stay_ids_when_a_customer_is_absent(
     name: str, listed: int, customer: str | None
 ) -> None:
-    made, findings, _ = reconciled(numbered(name, 100), reversed_codes(listed), OrderFields(customer_id=name), AS_OF)
-    assert second_customer(made) == customer
-    assert ("customer_notation" in [rule for _, rule in found(findings)]) == (customer is None)
+    result = orders(numbered(name, 100), reversed_codes(listed), OrderFields(name), IN_UTC)
+    assert second_customer(result) == customer
+    assert ("customer_notation" in set(result.findings["rule"])) == (customer is None)
 
 
 @pytest.mark.parametrize(
@@ -192,133 +198,100 @@ def test_customers_are_read_as_the_last_run_read_them(
     """Otherwise all orders would go to other customers when some are not listed, or get a code."""
     rows, customers = numbered("buyer", 100), reversed_codes(listed)
     choice = choose_fields(rows, customers, pinned=OrderFields("buyer", customer_notation=pinned))
-    result = with_dates(rows, customers, choice.fields, AS_OF)
-    assert second_customer(result.orders) == customer
-    assert result.customer_notation == (pinned or "ids")
+    result = orders(rows, customers, choice.fields, IN_UTC)
+    assert (second_customer(result), result.customer_notation) == (customer, pinned or "ids")
     details = result.findings.loc[result.findings["rule"] == "field_changed", "detail"].tolist()
     expected = "customer_id: buyer is read as ids, but 80 of 100 are ids of customers, 100 are ERP codes; set "
     assert details == [expected + "reconcile.order_customer_notation"] * is_changed
     decided = choose_fields(rows, customers, OrderFields(customer_notation=pinned), OrderFields("buyer")).fields
-    findings = with_dates(rows, customers, decided, AS_OF).findings
-    assert "field_changed" not in set(findings["rule"]), "a setting is what the finding asks for"
-
-
-def test_a_notation_holds_for_its_own_column_and_a_setting_before_it() -> None:
-    rows = raw({"buyer": 9, "who": 9})
-    pinned, configured = OrderFields("gone", customer_notation="codes"), OrderFields(customer_notation="ids")
-    fields = choose_fields(rows.assign(customer_id=1), CUSTOMERS, pinned=pinned).fields
-    assert fields.customer_notation is None
-    kept = OrderFields("buyer", customer_notation="codes")
-    assert choose_fields(rows, CUSTOMERS, pinned=kept).fields.customer_notation == "codes"
-    assert choose_fields(rows, CUSTOMERS, configured, kept).fields.customer_notation == "ids"
-    result = with_dates(rows, CUSTOMERS, OrderFields("buyer"), AS_OF)
-    assert result.customer_notation is None, "nothing shows it: 9 is neither"
+    result = orders(rows, customers, decided, IN_UTC)
+    assert "field_changed" not in set(result.findings["rule"]), "a setting is what the finding asks for"
 
 
 @pytest.mark.parametrize(("count", "notation"), [(10, "codes"), (8, None), (6, None)])
 def test_codes_that_are_the_ids_are_not_pinned_while_some_customers_have_none(count: int, notation: str | None) -> None:
     """The next run would report a change although nothing changed."""
     table = [{"customer_id": str(n), "erp_code": str(n) if n <= count else None} for n in range(1, 11)]
-    known, fields = frame(ORDERING_CUSTOMERS, table), OrderFields("customer_code")
-    result = with_dates(numbered("customer_code", 10), known, fields, AS_OF)
+    known = frame(ORDERING_CUSTOMERS, table)
+    result = orders(numbered("customer_code", 10), known, OrderFields("customer_code"), IN_UTC)
     assert (result.customer_notation, result.orders["customer_id"].count()) == (notation, count)
     assert set(result.findings["rule"]) == ({"customer_unknown"} if count < 10 else set())
 
 
-def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
-    made, findings, _ = reconciled(raw({"buyer": 0}, {"buyer": 1}), CUSTOMERS, FIELDS, AS_OF)
-    assert made["customer_status"].tolist() == ["none", "matched"]
-    assert made["customer_id"].tolist() == [pd.NA, "1"]
-    assert found(findings) == [("o0", "customer_missing")]
-    zero = frame(ORDERING_CUSTOMERS, [{"customer_id": "0", "is_missing": False}])
-    made, _, _ = reconciled(raw({"buyer": 0}), zero, FIELDS, AS_OF)
-    assert made["customer_status"].tolist() == ["matched"]
-
-
-def test_fields_that_are_not_known_cause_no_findings() -> None:
-    made, findings, read = reconciled(raw({"buyer": 9, "amount": 1.0}), CUSTOMERS, OrderFields(), AS_OF)
-    assert made[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
-    assert_frame_equal(findings, frame(FINDINGS))
-    assert read == "empty"
+def test_a_falling_share_of_known_customers_is_an_error() -> None:
+    rows = [(1,), (2,), (3,), (9,)]
+    assert made(*rows).matched_share == 0.75
+    assert made(*rows, last_matched_share=0.8).findings["rule"].tolist() == ["customer_unknown"]
+    findings = made(*rows, last_matched_share=1.0).findings
+    assert values(findings[findings["rule"] == "matched_share_fell"], "severity", "detail") == [
+        ("error", "who: 75% of 4 orders are of a known customer, 100% before")
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "given_total", "total"),
     [
-        (pa.float64(), 0.1 + 0.2, "0.3"),
-        (pa.float64(), 1234567890.1, "1234567890.1"),
-        (pa.float64(), 100.0, "100"),
-        (pa.float64(), float("nan"), None),
-        (pa.float64(), 1e30, None),
-        (pa.float64(), 4e15, "4000000000000000"),
-        (BIGINT, 2**63 - 1, "9223372036854775807"),
-        (TEXT, " 12.50 ", "12.5"),
-        (TEXT, "1.234,50", None),
-        (TEXT, "0.12345678901", None),
-        (pa.bool_(), True, None),
+        (pa.float64(), 0.1 + 0.2, "0.3"), (pa.float64(), 1234567890.1, "1234567890.1"), (pa.float64(), 100.0, "100"),
+        (pa.float64(), float("nan"), None), (pa.float64(), 1e30, None), (pa.float64(), 4e15, "4000000000000000"),
+        (BIGINT, 2**63 - 1, "9223372036854775807"), (TEXT, " 12.50 ", "12.5"), (TEXT, "1.234,50", None),
+        (TEXT, "0.12345678901", None), (pa.bool_(), True, None),
+    ],
+)  # fmt: skip
+def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | None) -> None:
+    result = made({"amount": given_total}, fields=OrderFields(total="amount"), kinds={"amount": kind})
+    assert result.orders["total"].dtype == pd.ArrowDtype(MONEY)
+    assert values(result.orders, "total") == [total and Decimal(total)]
+    assert found(result) == ([] if total else [("o0", "total_unreadable")])
+
+
+@pytest.mark.parametrize(
+    ("texts", "totals", "rules"),
+    [
+        (["1.234", "12.500", "3"], [None, None, "3"], ["total_notation"]),
+        (["1.234", "15.990", "1.250.000"], [None, None, None], ["total_notation"]),
+        (["1.234", "12,50", "7"], [None, None, "7"], ["total_notation"]),
+        (["1.234", "1,250.00", "12.5"], ["1.234", None, "12.5"], ["total_unreadable"]),
+        (["1.234", "12,50", "12.5"], [None, None, "12.5"], ["total_unreadable", "total_unreadable"]),
     ],
 )
-def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | None) -> None:
-    made, findings, _ = reconciled(
-        raw({"amount": given_total}, columns={**COLUMNS, "amount": kind}), CUSTOMERS, OrderFields(total="amount"), AS_OF
-    )
-    assert made["total"].dtype == pd.ArrowDtype(MONEY)
-    assert made["total"].tolist() == [pd.NA if total is None else Decimal(total)]
-    assert found(findings) == ([] if total else [("o0", "total_unreadable")])
+def test_a_decimal_comma_is_no_proof_of_a_decimal_point(
+    texts: list[str], totals: list[str | None], rules: list[str]
+) -> None:
+    """One total over a million made all the thousands of a platform without decimals fractions."""
+    result = made(*({"sum": text} for text in texts), fields=OrderFields(total="sum"), kinds={"sum": TEXT})
+    assert values(result.orders, "total") == [total and Decimal(total) for total in totals]
+    assert result.findings["rule"].tolist() == rules
+    if rules == ["total_notation"]:
+        detail = f"sum: {totals.count(None)} texts such as 1.234"
+        assert values(result.findings, "severity", "detail") == [("error", detail)]
 
 
 def test_totals_in_hundredths_are_divided() -> None:
-    rows = raw({"amount": 1251}, {}, columns={**COLUMNS, "amount": BIGINT})
-    made, _, _ = reconciled(rows, CUSTOMERS, OrderFields(total="amount", is_in_cents=True), AS_OF)
-    assert made["total"].tolist() == [Decimal("12.51"), pd.NA]
+    result = made((1, None, "1251"), (1,), fields=OrderFields(total="sum", is_in_cents=True))
+    assert values(result.orders, "total") == [Decimal("12.51"), None]
 
 
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
-    good = {"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 1.0}
-    rows = [good, {**good, "created_at": "soon"}, {**good, "created_at": "2026-03-04"}, {**good, "amount": -1.0}]
-    rows += [{**good, "created_at": "2026-03-02T02:00:00Z", "amount": 0.0}]  # 14 hours ahead
-    _, findings, _ = reconciled(raw(*rows), CUSTOMERS, FIELDS, AS_OF)
-    assert found(findings) == [("o2", "ordered_at_future"), ("o1", "ordered_at_unreadable"), ("o3", "total_negative")]
-    _, findings, _ = reconciled(raw({**good, "created_at": "01/02/2026"}), CUSTOMERS, FIELDS, AS_OF)
-    assert findings["rule"].tolist() == ["ordered_at_form"]
-
-
-def test_an_instant_without_an_offset_is_an_error() -> None:
-    with pytest.raises(ValueError, match="offset"):
-        DateContext(datetime(2026, 1, 1))
-
-
-def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:
-    columns = {"id": TEXT, "Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT, **BOOKS}
-    rows = raw({"Total": "x", "raw_total": "y", "customer_id": 1}, columns=columns)
-    made, _, _ = reconciled(rows, CUSTOMERS, OrderFields("customer_id"), AS_OF)
-    assert list(made) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKS]
+    good, late = "2026-01-01T10:00:00Z", "2026-03-02T02:00:00Z"  # 14 hours ahead
+    result = made((1, good, "1"), (1, "soon", "1"), (1, "2026-03-04", "1"), (1, good, "-1"), (1, late, "0"))
+    assert found(result) == [("o2", "ordered_at_future"), ("o1", "ordered_at_unreadable"), ("o3", "total_negative")]
+    assert made((1, "01/02/2026", "1")).findings["rule"].tolist() == ["ordered_at_form"]
 
 
 def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
-    columns = {**COLUMNS, "state": TEXT, "coin": TEXT}
-    fields = OrderFields("buyer", "created_at", "amount", order_status="state", currency="coin")
-    old = "2026-01-01T10:00:00Z"
-    listed: list[dict[str, Any]] = [
-        {"buyer": 1, "created_at": "2026-03-02T01:00:00Z", "amount": 0.0, "state": "CANCELLED", "coin": "eur"},
-        {"buyer": 1, "created_at": old, "amount": 5.0, "state": "paid", "coin": "EUR"},
-    ]
-    others: list[dict[str, Any]] = [
-        {"buyer": 9, "created_at": "2026-03-02T03:00:00Z", "amount": -5.0, "state": "Cancelled", "coin": "USD"},
-        {"buyer": None, "created_at": old, "amount": 5.0, "state": "paid", "coin": "USD"},
-    ]
-    gone = [{**row, "_missing_since": AS_OF} for row in others]
-    result = with_dates(raw(*listed, *gone, columns=columns), CUSTOMERS, fields, AS_OF)
-    assert (found(result.findings), result.matched_share) == ([], 1.0)
-    assert result.orders["currency"].tolist() == ["EUR", "EUR", "USD", "USD"]
-    result = with_dates(raw(*listed, *others, columns=columns), CUSTOMERS, fields, AS_OF)
-    assert result.findings[["rule", "detail"]].to_records(index=False).tolist() == [
+    listed = [(1, "2026-03-02T01:00:00Z", "0", "CANCELLED", "eur"), (1, "2026-01-01T10:00:00Z", "5", "paid", "EUR")]
+    others = [(9, "2026-03-02T03:00:00Z", "-5", "Cancelled", "USD"), (None, "2026-01-01T10:00:00Z", "5", "paid", "USD")]
+    gone = [{**dict(zip(KINDS, row, strict=True)), "_missing_since": AS_OF} for row in others]
+    result = made(*listed, *gone)
+    assert (found(result), result.matched_share) == ([], 1.0)
+    assert values(result.orders, "currency") == ["EUR", "EUR", "USD", "USD"]
+    assert values(made(*listed, *others).findings, "rule", "detail") == [
         ("cancelled_with_total", "1 of 4 orders with a total are cancelled"),
         ("currencies_mixed", "2 currencies"),
-        ("customer_missing", "buyer"),
-        ("customer_unknown", "buyer"),
-        ("ordered_at_future", "created_at 2026-03-02"),
-        ("total_negative", "amount"),
+        ("customer_missing", "who"),
+        ("customer_unknown", "who"),
+        ("ordered_at_future", "at 2026-03-02"),
+        ("total_negative", "sum"),
     ]
 
 
@@ -326,19 +299,140 @@ def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
     ("name", "hour", "day"), [("created_gmt", 23, 2), ("created_utc", 23, 2), ("created_at", 22, 1)]
 )
 def test_a_column_named_after_utc_is_in_utc_and_its_days_are_local(name: str, hour: int, day: int) -> None:
-    rows = raw({name: "2026-01-01 23:00:00"}, columns={"id": TEXT, name: TEXT, **BOOKS})
-    made, _, _ = reconciled(rows, CUSTOMERS, OrderFields(ordered_at=name), AS_OF, timezone="Europe/Madrid")
-    assert made["ordered_at"].tolist() == [datetime(2026, 1, 1, hour, tzinfo=UTC)]
-    assert made["ordered_date"].tolist() == [date(2026, 1, day)]
+    fields, context = OrderFields(ordered_at=name), DateContext(AS_OF, timezone="Europe/Madrid")
+    result = made({name: "2026-01-01 23:00:00"}, fields=fields, context=context, kinds={name: TEXT})
+    expected = [(datetime(2026, 1, 1, hour, tzinfo=UTC), date(2026, 1, day))]
+    assert values(result.orders, "ordered_at", "ordered_date") == expected
 
 
-def test_fields_are_proposed_with_their_evidence() -> None:
-    proposal = choose_fields(
-        raw(*[{"buyer": n % 3 + 1, "created_at": "2026-01-01", "amount": 1.5} for n in range(10)]), CUSTOMERS
+def test_days_are_those_of_the_time_zone() -> None:
+    night = DateContext(datetime(2026, 3, 1, 3, tzinfo=UTC), timezone="America/Lima")  # there it is February 28
+    rows = [(1, "2026-01-30T04:59:00Z"), (2, "2026-01-30T05:00:00Z"), (3, None)]
+    local = made(*rows, context=night).orders
+    assert values(local, "ordered_date") == [date(2026, 1, 29), date(2026, 1, 30), None]
+    assert values(customer_orders(local, CUSTOMERS[:2], night), "is_active_30_days") == [False, True]
+    in_utc = made(*rows, context=DateContext(AS_OF)).orders
+    assert values(in_utc, "ordered_date") == [date(2026, 1, 30), date(2026, 1, 30), None]
+
+
+ORDERED = (
+    (1, "2026-02-28T10:00:00", "10.50", "paid", "PEN"),
+    (1, "2026-01-05T10:00:00", "2.25", "Paid", "PEN"),
+    (1, "2026-02-20T10:00:00", "99", "CANCELLED", "PEN"),
+    (2, "2025-06-01T10:00:00", "5", "paid", "USD"),
+    (2, "2025-05-01T10:00:00", "7", "paid", "pen"),
+    (3, "2026-02-01T10:00:00", "8", "anulado", "PEN"),
+    (9, "2026-02-01T10:00:00", "8", "paid", "PEN"),
+)
+
+
+def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
+    ordered = customer_orders(made(*ORDERED).orders, CUSTOMERS[:4], IN_UTC)
+
+    def at(*day: int) -> datetime:
+        return datetime(*day, 10, tzinfo=UTC)  # type: ignore[arg-type] # year, month and day
+
+    yes, no = (True,) * 3, (False,) * 3
+    expected = [
+        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', at(2026, 1, 5), at(2026, 2, 28), *yes, None),
+        ("2", 2, 0, None, None, '{"PEN": "7", "USD": "5"}', at(2025, 5, 1), at(2025, 6, 1), False, False, True, None),
+        ("3", 0, 1, None, None, None, None, None, *no, None),
+        ("4", 0, 0, None, None, None, None, None, *no, None),
+    ]
+    assert_frame_equal(
+        ordered, frame(CUSTOMER_ORDERS, [dict(zip(CUSTOMER_ORDERS, row, strict=True)) for row in expected])
     )
-    assert proposal.fields == FIELDS
-    assert proposal.evidence == {
-        "amount": "10 of 10 are decimal numbers",
-        "buyer": "10 of 10 are ids of customers, 0 are ERP codes",
-        "created_at": "10 of 10 have a value",
-    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "active"),
+    [
+        ([], [False, False]),
+        ([(1, "2026-02-28T10:00:00"), (2, None)], [True, None]),
+        ([(1, "2026-02-28T10:00:00"), (1, None), (2, "2025-01-05T10:00:00"), (2, None)], [True, None]),
+        ([(1, None), (2, None)], [None, None]),
+        # an order of the future makes nobody active
+        ([(1, "2027-01-01T10:00:00"), (2, "2027-01-01T10:00:00"), (2, "2026-02-01T13:00:00")], [False, True]),
+    ],
+)
+def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date(
+    rows: list[tuple[Any, ...]], active: list[Any]
+) -> None:
+    ordered = customer_orders(made(*rows).orders, CUSTOMERS[:2], IN_UTC)
+    assert values(ordered, "is_active_365_days") == active
+    assert values(ordered, "order_count") == [sum(row[0] == customer for row in rows) for customer in (1, 2)]
+    has_date = [any(row[1] for row in rows if row[0] == customer) for customer in (1, 2)]
+    assert ordered["last_ordered_at"].notna().tolist() == has_date
+
+
+def test_orders_whose_customers_are_not_known_are_not_counted_as_none() -> None:
+    ordered = customer_orders(made(ORDERED[0]).orders, CUSTOMERS, IN_UTC, {"customer_id": "who is lost"})
+    assert ordered["customer_id"].tolist() == CUSTOMERS["customer_id"].tolist()
+    assert ordered.drop(columns=["customer_id", "unknown_because"]).isna().all(axis=None)
+    assert ordered["unknown_because"].unique().tolist() == ["who is lost"]
+
+
+def test_sums_of_the_largest_amounts_do_not_overflow_and_revenue_by_currency_is_json() -> None:
+    largest = "9" * 20 + "." + "9" * 9
+    result = made(*[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN"))
+    assert customer_orders(result.orders, CUSTOMERS[:1], IN_UTC)["revenue"].tolist() == [
+        Decimal("499999999999999999999.999999995")
+    ]
+    assert "total_unreadable" in set(result.findings["rule"])
+    odd = made((1, None, "0", None, 'U"D\\'), (1, None, "0.5", None, "usd"), (2, None, "0"))
+    by_currency = customer_orders(odd.orders, CUSTOMERS[:2], IN_UTC)["revenue_by_currency"]
+    assert [json.loads(text) for text in by_currency] == [{'U"D\\': "0", "USD": "0.5"}, {"": "0"}]
+
+
+def lines(*rows: tuple[Any, ...], **kinds: pa.DataType) -> pd.DataFrame:
+    """Raw lines of orders; `kinds` are those of the columns after `order_id` and `position`."""
+    schema = {"order_id": TEXT, "position": BIGINT, **kinds}
+    return frame(schema, [dict(zip(schema, row, strict=False)) for row in rows])
+
+
+def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_columns_next_to_ours() -> None:
+    own = {"sku": TEXT, "quantity": BIGINT, "price": pa.float64(), "customer_id": TEXT, "raw_quantity": BIGINT}
+    given = lines(("o1", 2, "B", 2, 0.1), ("o1", 1, "A", 1, 2.5, "x", 7), ("gone", 1), **own)
+    table, findings = order_lines(given, made(*ORDERED[:2]).orders)
+    common = {"order_id": "o1", "customer_id": "1", "currency": "PEN", "is_cancelled": False}
+    common["ordered_at"] = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    expected = [
+        {**common, "line_number": 1, "product": "A", "quantity": Decimal(1), "unit_price": Decimal("2.5"), "sku": "A",
+         "raw_raw_quantity": 1, "raw_quantity": 7, "price": 2.5, "raw_customer_id": "x"},
+        {**common, "line_number": 2, "product": "B", "quantity": Decimal(2), "unit_price": Decimal("0.1"), "sku": "B",
+         "raw_raw_quantity": 2, "price": 0.1},
+    ]  # fmt: skip
+    others = {"sku": TEXT, "raw_raw_quantity": BIGINT, "price": pa.float64(), "raw_customer_id": TEXT}
+    assert_frame_equal(table, frame({**ORDER_LINES, **others, "raw_quantity": BIGINT}, expected))
+    rule = {"entity": "order_lines", "entity_id": "gone", "rule": "order_missing", "severity": "error", "detail": ""}
+    assert_frame_equal(findings, frame(FINDINGS, [rule]))
+
+
+def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
+    kinds = {"qty": TEXT, "price": TEXT, "amount": BIGINT, "line_total": BIGINT}
+    given = lines(("o0", 0, "2", "1,50", 3), ("o0", 1, "1", "2.5"), ("o0", 2, None, None, 4), **kinds)
+    table, findings = order_lines(given, made(ORDERED[0]).orders)
+    assert values(table, "unit_price", "line_total") == [(None, 3), (Decimal("2.5"), None), (None, 4)]
+    detail = "unit_price: 1 of 2 values"
+    assert values(findings, "rule", "severity", "detail") == [("amounts_unreadable", "warning", detail)]
+    orphan = lines(("gone", 0, None, "1,50"), **kinds)
+    assert order_lines(orphan, made(ORDERED[0]).orders)[1]["rule"].tolist() == ["order_missing"]
+
+
+def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() -> None:
+    of_orders = made(*ORDERED[:2]).orders
+    given = lines(("o0", 0, 3, None), ("o1", 0, None, 4), quantity=BIGINT, qty=BIGINT)
+    for is_missing, quantities in ((["o0"], [None, 4]), (["o0", "o1"], [3, None])):
+        of_orders["is_missing"] = of_orders["order_id"].isin(is_missing)
+        assert values(order_lines(given, of_orders)[0], "quantity") == quantities
+
+
+def test_the_tables_of_lines_are_found_by_their_names() -> None:
+    assert lines_tables(["orders__items", "orders__discounts", "orders__lines"]) == ["orders__lines", "orders__items"]
+
+
+def test_an_order_with_a_line_of_no_amount_comes_to_nothing_known() -> None:
+    schema = {"order_id": TEXT, "quantity": BIGINT, "unit_price": BIGINT, "line_total": BIGINT}
+    rows = [("a", 2, 3, None), ("a", 1, None, 4), ("b", 2, 3, None), ("b", 1, None, None)]
+    sums = line_sums(frame(schema, [dict(zip(schema, row, strict=True)) for row in rows]))
+    assert values(sums, "order_id", "line_amount", "line_pieces") == [("a", 10, 3), ("b", None, 3)]
