@@ -1,4 +1,4 @@
-"""Fields of an order are chosen by name and value, pinned, and never taken from other people or other times."""
+"""Fields of an order are chosen by name and value, and pinned; which words and columns say that one does not count."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.reconcile.in_parts import choose_fields
+from transforms.cancelled import Cancellation, Witness, means_cancelled, related_columns
 from transforms.customer_index import ORDERING_CUSTOMERS
-from transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
+from transforms.frames import BIGINT, TEXT, column, frame
+from transforms.keys import BOOKKEEPING
 from transforms.order_fields import OrderFields
 
-BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
 CUSTOMERS = frame(
     ORDERING_CUSTOMERS,
     [{"customer_id": str(n), "erp_code": f"C-{900 - n}", "is_missing": False} for n in range(1, 61)],
@@ -48,14 +49,14 @@ VALUES: Final[dict[str, tuple[pa.DataType, list[Any]]]] = {
 def orders(columns: str) -> pd.DataFrame:
     """Columns by their kind: `id: customer_id; when: created_at updated_at`."""
     kinds = {name: kind for part in columns.split("; ") for kind, names in [part.split(": ")] for name in names.split()}
-    schema = {"id": TEXT, **{name: VALUES[kind][0] for name, kind in kinds.items()}, **BOOKS}
+    schema = {"id": TEXT, **{name: VALUES[kind][0] for name, kind in kinds.items()}, **BOOKKEEPING}
     rows = [{"id": f"o{n}", **{name: VALUES[kind][1][n] for name, kind in kinds.items()}} for n in NUMBERS]
     return frame(schema, rows)
 
 
 SCHEMAS: Final[dict[str, tuple[str, str]]] = {
     # Columns as a platform documents the fields of an order, in the form of raw.orders, by their kind in `VALUES`; then
-    # customer, date, total, status and currency as they have to be chosen. First fourteen platforms.
+    # customer, date, total, status and currency as they have to be chosen. First platforms.
     "woocommerce v3": (
         "guest: customer_id; when: date_created date_created_gmt date_modified date_paid; text: total total_tax "
         "shipping_total; state: status; currency: currency",
@@ -66,11 +67,6 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
         "cancelled_at; text: total_price subtotal_price total_tax; currency: currency presentment_currency; state: "
         "financial_status",
         "customer__id created_at total_price - currency",
-    ),
-    "magento 2": (
-        "id: customer_id; when: created_at updated_at; money: grand_total base_grand_total subtotal total_paid; "
-        "state: state status; currency: order_currency_code base_currency_code",
-        "customer_id created_at grand_total status order_currency_code",
     ),
     "bigcommerce v2": (
         "id: customer_id; rfc: date_created date_modified; rare: date_shipped; number: status_id; state: status; "
@@ -102,25 +98,10 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
         "order_delivered_carrier_date order_delivered_customer_date order_estimated_delivery_date",
         "customer_id order_purchase_timestamp - order_status -",
     ),
-    "opencart": (
-        "id: customer_id; small: customer_group_id affiliate_id language_id; when: date_added date_modified; four: "
-        "total; state: order_status; currency: currency_code",
-        "customer_id date_added total order_status currency_code",
-    ),
-    "medusa": (
-        "id: customer_id; offset: created_at updated_at; rare: canceled_at; money: total; state: status; currency: "
-        "currency_code",
-        "customer_id created_at total status currency_code",
-    ),
     "shopware 6": (
         "other: order_customer__customer_id; offset: order_date_time created_at; money: amount_total amount_net; "
         "state: state_machine_state__technical_name; currency: currency__iso_code",
         "- order_date_time amount_total state_machine_state__technical_name currency__iso_code",
-    ),
-    "tiendanube": (
-        "id: customer__id; offset: created_at updated_at completed_at; rare: cancelled_at; text: total subtotal; "
-        "state: status payment_status; currency: currency",
-        "customer__id created_at total status currency",
     ),
     "amazon": (
         "offset: purchase_date last_update_date earliest_ship_date; state: order_status; text: order_total__amount; "
@@ -135,30 +116,22 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
         "code: cliente__codigo; when: fecha; money: monto; state: estado_pedido; currency: divisa",
         "cliente__codigo fecha monto estado_pedido divisa",
     ),
-    "nested customer": ("id: customer__id; when: created_at", "customer__id created_at - - -"),
     "ids by chance": ("id: line_count", ""),
     "dates of a form that is not proven": ("unproven: created_at", "- created_at - - -"),
     "seconds": ("seconds: created_at", "- created_at - - -"),
     "totals that are none": ("comma: total; none: amount; id: amount_total_id", ""),
     "user only": ("id: user_id", ""),
-    "camel user": ("id: user__id usuario_id", ""),
-    "staff": ("id: created_by_user_id", ""),
     "approver": ("id: approved_by__user__id", ""),
     "referrer": ("id: referrer_customer_id", ""),
-    "sales person": ("id: salesperson_id seller__id agent_id", ""),
     "customer and a user": ("id: customer__id; small: user_id", "customer__id - - - -"),
     "id by chance and a code": ("small: customer__id; code: customer__code", "customer__code - - - -"),
-    "id and code of the same": ("id: customer__id; code: customer__code", "customer__id - - - -"),
     "two that differ": ("id: customer_id; small: buyer_id", ""),
     "unknown customers": ("other: customer_id", ""),
     "delivery date": ("when: delivery_date", ""),
-    "update": ("when: updated_at shipped_at paid_at", ""),
     "customer's creation": ("when: customer__created_at", ""),
     "cancellation of one": ("rare: cancelled_at", ""),
-    "rare order date": ("rare: ordered_at; when: created_at", "- created_at - - -"),
     "unreadable creation": ("other: created_at; when: updated_at", "- created_at - - -"),
     "parts of a total": ("money: total_tax shipping_total discount_total", ""),
-    "cents": ("id: value total_cents", ""),
 }
 
 
@@ -183,19 +156,41 @@ def test_a_finding_names_the_candidates_and_their_evidence() -> None:
     assert details["ordered_at"] == "candidates: delivery_date; set reconcile.order_ordered_at"
     assert details["total"] == "no column with a related name; set reconcile.order_total"
     assert "error" not in set(choice.findings["severity"])
+    good = choose_fields(orders("id: customer_id; when: created_at; money: total"), CUSTOMERS)
+    assert good.evidence == {
+        "total": "60 of 60 are decimal numbers", "created_at": "60 of 60 have a value",
+        "customer_id": "60 of 60 are ids of customers, 0 are ERP codes",
+    }  # fmt: skip
 
 
-def test_a_pinned_choice_is_kept_when_a_column_is_added_and_the_change_is_an_error() -> None:
-    before = choose_fields(orders("id: buyer_id"), CUSTOMERS)
-    assert before.fields.customer_id == "buyer_id"
-    grown = orders("id: buyer_id customer_id; small: user_id")
-    after = choose_fields(grown, CUSTOMERS, pinned=before.fields)
-    assert after.fields.customer_id == "buyer_id"
-    assert _changes(after) == [
-        ("error", "customer_id: buyer_id is kept, customer_id fits better now; set reconcile.order_customer_id")
-    ]
-    with_setting = choose_fields(grown, CUSTOMERS, OrderFields(customer_id="customer_id"), before.fields)
-    assert (with_setting.fields.customer_id, _changes(with_setting)) == ("customer_id", [])
+def changes(choice: Any) -> list[str]:
+    rows = choice.findings[choice.findings["rule"] == "field_changed"]
+    assert set(rows["severity"]) <= {"error"}
+    return [detail.partition(";")[0] for detail in rows["detail"]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "pinned", "fields", "details"),
+    [
+        # a pinned choice is kept when a column is added, and the change is an error
+        ("id: buyer_id customer_id; small: user_id", OrderFields("buyer_id"), OrderFields("buyer_id"),
+         ["customer_id: buyer_id is kept, customer_id fits better now"]),
+        ("id: customer_id", OrderFields("buyer_id", "placed_at"), OrderFields("customer_id"),
+         ["customer_id: buyer_id is gone, customer_id is used", "ordered_at: placed_at is gone, no column is used"]),
+        # one that has become empty stays, without an error of its own
+        ("other: buyer_id", OrderFields("buyer_id"), OrderFields("buyer_id"), []),
+        ("id: customer_id; small: buyer_id", OrderFields("customer_id"), OrderFields("customer_id"),
+         ["customer_id: customer_id is kept, but customer_id and buyer_id refer to different customers"]),
+    ],
+)  # fmt: skip
+def test_a_pinned_column_is_kept_while_it_is_there(
+    columns: str, pinned: OrderFields, fields: OrderFields, details: list[str]
+) -> None:
+    choice = choose_fields(orders(columns), CUSTOMERS, pinned=pinned)
+    assert (choice.fields, sorted(changes(choice))) == (fields, details)
+    configured = OrderFields(fields.customer_id, fields.ordered_at)
+    of_setting = choose_fields(orders(columns), CUSTOMERS, configured, pinned)
+    assert [one for one in changes(of_setting) if one.startswith("customer_id")] == []
 
 
 def test_a_column_of_customers_with_few_values_is_not_chosen() -> None:
@@ -205,16 +200,19 @@ def test_a_column_of_customers_with_few_values_is_not_chosen() -> None:
     assert choose_fields(rows.drop(columns="customer_id"), CUSTOMERS).fields.customer_id is None
 
 
-def test_the_notation_that_is_set_decides_which_column_names_the_customers() -> None:
+def test_the_notation_that_is_set_decides_and_a_pinned_one_holds_for_its_own_column() -> None:
     rows = orders("id: customer_id; code: customer_code")
-    codes, ids = (
-        choose_fields(rows, CUSTOMERS, OrderFields(customer_notation=one)).fields.customer_id
-        for one in ("codes", "ids")
-    )
-    assert (codes, ids) == ("customer_code", "customer_id")
-    choice = choose_fields(rows.drop(columns="customer_code"), CUSTOMERS, OrderFields(customer_notation="codes"))
+    for notation, name in (("codes", "customer_code"), ("ids", "customer_id")):
+        configured = OrderFields(customer_notation=notation)  # type: ignore[arg-type] # one of both
+        assert choose_fields(rows, CUSTOMERS, configured).fields.customer_id == name
+    codes, ids = OrderFields(customer_notation="codes"), OrderFields(customer_notation="ids")
+    choice = choose_fields(rows.drop(columns="customer_code"), CUSTOMERS, codes)
     assert choice.fields.customer_id is None, "read as codes, ids are those of others by chance"
     assert "field_not_found" in set(choice.findings["rule"])
+    gone, kept = (OrderFields(name, customer_notation="codes") for name in ("gone", "customer_id"))
+    assert choose_fields(rows, CUSTOMERS, pinned=gone).fields.customer_notation is None
+    assert choose_fields(rows, CUSTOMERS, pinned=kept).fields.customer_notation == "codes"
+    assert choose_fields(rows, CUSTOMERS, ids, kept).fields.customer_notation == "ids"
 
 
 @pytest.mark.parametrize(
@@ -252,8 +250,8 @@ def test_totals_that_are_missing_or_unlike_their_lines_are_found_where_nearly_al
 
 def test_totals_that_were_in_hundredths_are_so_without_lines() -> None:
     rows = orders("id: total amount")
-    for column, expected in (("total", True), ("amount", False)):
-        pinned = OrderFields(total=column, is_in_cents=True)
+    for name, expected in (("total", True), ("amount", False)):
+        pinned = OrderFields(total=name, is_in_cents=True)
         configured = OrderFields(total="total")
         assert choose_fields(rows, CUSTOMERS, configured, pinned).fields.is_in_cents is expected
 
@@ -266,31 +264,16 @@ def test_one_order_with_a_user_changes_nothing() -> None:
     assert choice.findings.empty
 
 
-def test_a_pinned_column_that_is_gone_is_an_error() -> None:
-    choice = choose_fields(orders("id: customer_id"), CUSTOMERS, pinned=OrderFields("buyer_id", "placed_at"))
-    assert choice.fields == OrderFields("customer_id")
-    assert _changes(choice) == [
-        ("error", "customer_id: buyer_id is gone, customer_id is used; set reconcile.order_customer_id"),
-        ("error", "ordered_at: placed_at is gone, no column is used; set reconcile.order_ordered_at"),
-    ]
-
-
-def test_a_pinned_column_that_has_become_empty_stays_without_an_error_of_its_own() -> None:
-    choice = choose_fields(orders("other: buyer_id"), CUSTOMERS, pinned=OrderFields("buyer_id"))
-    assert (choice.fields.customer_id, _changes(choice)) == ("buyer_id", [])
-
-
-@pytest.mark.parametrize(("given", "is_error"), [(0, True), (30, True), (53, True), (54, False)])
+@pytest.mark.parametrize(("given", "is_error"), [(0, True), (53, True), (54, False)])
 def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(given: int, is_error: bool) -> None:
     rows = orders("other: currency; money: total")
     rows["total"] = rows["total"].where(rows.index < given)
     pinned = OrderFields(total="total", currency="currency")
     choice = choose_fields(rows, CUSTOMERS, pinned=pinned)
     assert choice.fields == pinned
-    detail = f"total: total is kept, but {given} of 60 orders have a value; set reconcile.order_total"
-    assert _changes(choice) == ([("error", detail)] if is_error else [])
-    assert _changes(choose_fields(rows, CUSTOMERS, OrderFields(total="total"), pinned)) == []
-    assert _changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
+    assert changes(choice) == [f"total: total is kept, but {given} of 60 orders have a value"] * is_error
+    assert changes(choose_fields(rows, CUSTOMERS, OrderFields(total="total"), pinned)) == []
+    assert changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
 
 
 def test_texts_with_three_decimals_prove_no_total() -> None:
@@ -303,6 +286,63 @@ def test_texts_with_three_decimals_prove_no_total() -> None:
     assert choose_fields(rows, CUSTOMERS).fields.total == "total"
 
 
-def _changes(choice: Any) -> list[tuple[str, str]]:
-    rows = choice.findings[choice.findings["rule"] == "field_changed"]
-    return list(rows[["severity", "detail"]].itertuples(index=False, name=None))
+@pytest.mark.parametrize(
+    ("kind", "word", "expected"),
+    [
+        *[("status", word, True) for word in ("CANCELLED", "annulée", "Storniert", "Rechazado", "refunded")],
+        *[("status", word, True) for word in ("Cancelled - refund pending", "Reembolsado", "X-VOIDED")],
+        *[("status", word, False) for word in ("CANCELLATION_REJECTED", "refund pending", "window-to-cancel", "avoid")],
+        *[("status", word, False) for word in ("partially refunded", "No anulado", "uncancelled", "cancelrequested")],
+        ("payment", "REJECTED", False), ("payment", "voided", True),
+        ("flag", "true", True), ("flag", "Sí", True), ("flag", "1", True), ("flag", "false", False),
+        ("time", "2026-01-31", True), ("time", "0000-00-00 00:00:00", False),
+    ],
+)  # fmt: skip
+def test_words_of_what_was_requested_refused_or_done_in_part_do_not_cancel(
+    kind: Witness, word: str, expected: bool
+) -> None:
+    assert means_cancelled(word, kind) is expected
+
+
+def test_only_columns_named_after_a_cancellation_or_status_are_related() -> None:
+    names = (
+        "is_cancelled", "cancelled_at", "fecha_anulacion", "state", "financial_status", "status", "cancel_reason",
+        "cancellation_requested_at", "customer__is_cancelled", "order__voided", "return_address", "updated_at",
+    )  # fmt: skip
+    assert related_columns(names, "status") == {
+        "is_cancelled": "flag", "cancelled_at": "time", "fecha_anulacion": "time", "state": "status",
+        "financial_status": "payment", "order__voided": "flag",
+    }  # fmt: skip
+
+
+def read(
+    values: dict[str, list[str | None]], setting: tuple[str, ...] | None = None
+) -> tuple[list[bool], dict[str, int]]:
+    words = {name: {word for word in of if word is not None} for name, of in values.items()}
+    found = Cancellation.of("status", words, setting)
+    texts: dict[str, pd.Series[Any]] = {name: column(pa.array(values[name], pa.string())) for name in found.witnesses}
+    is_cancelled, contrary = found.read(texts, "status", len(next(iter(values.values()))))
+    return is_cancelled.tolist(), dict(contrary)
+
+
+def test_any_column_cancels_and_those_that_contradict_it_are_counted() -> None:
+    values: dict[str, list[str | None]] = {
+        "status": ["CANCELLED", "paid", "paid", None],
+        "cancelled_at": ["2026-01-01", "2026-01-01", None, None],
+        "is_cancelled": ["true", "true", "false", "false"],
+        "financial_status": ["paid", "paid", "paid", "refunded"],
+        "state": ["open", "open", "closed", "open"],  # says it of no order, so it contradicts none
+    }
+    assert read(values) == ([True, True, False, True], {"status": 1})
+    del values["is_cancelled"], values["cancelled_at"]
+    assert read(values) == ([True, False, False, True], {})
+
+
+def test_the_values_of_the_setting_alone_decide() -> None:
+    values: dict[str, list[str | None]] = {
+        "status": ["9", "CANCELLED", "5"],
+        "is_cancelled": ["false", "true", "false"],
+    }
+    assert read(values, ("9",)) == ([True, False, False], {"is_cancelled": 2})
+    found = Cancellation.of("status", {"status": {"x"}}, ("9",))
+    assert not found.is_found({"x"})

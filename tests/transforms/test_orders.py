@@ -329,13 +329,26 @@ ORDERED = (
 def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
     ordered = customer_orders(made(*ORDERED).orders, CUSTOMERS[:4], IN_UTC)
 
-    def at(*day: int) -> datetime:
-        return datetime(*day, 10, tzinfo=UTC)  # type: ignore[arg-type] # year, month and day
+    def at(day: str) -> datetime:
+        return datetime.fromisoformat(f"{day}T10:00:00Z")
 
     yes, no = (True,) * 3, (False,) * 3
     expected = [
-        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', at(2026, 1, 5), at(2026, 2, 28), *yes, None),
-        ("2", 2, 0, None, None, '{"PEN": "7", "USD": "5"}', at(2025, 5, 1), at(2025, 6, 1), False, False, True, None),
+        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', at("2026-01-05"), at("2026-02-28"), *yes, None),
+        (
+            "2",
+            2,
+            0,
+            None,
+            None,
+            '{"PEN": "7", "USD": "5"}',
+            at("2025-05-01"),
+            at("2025-06-01"),
+            False,
+            False,
+            True,
+            None,
+        ),
         ("3", 0, 1, None, None, None, None, None, *no, None),
         ("4", 0, 0, None, None, None, None, None, *no, None),
     ]
