@@ -326,8 +326,9 @@ ORDERED = (
 )
 
 
-def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
-    ordered = customer_orders(made(*ORDERED).orders, CUSTOMERS[:4], IN_UTC)
+def test_revenue_is_by_customer_and_currency_without_cancelled_and_missing_orders() -> None:
+    gone = dict(zip(KINDS, ORDERED[0], strict=True)) | {"_missing_since": AS_OF}
+    ordered = customer_orders(made(*ORDERED, gone).orders, CUSTOMERS[:4], IN_UTC)
 
     def at(day: str) -> datetime:
         return datetime.fromisoformat(f"{day}T10:00:00Z")
