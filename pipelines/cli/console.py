@@ -6,6 +6,7 @@ terminal, and no value of a row is ever printed.
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import threading
@@ -43,14 +44,16 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()) -> None:
-    """Prints a table on stdout, cut nowhere: the terminal wraps it. Columns in `numbers` are aligned to the right."""
-    table = Table(box=None, pad_edge=False)
+def table_lines(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()) -> list[str]:
+    """The lines of a table, cut nowhere: a terminal wraps them. Columns in `numbers` are aligned to the right."""
+    table = Table(box=None, pad_edge=False, header_style="")
     for heading in headings:
         table.add_column(Text(escape(heading)), justify="right" if heading in numbers else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(escape(value)) for value in row))
-    _Console(highlight=False, width=_WIDE).print(table, soft_wrap=True)
+    out = io.StringIO()
+    Console(file=out, highlight=False, width=_WIDE, force_terminal=False).print(table, soft_wrap=True)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
 class Reporter:

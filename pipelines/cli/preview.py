@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -21,7 +21,7 @@ import click
 
 from pipelines.cli.options import json_option, path_option
 from pipelines.cli.process import STOP, exit_process
-from pipelines.cli.terminal import escape, print_json, print_lines
+from pipelines.cli.terminal import escape, print_lines, print_result
 from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
 
@@ -36,20 +36,19 @@ MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV have all of them."""
 
 
-@dataclass(frozen=True)
-class PreviewOptions:
-    """Options of `orderbridge preview`."""
-
-    rows: int = 10
-    target: Path | None = None
-    as_json: bool = False
-
-
-def preview(path: Path, read: ReadOptions, options: PreviewOptions, used: Collection[str] | None = None) -> ExitCode:
+def preview(
+    path: Path,
+    read: ReadOptions,
+    used: Collection[str] | None = None,
+    *,
+    rows: int = 10,
+    target: Path | None = None,
+    as_json: bool = False,
+) -> ExitCode:
     """Prints the format and the first rows; with a target, writes the whole file as CSV.
 
-    All rows are read in any case, so that a rejected row at the end is reported. `read` has what is not to be detected.
-    If given, only the cells of the columns in `used` reject a row.
+    All rows are read in any case, so that a rejected row at the end is reported, at once. `read` has what is not to be
+    detected. If given, only the cells of the columns in `used` reject a row.
 
     Raises:
         Unclear: the file can be read in several ways; each was shown.
@@ -62,68 +61,52 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions, used: Collec
     try:
         table = open_table(path, read)
     except Unclear as error:
-        if not options.as_json:
+        if not as_json:
             _print_readings(path, read, error)
         raise
     if read.sheet is not None and table.format.kind == "text":
         raise UsageError(f"{path.name} is a text file, which has no sheets", "Leave out --sheet.")
     if used is not None:
         table = table.with_cell_rules({name: CellRules() for name in table.columns if name in used})
-    shown = _Shown(options, skips_totals=read.totals == "skip")
-    with _target(options, path, table) as target:
-        for batch in table.batches(on_reject=shown.reject):
-            shown.accepted_count += batch.num_rows
-            head = batch.slice(0, options.rows - len(shown.first))
-            cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
-            shown.first += map(Row, head[LINE_COLUMN].to_pylist(), cells)
-            if target is not None:
-                target.write(csv_lines([batch[name] for name in table.columns]))
-    shown.print(table.format)
-    return ExitCode.REJECTED if shown.rejected_count else ExitCode.DONE
+    first: list[Row] = []
+    rejected: list[RejectedRow] = []
+    accepted_count = rejected_count = 0
 
-
-class _Shown:
-    """The first rows and the rejected ones; a rejected row is reported at once."""
-
-    def __init__(self, options: PreviewOptions, *, skips_totals: bool = False) -> None:
-        self._options, self._skips_totals = options, skips_totals
-        self.first: list[Row] = []
-        self.rejected: list[RejectedRow] = []
-        self.accepted_count = self.rejected_count = 0
-
-    def reject(self, row: RejectedRow) -> None:
-        if row.code == "totals" and self._skips_totals:
+    def reject(row: RejectedRow) -> None:
+        nonlocal rejected_count
+        if row.code == "totals" and read.totals == "skip":
             return
-        self.rejected_count += 1
-        if len(self.rejected) < MAX_REPORTED:
-            self.rejected.append(row)
-        if not self._options.as_json and (self._options.target is not None or self.rejected_count <= MAX_REPORTED):
+        rejected_count += 1
+        if rejected_count <= MAX_REPORTED:
+            rejected.append(row)
+        if not as_json and (target is not None or rejected_count <= MAX_REPORTED):
             sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
 
-    def print(self, detected: DetectedFormat) -> None:
-        """Prints the format, the first rows, and how many there are."""
-        counts = ("rows", f"{self.accepted_count}, and {self.rejected_count} rejected")
-        lines = [f"{name:<12}{value}" for name, value in (*_described(detected), counts)]
-        if self._options.as_json:
-            names = ("line", "last_line", "code", "reason")
-            print_json(
-                "preview",
-                lines,
-                {
-                    "format": asdict(detected),
-                    "rows": self.accepted_count,
-                    "rejected": self.rejected_count,
-                    "first": [{"line": row.line, "cells": row.cells} for row in _masked(detected.columns, self.first)],
-                    "first_rejected": [{name: getattr(row, name) for name in names} for row in self.rejected],
-                },
-            )
-            return
-        if self.rejected_count > MAX_REPORTED and self._options.target is None:
-            sys.stderr.write(f"and {self.rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-        print_lines(*lines)
-        if self.first:
-            print_lines("")
-            _print_rows(detected.columns, self.first)
+    with _target(target, path, table) as file:
+        for batch in table.batches(on_reject=reject):
+            accepted_count += batch.num_rows
+            head = batch.slice(0, rows - len(first))
+            cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
+            first += map(Row, head[LINE_COLUMN].to_pylist(), cells)
+            if file is not None:
+                file.write(csv_lines([batch[name] for name in table.columns]))
+    if rejected_count > MAX_REPORTED and target is None and not as_json:
+        sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
+    counts = ("rows", f"{accepted_count}, and {rejected_count} rejected")
+    lines = [f"{name:<12}{value}" for name, value in (*_described(table.format), counts)]
+    record = {
+        "format": asdict(table.format),
+        "rows": accepted_count,
+        "rejected": rejected_count,
+        "first": [{"line": row.line, "cells": row.cells} for row in _masked(table.columns, first)],
+        "first_rejected": [
+            {name: getattr(row, name) for name in ("line", "last_line", "code", "reason")} for row in rejected
+        ],
+    }
+    print_result("preview", lines, record, "json" if as_json else "plain")
+    if first and not as_json:
+        print_lines("", *_row_lines(table.columns, first))
+    return ExitCode.REJECTED if rejected_count else ExitCode.DONE
 
 
 def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
@@ -135,16 +118,15 @@ def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
             table = open_table(path, replace(read, **given))  # type: ignore[arg-type] # names of its attributes
         except Unclear:
             continue
-        print_lines(f"If {meaning}:")
-        _print_rows(table.columns, list(islice((row for row in table.rows() if isinstance(row, Row)), READING_ROWS)))
-        print_lines("")
+        rows = list(islice((row for row in table.rows() if isinstance(row, Row)), READING_ROWS))
+        print_lines(f"If {meaning}:", *_row_lines(table.columns, rows), "")
 
 
-def _print_rows(columns: tuple[str, ...], rows: list[Row]) -> None:
-    from pipelines.cli.console import print_table
+def _row_lines(columns: tuple[str, ...], rows: list[Row]) -> list[str]:
+    from pipelines.cli.console import table_lines
 
     lines = ([str(row.line), *map(_shortened, row.cells)] for row in _masked(columns, rows))
-    print_table(("line", *map(_shortened, columns)), lines)
+    return table_lines(("line", *map(_shortened, columns)), lines)
 
 
 def _masked(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Row]:
@@ -195,9 +177,8 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterator[TextIO | None]:
+def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[TextIO | None]:
     """A temporary CSV with the column names that replaces the target on success."""
-    target = options.target
     if target is None:
         yield None
         return
@@ -216,24 +197,6 @@ def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterat
         yield file
 
 
-class _WithoutPandas:
-    """Makes `import pandas` fail, as if it were not installed, unless it is loaded.
-
-    pyarrow imports it at the first conversion, which takes 0.3 s, to recognize objects that a preview does not use.
-    """
-
-    def __enter__(self) -> None:
-        sys.meta_path.insert(0, self)
-
-    def __exit__(self, *_: object) -> None:
-        sys.meta_path.remove(self)
-
-    def find_spec(self, name: str, *_: object) -> None:
-        """As `importlib.abc.MetaPathFinder`."""
-        if name == "pandas":
-            raise ModuleNotFoundError(name=name)
-
-
 @click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--csv", "target", metavar="OUT", help="Write the whole table as UTF-8 CSV.")
@@ -250,7 +213,15 @@ class _WithoutPandas:
     "--mapping", help="Read the file as this mapping does: cells of columns that it does not use reject no row."
 )
 @json_option
-def command(file: Path, fill_short: bool, mapping: Path | None, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(
+    file: Path,
+    target: Path | None,
+    rows: int,
+    fill_short: bool,
+    mapping: Path | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 # checked by click
+) -> None:
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
@@ -258,7 +229,6 @@ def command(file: Path, fill_short: bool, mapping: Path | None, **options: Any) 
     from sources.files import ReadOptions
 
     STOP.listen()
-    shown = PreviewOptions(**{item.name: options.pop(item.name) for item in fields(PreviewOptions)})
     read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
     used = None
     if mapping is not None:
@@ -267,6 +237,4 @@ def command(file: Path, fill_short: bool, mapping: Path | None, **options: Any) 
         loaded = load(mapping)
         given = {name: value for name, value in options.items() if value is not None}
         read, used = replace(loaded.read_options, **given), loaded.used_columns
-    with _WithoutPandas():
-        code = preview(file, read, shown, used)
-    exit_process(code)
+    exit_process(preview(file, read, used, rows=rows, target=target, as_json=as_json))

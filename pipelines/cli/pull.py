@@ -6,19 +6,19 @@ In: names of lists and how strict to be. Out: stderr for progress, stdout for th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from pipelines.cli.options import log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
-from pipelines.cli.terminal import Style, print_json, print_lines
+from pipelines.cli.terminal import Style, print_result
 from sources.contract import LISTS, ORDER
 from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.pull.model import PullResult
-    from sources.extract.result import ListResult
 
 _COUNTS: Final = ("rows", "new", "changed", "missing", "quarantined", "sweeps")
 _REASONS_SHOWN: Final = 3
@@ -58,63 +58,58 @@ def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  
         from pipelines.pull.pull import pull
 
         result = pull(PullOptions(resources, **options), reporter.progress, STOP.event)
-    print_result(result, reporter.style)
+    print_pull(result, reporter.style)
     exit_process(result.exit_code)
 
 
-def print_result(result: PullResult, style: Style) -> None:
+def print_pull(result: PullResult, style: Style) -> None:
     """Prints what a pull did on stdout."""
-    facts = [_facts(result, walked) for walked in result.lists]
-    published = [*left_out(result), *([f"published {result.path} (run {result.run_id})"] * result.published)]
-    if style == "json":
-        shown = [f"{row['resource']}: {row['problem'] or '{rows} rows, {verdict}'.format_map(row)}" for row in facts]
-        print_json(
-            "pull",
-            shown + published,
-            {
-                "run_id": result.run_id,
-                "published": result.published,
-                "warehouse": result.path,
-                "exit_code": result.exit_code,
-                "lists": facts,
-                "left_out": result.left_out,
-                **settings_origin(),
-            },
-        )
-        return
-    from pipelines.cli.console import print_table
+    lists = [
+        {
+            **result.counts(walked),
+            "duplicates": walked.duplicates if walked.error is None else 0,
+            "sweeps": len(walked.sweeps),
+            "evidence": walked.evidence,
+            "hint": walked.error.hint if walked.error is not None else "",
+        }
+        for walked in result.lists
+    ]
+    record = {
+        "run_id": result.run_id,
+        "published": result.published,
+        "warehouse": result.path,
+        "exit_code": result.exit_code,
+        "lists": lists,
+        "left_out": result.left_out,
+        **settings_origin(),
+    }
+    print_result("pull", [*_lines(result, lists), *ending(result), origin_line()], record, style)
+
+
+def ending(result: PullResult) -> list[str]:
+    """Which lists were not asked for, and where the others are."""
+    left_out, published = ", ".join(result.left_out), f"published {result.path} (run {result.run_id})"
+    return [f"not read, as their family has no settings: {left_out}"] * bool(left_out) + [published] * result.published
+
+
+def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    from pipelines.cli.console import table_lines
 
     headings = ("list", *_COUNTS, "verdict")
-    rows = (["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])] for row in facts)
-    print_table(headings, rows, numbers=_COUNTS)
+    rows = (["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])] for row in lists)
+    yield from table_lines(headings, rows, numbers=_COUNTS)
     for walked in result.lists:
         if walked.verdict != "complete":
-            print_lines(f"{walked.resource} is {walked.verdict}: {'; '.join(walked.evidence)}")
+            yield f"{walked.resource} is {walked.verdict}: {'; '.join(walked.evidence)}"
         if walked.error is not None and walked.error.hint:
-            print_lines(f"  {walked.error.hint}")
+            yield f"  {walked.error.hint}"
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
         from pipelines.pull.publishing import quarantine_file
 
         file = quarantine_file(result.path).name
-        print_lines(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}")
+        yield f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}"
         for walked in result.lists:
             for reason, count in Counter(row.reason for row in walked.quarantined).most_common(_REASONS_SHOWN):
-                print_lines(f"  {walked.resource}: {number(count, 'row')}: {reason}")
+                yield f"  {walked.resource}: {number(count, 'row')}: {reason}"
             if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
-                print_lines("  If another field identifies an order, name it in sources.public_v1.order_key.")
-    print_lines(*published, origin_line())
-
-
-def left_out(result: PullResult) -> list[str]:
-    """Which lists were not read, in words."""
-    return [f"not read, as their family has no settings: {', '.join(result.left_out)}"] * bool(result.left_out)
-
-
-def _facts(result: PullResult, walked: ListResult) -> dict[str, object]:
-    return {
-        **result.counts(walked),
-        "duplicates": walked.duplicates if walked.error is None else 0,
-        "sweeps": len(walked.sweeps),
-        "evidence": walked.evidence,
-        "hint": walked.error.hint if walked.error is not None else "",
-    }
+                yield "  If another field identifies an order, name it in sources.public_v1.order_key."

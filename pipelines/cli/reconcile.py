@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import click
 
 from pipelines.cli.options import erp_options, fail_on_option, log_option
 from pipelines.cli.process import exit_process, origin_line, settings_origin, start
-from pipelines.cli.terminal import Style, print_json, print_lines
+from pipelines.cli.terminal import Style, print_lines, print_result
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -54,53 +55,47 @@ def command(fail_on: FailOn, style: Style, **options: Any) -> None:  # noqa: ANN
         result = reconcile(files, fail_on)
         if files.result is not None:
             write_erp_result(files.result)
-    print_result(result, style)
+    print_reconcile(result, style)
     if style != "json":
         print_lines(origin_line())
     exit_process(result.exit_code)
 
 
-def print_result(result: ReconcileResult, style: Style) -> None:
+def print_reconcile(result: ReconcileResult, style: Style) -> None:
     """Prints what reconciling built on stdout."""
+    columns = ("severity", "entity", "rule", "count")
+    findings = [(severity, entity, rule, count) for entity, rule, severity, count in result.findings]
+    record = {
+        "run_id": result.run_id,
+        "warehouse": result.path,
+        "rows": result.rows,
+        "new_findings": [asdict(one) for one in result.new],
+        "findings": [dict(zip(columns, finding, strict=True)) for finding in findings],
+        "accepted": result.accepted,
+        "order_fields": result.order_fields,
+        "proposed": result.proposed,
+        "exit_code": result.exit_code,
+        "erp": asdict(result.match) if result.match else None,
+        "erp_variants": asdict(result.variants) if result.variants else None,
+        **settings_origin(),
+    }
+    print_result("reconcile", [*_lines(result, columns, findings)], record, style)
+
+
+def _lines(result: ReconcileResult, columns: Sequence[str], findings: Sequence[Sequence[object]]) -> Iterator[str]:
+    from pipelines.cli.console import table_lines
     from pipelines.warehouse.finding_history import in_words
 
-    columns = ("severity", "entity", "rule", "count")
-    findings = [
-        dict(zip(columns, (severity, entity, rule, count), strict=True))
-        for entity, rule, severity, count in result.findings
-    ]
-    lines = [sizes(result), *in_words(result.new)]
-    if style == "json":
-        print_json(
-            "reconcile",
-            lines,
-            {
-                "run_id": result.run_id,
-                "warehouse": result.path,
-                "rows": result.rows,
-                "new_findings": [asdict(one) for one in result.new],
-                "findings": findings,
-                "accepted": result.accepted,
-                "order_fields": result.order_fields,
-                "proposed": result.proposed,
-                "exit_code": result.exit_code,
-                "erp": asdict(result.match) if result.match else None,
-                "erp_variants": asdict(result.variants) if result.variants else None,
-                **settings_origin(),
-            },
-        )
-        return
-    print_lines(*lines)
+    yield sizes(result)
+    yield from in_words(result.new)
     if findings:
-        from pipelines.cli.console import print_table
-
-        print_table(columns, (list(row.values()) for row in findings), numbers=["count"])
+        yield from table_lines(columns, findings, numbers=["count"])
     if result.accepted:
-        print_lines(f"{number(result.accepted, 'finding')} accepted and not listed: orderbridge accept")
-    print_lines(*(match_lines(result.match) if result.match else ()))
-    print_lines(*(variant_lines(result.variants) if result.variants else ()))
+        yield f"{number(result.accepted, 'finding')} accepted and not listed: orderbridge accept"
+    yield from match_lines(result.match) if result.match else ()
+    yield from variant_lines(result.variants) if result.variants else ()
     for name, evidence in result.proposed.items():
-        print_lines(
+        yield (
             f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
             f"to use another column, set RECONCILE__ORDER_{name.removeprefix('order_').upper()}"
         )

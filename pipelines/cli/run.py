@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,9 +77,9 @@ def command(
                 write_erp_result(files.result)
         notify_result(url, result, reconciling.result)
     if verbose or reporter.style == "json":
-        pull_command.print_result(result, reporter.style)
+        pull_command.print_pull(result, reporter.style)
         if reconciling.result is not None:
-            reconcile_command.print_result(reconciling.result, reporter.style)
+            reconcile_command.print_reconcile(reconciling.result, reporter.style)
     else:
         print_lines(*summary(result, reconciling.result))
     exit_process(result.exit_code)
@@ -91,7 +90,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
     from pipelines.warehouse.finding_history import in_words
 
     lists = (f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})" for walked in result.lists)
-    lines = [f"read: {', '.join(lists)}", *pull_command.left_out(result)]
+    lines = [f"read: {', '.join(lists)}"]
     for walked in result.lists:
         if problem := result.problem(walked):
             lines += f"{walked.resource}: {problem}".split("\n")
@@ -99,11 +98,8 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
     if reconciled is not None:
         lines.append(reconcile_command.sizes(reconciled))
-        counts = Counter[str]()
-        for _, _, severity, count in reconciled.findings:
-            counts[severity] += count
-        shown = ", ".join(f"{count} {severity}" for severity, count in counts.most_common())
+        shown = ", ".join(f"{count} {severity}" for severity, count in reconciled.severities.most_common())
         new = f" ({in_words(reconciled.new)[0]})" if reconciled.new else ""
         lines += [f"findings: {shown}{new}; --verbose lists them, orderbridge report says what to do"] if shown else []
         lines += reconcile_command.match_lines(reconciled.match)[:1] if reconciled.match else []
-    return lines + ([f"published {result.path} (run {result.run_id})"] if result.published else [])
+    return lines + pull_command.ending(result)

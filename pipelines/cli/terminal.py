@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -52,14 +52,10 @@ def print_lines(*lines: object) -> None:
     sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
 
 
-def print_result(name: str, lines: Sequence[str], record: Mapping[str, object], style: Style) -> None:
-    """Prints a result on stdout: its lines, or JSON."""
+def print_result(name: str, lines: Iterable[str], record: Mapping[str, object], style: Style) -> None:
+    """Prints a result on stdout: its lines; as JSON, an event whose message are its lines as text, with its facts."""
     if style == "json":
-        print_json(name, lines, record)
+        message = escape_lines("\n".join(line.strip() for line in lines))
+        sys.stdout.write(f"{event_json(name, message, **record)}\n")
     else:
         print_lines(*lines)
-
-
-def print_json(name: str, lines: Iterable[str], record: Mapping[str, object]) -> None:
-    """Prints a result on stdout as a line of JSON: an event whose message are its lines as text, with its facts."""
-    sys.stdout.write(f"{event_json(name, escape_lines(chr(10).join(line.strip() for line in lines)), **record)}\n")

@@ -31,7 +31,6 @@ from sources.http.retries import RetryPolicy
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
-    effective_settings,
     find_root,
     http_settings,
     ledger_path,
@@ -39,6 +38,7 @@ from sources.settings import (
     notify_settings,
     public_v1_settings,
     reconcile_settings,
+    set_values,
     warehouse_path,
     warehouse_settings,
 )
@@ -91,9 +91,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     """Checks everything, and does not stop at the first problem."""
     root = find_root()
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
-    for effective in effective_settings():
-        if effective.origin != "default":
-            yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
+    yield from (CheckResult("", line) for line in set_values())
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
     yield (warehouse := _attempt("settings of warehouse", warehouse_settings, "valid"))

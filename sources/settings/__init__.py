@@ -1,7 +1,6 @@
 """Settings: hosts, keys and environments, resolved, checked and masked before the first request."""
 
 from sources.settings.loaders import check_same_environment as check_same_environment
-from sources.settings.loaders import effective_settings as effective_settings
 from sources.settings.loaders import http_settings as http_settings
 from sources.settings.loaders import is_set as is_set
 from sources.settings.loaders import known_secrets as known_secrets
@@ -12,6 +11,7 @@ from sources.settings.loaders import notify_settings as notify_settings
 from sources.settings.loaders import own_path as own_path
 from sources.settings.loaders import public_v1_settings as public_v1_settings
 from sources.settings.loaders import reconcile_settings as reconcile_settings
+from sources.settings.loaders import set_values as set_values
 from sources.settings.loaders import warehouse_path as warehouse_path
 from sources.settings.loaders import warehouse_settings as warehouse_settings
 from sources.settings.root import find_root as find_root

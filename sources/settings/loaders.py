@@ -2,7 +2,7 @@
 
 In: raw values in dlt's order: environment, `.dlt/secrets.toml`, `.dlt/config.toml`. Out: the dataclasses of `sections`,
 or a UsageError that names the key and its environment variable, never its value; misspelt names and unreadable files
-are errors. dlt takes a second to import: it is imported only where secrets are mounted as files, which it reads.
+are errors. dlt, which takes a second to import, is not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from urllib.parse import unquote
 
 from sources.errors import UsageError
 from sources.settings.ownership import check_owner, check_private
-from sources.settings.root import FILES, find_root, key_paths, load_dlt, read_toml
+from sources.settings.root import FILES, find_root, key_paths, read_toml
 from sources.settings.sections import (
     SECTIONS,
     SETTINGS,
@@ -39,19 +40,8 @@ from sources.settings.sections import (
 from sources.settings.setting import Setting, named, shown, variable
 
 S = TypeVar("S", bound=Section)
-MOUNTED_SECRETS: Final = Path("/run/secrets")
-"""Where Docker and Kubernetes mount secrets as files."""
 _PASSWORD: Final = re.compile(r"//[^/:@]*:([^/]+)@")
 """A password in an address, such as a proxy's."""
-
-
-@dataclass(frozen=True, slots=True)
-class EffectiveSetting:
-    """A setting with its value as text, masked if secret, and where it is set."""
-
-    setting: Setting
-    text: str
-    origin: str
 
 
 class Resolution:
@@ -67,8 +57,7 @@ class Resolution:
         self._folder = find_root() / ".dlt"
         for path in (self._folder, *(self._folder / name for name in FILES)):
             check_private(path)
-        self._documents = {name: read_toml(self._folder / name) for name in FILES}
-        self._tables = {name: self._table(name, document) for name, document in self._documents.items()}
+        self._tables = {name: self._table(name, read_toml(self._folder / name)) for name in FILES}
         self._check_names()
 
     def value(self, name: str) -> object:
@@ -81,7 +70,7 @@ class Resolution:
         Raises UsageError for a secret in config.toml.
         """
         setting = SETTINGS[f"{self._section}.{name}"]
-        if (given := _from_environment(setting)) is not None:
+        if (given := os.environ.get(setting.variable)) is not None:
             return given, setting.variable
         if name in self._tables["secrets.toml"]:
             return self._tables["secrets.toml"][name], ".dlt/secrets.toml"
@@ -148,19 +137,6 @@ def misspelt_names() -> dict[str, str]:
         for name in names
         if name.rpartition(mark)[0] not in ours and (similar := get_close_matches(name, known, n=1, cutoff=0.87))
     }
-
-
-def _from_environment(setting: Setting) -> str | None:
-    """A setting's variable; a secret can be a mounted file instead, `/run/secrets/<name>`, which dlt reads."""
-    if not (setting.is_secret and MOUNTED_SECRETS.is_dir()):
-        return os.environ.get(setting.variable)
-    load_dlt()
-    from dlt.common.configuration.providers import EnvironProvider
-    from dlt.common.typing import TSecretStrValue
-
-    value, _ = EnvironProvider().get_value(setting.name, TSecretStrValue, "", *setting.section.split("."))
-    # dlt returns a mounted file with its last newline, and puts it without that into the environment
-    return None if value is None else os.environ.get(setting.variable, str(value))
 
 
 def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageError:
@@ -284,16 +260,13 @@ def known_secrets() -> tuple[str, ...]:
     return tuple(sorted(secrets - {""}))
 
 
-def effective_settings() -> Iterator[EffectiveSetting]:
-    """Every setting that has a value, from the table's beginning; secrets masked, invalid values left out."""
+def set_values() -> Iterator[str]:
+    """What is set and where, a line for each valid setting, from the table's beginning; secrets masked."""
     for setting in SETTINGS.values():
-        try:
+        with suppress(UsageError):
             value, origin = Resolution(setting.section).origin(setting.name)
-            value = setting.default if value is None else setting.checked(value)
-        except UsageError:
-            continue
-        if value is not None:
-            yield EffectiveSetting(setting, shown(value), origin or "default")
+            if value is not None:
+                yield f"{setting.key} = {shown(setting.checked(value))} ({origin})"
 
 
 def check_same_environment(legacy: LegacySettings, public_v1: PublicV1Settings) -> None:

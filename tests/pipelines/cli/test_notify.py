@@ -149,7 +149,7 @@ def test_a_list_that_could_not_be_read_is_reported_with_its_reason(published: Br
     rows = {row["resource"]: (row["rows"], row["published_rows"]) for row in posted["lists"]}
     assert rows == {"customers": (0, 40), "promotions": (0, 9), "price_lists": (6, 6), "orders": (30, 30)}
     (pull,) = (event for event in map(json.loads, done.out.splitlines()) if event["event"] == "pull")
-    assert f"customers: legacy GET /customers: {why}\n  Check sources.legacy.api_key" in pull["message"]
+    assert f"customers is incomplete: legacy GET /customers: {why}\n  Check sources.legacy.api_key" in pull["message"]
     status = published.command("status").out
     assert f"customers: the last read was not published: legacy GET /customers: {why}" in status
     assert "orders: the last" not in status

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
-from pipelines.cli.preview import PASSWORD_NAME, PreviewOptions, preview
+from pipelines.cli.preview import PASSWORD_NAME, preview
 from pipelines.cli.template import template
 from pipelines.imports import open_inputs
 from pipelines.mapping import load
@@ -36,7 +36,7 @@ def shown(
     as_json: bool = False,
     **options: Any,  # of ReadOptions
 ) -> int:
-    return preview(path, ReadOptions(**options), PreviewOptions(rows, target, as_json))
+    return preview(path, ReadOptions(**options), rows=rows, target=target, as_json=as_json)
 
 
 @pytest.fixture

@@ -188,13 +188,6 @@ def test_commands_import_only_what_they_need(tmp_path: Path) -> None:
     assert python(IMPORTS, tmp_path, **settings) == Done(0, "main\nstatus\npush\npull\nplan\n", "")
 
 
-def test_a_preview_does_not_import_pandas(tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("a;b\n1;2\n")
-    program = "import os, sys\nfrom pipelines.cli.main import main\nsys.argv[1:] = ['preview', 'in.csv']\n"
-    program += "os._exit = lambda code: sys.exit(code or 'pandas.core' in sys.modules)\nmain()"
-    assert python(program, tmp_path).code == 0
-
-
 def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
     with place(tmp_path, faults={"lost_answer": 1.0}) as at:
         plan = at.plan([customer(1)])

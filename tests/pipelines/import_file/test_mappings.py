@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 
 from pipelines.cli import import_file as command
-from pipelines.cli.preview import PreviewOptions, preview
+from pipelines.cli.preview import preview
 from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
 from pipelines.mapping import load, propose, sample
 from pipelines.plan.model import MAPPING_FILE
@@ -175,8 +175,8 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     second = desk.run(file, "variants")
     assert (second.exit_code, desk.asked_totals) == (code, [[6]])
     kept = desk.at.folder / "mappings/variants.toml"
-    assert preview(file, load(kept).read_options, PreviewOptions(), load(kept).used_columns) == code
-    assert preview(file, ReadOptions(), PreviewOptions()) == 5
+    assert preview(file, load(kept).read_options, load(kept).used_columns) == code
+    assert preview(file, ReadOptions()) == 5
     book.active["D5"] = "?"
     book.save(file)
     rejects = (desk.run(file, "variants").plan.folder / "rejects.csv").read_text("utf-8-sig")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.pull import print_result
+from pipelines.cli.pull import print_pull
 from tests.pipelines.bridge import bridge
 from tests.pipelines.bridge import pulled as published
 from tests.pipelines.pull.mixtures import judge, mixture, pulled, representative, wrongs
@@ -63,7 +63,7 @@ def test_orders_under_another_key_are_read_once_the_setting_names_it(
 ) -> None:
     with bridge(tmp_path, readings={"order_key": "uuid"}) as made:
         refused = made.pull("orders")
-        print_result(refused, "plain")
+        print_pull(refused, "plain")
         rows = len(refused.lists[0].quarantined)
         assert refused.exit_code == 5
         assert f"  orders: {rows} rows: id: expected an identifier, found nothing\n" in capsys.readouterr().out

@@ -14,7 +14,7 @@ import pytest
 
 import sandbox.app
 import sandbox.records
-from pipelines.cli.pull import print_result
+from pipelines.cli.pull import print_pull
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.entities import STEPS, Entity, StepInputs
@@ -74,7 +74,7 @@ def made(added: Operation, tmp_path: Path) -> Iterator[Bridge]:
 def _pull(made: Bridge) -> ListResult:
     """The list's walk in a pull of all lists, reconciled."""
     result = pull(PullOptions(), step=Reconciling())
-    print_result(result, "json")
+    print_pull(result, "json")
     (walked,) = [one for one in result.lists if one.resource == NAME]
     return walked
 

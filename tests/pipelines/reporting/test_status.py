@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.reconcile import print_result
+from pipelines.cli.reconcile import print_reconcile
 from pipelines.cli.status import lines
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.notification import run_summary
@@ -51,7 +51,7 @@ def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
     summary = run_summary(pulled, result)
     assert summary["text"].splitlines()[1:3] == news
     assert summary["new_findings"][0]["findings"] == 1
-    print_result(result, "plain")
+    print_reconcile(result, "plain")
     assert capsys.readouterr().out.splitlines()[1:3] == [news[0], news[1]]
 
 

@@ -7,15 +7,13 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from dlt.common.configuration.providers import environ
 
 from sources.settings import (
-    effective_settings,
     known_secrets,
     legacy_settings,
-    loaders,
     misspelt_names,
     public_v1_settings,
+    set_values,
 )
 from sources.settings.loaders import is_set
 from tests.sources.settings.samples import KEY, LEGACY, LOADERS, V1, refused, write
@@ -158,26 +156,16 @@ def test_each_file_is_parsed_once_until_it_changes(root: Path, monkeypatch: pyte
     assert legacy_settings().page_limit == 70
 
 
-def test_effective_settings_name_their_origin_and_mask_secrets(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_set_is_shown_with_its_origin_and_secrets_are_masked(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(root, LEGACY, "[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\n")
     monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "7")
-    monkeypatch.setenv("LEDGER__PATH", " ")
-    facts = {item.setting.key: (item.text, item.origin) for item in effective_settings()}
-    assert facts["sources.legacy.api_key"] == ("***", ".dlt/secrets.toml")
-    assert facts["sources.http.proxy"] == ("***", ".dlt/config.toml")
-    assert facts["sources.legacy.page_limit"] == ("7", "SOURCES__LEGACY__PAGE_LIMIT")
-    assert facts["sources.http.timeout_s"] == ("120", "default")
-    assert not {"ledger.path", "sources.public_v1.base_url"} & set(facts)
-
-
-def test_a_secret_may_be_a_mounted_file(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Docker and Kubernetes provide them; other settings are read from variables."""
-    write(root, LEGACY)
-    mounted = tmp_path / "secrets"
-    mounted.mkdir()
-    (mounted / "sources--legacy--api-key").write_text("mounted-key\n")
-    (mounted / "sources--legacy--base-url").write_text("https://mounted.example\n")
-    monkeypatch.setattr(loaders, "MOUNTED_SECRETS", mounted)
-    monkeypatch.setattr(environ, "SECRET_STORAGE_PATH", f"{mounted}/%s")
-    assert legacy_settings().api_key.reveal() == "mounted-key"
-    assert legacy_settings().base_url == "https://a.example"
+    monkeypatch.setenv("LEDGER__PATH", " ")  # invalid
+    assert list(set_values()) == [
+        "sources.legacy.base_url = https://a.example (.dlt/secrets.toml)",
+        "sources.legacy.api_key = *** (.dlt/secrets.toml)",
+        "sources.legacy.environment = sandbox (.dlt/secrets.toml)",
+        "sources.legacy.page_limit = 7 (SOURCES__LEGACY__PAGE_LIMIT)",
+        "sources.http.proxy = *** (.dlt/config.toml)",
+    ]
