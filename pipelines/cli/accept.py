@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from pipelines.cli.options import json_option
-from pipelines.cli.process import start
+from pipelines.cli.process import STOP, start
 from pipelines.cli.terminal import print_result
 from sources.errors import UsageError
 from transforms.rules import Severity
@@ -43,7 +43,6 @@ def command(
     up_to: int | None,
     severity: Severity | None,
     withdraw: bool,
-    as_json: bool,
 ) -> None:
     """Accept findings of a RULE, such as orders.form_changed; without one, list what is accepted.
 
@@ -53,7 +52,7 @@ def command(
     compare with. With --severity they stay listed, as an error, a warning or info. It is written to .dlt/accepted.toml
     with who, when and why; keep that file in version control.
     """
-    start("plain")
+    start()
     from pipelines.warehouse.accepted import RULE_NAMES, Acceptance, accepted_file, read_acceptances, write_acceptances
 
     path = accepted_file()
@@ -61,7 +60,7 @@ def command(
     if rule is None:
         if subjects or why or withdraw:
             raise UsageError("no RULE is named", "Name the entity and the rule of the finding: orders.form_changed.")
-        _print(entries, as_json)
+        _print(entries)
         return
     if rule not in RULE_NAMES:
         near = [name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")] or get_close_matches(rule, RULE_NAMES)
@@ -73,7 +72,7 @@ def command(
         if not gone:
             raise UsageError("nothing of that is accepted", "`orderbridge accept` lists what is.")
         write_acceptances(path, [one for one in entries if one not in gone])
-        _print(gone, as_json, "withdrawn: ")
+        _print(gone, "withdrawn: ")
         return
     if why is None:
         raise UsageError("--why is missing", 'Say why it is accepted: --why "…".')
@@ -84,7 +83,7 @@ def command(
     except ValueError as error:
         raise UsageError(str(error), "`orderbridge accept --help` describes what can be combined.") from None
     write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
-    _print(made, as_json, "accepted: ")
+    _print(made, "accepted: ")
 
 
 def person(who: str | None) -> str:
@@ -100,7 +99,7 @@ def _key(entry: Acceptance) -> tuple[str, str, bool]:
     return entry.rule, entry.subject, entry.severity is None
 
 
-def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
+def _print(entries: list[Acceptance], before: str = "") -> None:
     lines = []
     for one in entries:
         end = f", until {one.until}" if one.until is not None else ""
@@ -110,4 +109,4 @@ def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
         lines.append(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
     lines = lines or ["nothing is accepted"]
     record = {"accepted": [msgspec.to_builtins(one) for one in entries]}
-    print_result("accept", lines, record, "json" if as_json else "plain")
+    print_result("accept", lines, record, STOP.style)

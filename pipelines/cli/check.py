@@ -8,7 +8,6 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import STOP, exit_process, start
-from pipelines.cli.terminal import Style
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.command("check", epilog="Example: orderbridge check")
 @log_option
-def command(style: Style) -> None:
+def command() -> None:
     """Check settings, permissions, keys and one page of each list.
 
     Each problem is printed with its fix. Nothing is changed. The exit code is that of the most severe problem.
     """
-    with start(style) as reporter:
+    with start() as reporter:
         code = run_checks(reporter)
     exit_process(code)
 

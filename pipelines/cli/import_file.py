@@ -20,7 +20,7 @@ from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
 from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
 from pipelines.cli.process import KEPT, STOP, exit_process, print_error, start
-from pipelines.cli.terminal import Style, escape, print_result
+from pipelines.cli.terminal import escape, print_result
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -69,8 +69,6 @@ def command(
     confirm: int | None,
     wait: bool,
     resend: bool,
-    style: Style,
-    as_json: bool,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Take a CSV or .xlsx to the platform: pull, plan, show, ask, push, verify; run it again to go on.
@@ -79,7 +77,7 @@ def command(
     is in the folder of the plan, under results. A run that was stopped, or left operations in doubt, is continued by
     the same command, as long as the file is the same.
     """
-    reporter = start("json" if as_json else style)
+    reporter = start()
     STOP.note = _STOPPED
     from pipelines.import_file.run import ImportOptions, import_file
     from pipelines.push.model import PushOptions

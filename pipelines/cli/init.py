@@ -52,7 +52,7 @@ def command(sandbox: bool) -> None:
             click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
     if added := ignore_private_files(folder):
         click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
-    with start("auto") as reporter:
+    with start() as reporter:
         code = run_checks(reporter)
     if code == ExitCode.DONE:
         click.echo("Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first.")

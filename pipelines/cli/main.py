@@ -79,6 +79,7 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     import resource  # which Windows has not
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file: the memory holds keys and passwords
+    STOP.style = "auto"
     STOP.note = KEPT if context.invoked_subcommand in ("pull", "run") else ""
     if project is not None:
         from sources.settings import set_project
@@ -131,7 +132,7 @@ def main() -> None:
         code = error.exit_code
     except click.ClickException as error:
         code = ExitCode.USAGE
-        if STOP.as_json:
+        if STOP.style == "json":
             print_error(code, error.format_message())
         else:
             usage = io.StringIO()

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from pipelines.cli.process import STOP
+from pipelines.cli.terminal import Style
 from sources.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,20 +57,18 @@ def _answer_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 # as
     return click.option(name, multiple=True, metavar="IDS", callback=_numbers, help=help)
 
 
-def _use_style(context: click.Context, _: click.Parameter, style: str) -> str:
-    STOP.as_json = style == "json" or context.params.get("as_json", False)
-    return style
-
-
-def _use_json(context: click.Context, _: click.Parameter, as_json: bool) -> bool:
-    STOP.as_json = as_json or context.params.get("style") == "json"
-    return as_json
+def _use_style(_: click.Context, __: click.Parameter, style: Style | bool) -> None:
+    """Sets how the command prints: `--json` counts before `--log`."""
+    if style is True or STOP.style == "json":
+        STOP.style = "json"
+    elif isinstance(style, str):
+        STOP.style = style
 
 
 log_option = click.option(
     "--log",
-    "style",
     is_eager=True,
+    expose_value=False,
     callback=_use_style,
     type=click.Choice(["auto", "plain", "json"]),
     default="auto",
@@ -78,10 +77,10 @@ log_option = click.option(
 )
 json_option = click.option(
     "--json",
-    "as_json",
     is_flag=True,
     is_eager=True,
-    callback=_use_json,
+    expose_value=False,
+    callback=_use_style,
     help="Print JSON on stdout, and errors as JSON on stderr.",
 )
 # the fields of `Answers`, and the time after which they may be given

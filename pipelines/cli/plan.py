@@ -12,7 +12,7 @@ import click
 
 from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import Style, print_result
+from pipelines.cli.terminal import print_result
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def record(result: PlanResult) -> dict[str, Any]:
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option
 @json_option
-def command(style: Style, as_json: bool, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(**options: Any) -> None:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 
     KIND. The plan is a folder that you can read. Rejected rows are in
     its rejects.csv with their reasons, and the exit code is 5: correct that file and plan it.
     """
-    with start("json" if as_json else style) as reporter:
+    with start() as reporter:
         from pipelines.plan.make import PlanOptions
 
         code = plan(PlanOptions(**options), reporter)

@@ -219,7 +219,6 @@ def command(
     rows: int,
     fill_short: bool,
     mapping: Path | None,
-    as_json: bool,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
@@ -237,4 +236,4 @@ def command(
         loaded = load(mapping)
         given = {name: value for name, value in options.items() if value is not None}
         read, used = replace(loaded.read_options, **given), loaded.used_columns
-    exit_process(preview(file, read, used, rows=rows, target=target, as_json=as_json))
+    exit_process(preview(file, read, used, rows=rows, target=target, as_json=STOP.style == "json"))

@@ -32,14 +32,14 @@ class Stop:
     Attributes:
         event: set once the process should end.
         signal: number of the signal that was received; 0 for none.
-        as_json: whether the final error message is printed as JSON.
+        style: how the command prints, its final error message too.
         note: what is added to the message of a stopped command.
     """
 
     def __init__(self) -> None:
         self.event = threading.Event()
         self.signal = 0
-        self.as_json = False
+        self.style: Style = "auto"
         self.note = ""
         self._is_gentle = False
 
@@ -70,11 +70,11 @@ class Stop:
 STOP = Stop()
 
 
-def start(style: Style) -> Reporter:
+def start() -> Reporter:
     """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter."""
     from pipelines.cli.console import Reporter
 
-    reporter = Reporter(style)
+    reporter = Reporter(STOP.style)
     reporter.attach()
     prepare_environment()
     with suppress(UsageError):  # a file that cannot be read is the error of the section that reads it
@@ -168,6 +168,6 @@ def exit_process(code: int) -> NoReturn:
 
 def print_error(code: int, message: str, prefix: str = "") -> None:
     """Prints why a command failed, on stderr: text, or one JSON object where the command was asked for JSON."""
-    text = event_json("error", message, exit_code=code) if STOP.as_json else f"{prefix}{escape_lines(message)}"
+    text = event_json("error", message, exit_code=code) if STOP.style == "json" else f"{prefix}{escape_lines(message)}"
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{text}\n")

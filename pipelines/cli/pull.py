@@ -46,14 +46,14 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
 )
 @pull_options
 @log_option
-def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  # noqa: ANN401 # those of pull_options
+def command(resources: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 
     RESOURCE: customers, promotions, price_lists, orders; by default all whose family has settings. A list whose walk
     fails keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only
     the orders after the last read are requested, and older ones stay as they are.
     """
-    with start(style) as reporter:
+    with start() as reporter:
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
 

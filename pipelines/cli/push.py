@@ -149,8 +149,6 @@ def command(
     confirm: int | None,
     yes: bool,
     settle: float | None,
-    style: Style,
-    as_json: bool,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Send a plan, each write exactly once; run it again to resume.
@@ -158,7 +156,7 @@ def command(
     The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
     same command again after the time that it prints.
     """
-    reporter = start("json" if as_json else style)
+    reporter = start()
     from pipelines.ledger.push_log import publish_push_log
     from pipelines.plan.model import Plan
     from pipelines.push.model import PushOptions

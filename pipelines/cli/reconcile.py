@@ -37,14 +37,14 @@ _VARIANT_STATUSES: Final = {
 @erp_options
 @fail_on_option
 @log_option
-def command(fail_on: FailOn, style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(fail_on: FailOn, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Build the reconciled tables from the published raw tables.
 
     With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
     document number; --erp-result writes who is only in one of them, and what differs, as a workbook. Rejected lines of
     an ERP file are listed, and the exit code is 5.
     """
-    with start(style):
+    with start() as reporter:
         from pipelines.reconcile.erp_files import ErpFiles
         from pipelines.reconcile.reconcile import reconcile
         from pipelines.reporting.erp_result import result_target, write_erp_result
@@ -55,8 +55,8 @@ def command(fail_on: FailOn, style: Style, **options: Any) -> None:  # noqa: ANN
         result = reconcile(files, fail_on)
         if files.result is not None:
             write_erp_result(files.result)
-    print_reconcile(result, style)
-    if style != "json":
+    print_reconcile(result, reporter.style)
+    if reporter.style != "json":
         print_lines(origin_line())
     exit_process(result.exit_code)
 

@@ -26,7 +26,7 @@ def command(out: Path | None) -> None:
     orders, and loads nothing from elsewhere. A new file can be read by you alone (mode 0600); a replaced one keeps its
     mode.
     """
-    start("plain")
+    start()
     from pipelines.reporting.report import report
 
     out = out or project_file("report.html")

@@ -39,7 +39,7 @@ def command(file: Path | None, below: int, who: str | None, why: str) -> None:
     .dlt/reviewed.csv with who, when and why. The next run that gets the ERP's file matches accepted pairs
     (`matched_by` is `reviewed`), and rejected ones never again.
     """
-    start("plain")
+    start()
     from pipelines.warehouse.build import open_warehouse
     from pipelines.warehouse.reviews import COLUMNS, decisions_in, doubtful_pairs, write_csv, write_reviews
 

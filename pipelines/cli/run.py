@@ -14,7 +14,7 @@ from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.options import erp_options, fail_on_option, log_option, path_option, pull_options
 from pipelines.cli.process import STOP, exit_process, settings_origin, start
-from pipelines.cli.terminal import Style, print_lines
+from pipelines.cli.terminal import print_lines
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -42,11 +42,10 @@ def command(
     fail_on: FailOn,
     report: Path | None,
     verbose: bool,
-    style: Style,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
-    with start(style) as reporter:
+    with start() as reporter:
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
         from pipelines.reconcile.erp_files import ErpFiles

@@ -18,7 +18,7 @@ def command(resource: str, write: bool) -> None:
     Pulls decide the kind of a field by most of its values, and keep it. A line without # declares it instead: its kind,
     and the name of its column or table. Keep the file in version control.
     """
-    start("plain")
+    start()
     from pipelines.warehouse.build import open_warehouse
     from pipelines.warehouse.field_kinds import declarations, declared_file
     from sources.disk import disk_errors, write_private

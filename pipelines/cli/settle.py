@@ -10,7 +10,7 @@ import click
 from pipelines.cli.options import answer_options, log_option
 from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.push import refresh_workbook
-from pipelines.cli.terminal import Style, print_result
+from pipelines.cli.terminal import print_result
 from sources.errors import UsageError
 from sources.words import number
 
@@ -35,7 +35,6 @@ def command(
     plan: str | None,
     settle: float | None,
     accept_ledger: bool,
-    style: Style,
     **answers: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """End doubts about what was sent; nothing is sent.
@@ -44,7 +43,7 @@ def command(
     cannot be looked up, look on the platform and answer: PLAN is the folder of the plan, or its id as printed by this
     command. What remains in doubt is printed, and the exit code is 6.
     """
-    reporter = start(style)
+    reporter = start()
     from pipelines.ledger.push_log import publish_push_log
     from pipelines.push.model import PushHooks
     from pipelines.push.resolutions import Answers
@@ -67,7 +66,9 @@ def command(
         ]
     lines.append(f"{number(len(result.left), 'write')} in doubt")
     left = [doubt._asdict() for doubt in result.left]
-    print_result("settle", lines, {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code}, style)
+    print_result(
+        "settle", lines, {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code}, reporter.style
+    )
     for settled in result.plans:
         refresh_workbook(settled)
     publish_push_log(observed=result.observed, accept_older=accept_ledger)

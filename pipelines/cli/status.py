@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.options import json_option
-from pipelines.cli.process import exit_process, start
+from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.terminal import print_result
 from sources.errors import ExitCode
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     help="Exit with 7 if a list was last read longer ago than this. A tail counts as a read of orders.",
 )
 @json_option
-def command(max_age: float | None, as_json: bool) -> None:
+def command(max_age: float | None) -> None:
     """Show the last runs, the verdict and age of each list, the last failure and open plans."""
-    start("plain")
+    start()
     from pipelines.reporting.status import read_status
 
     status = read_status(max_age)
-    print_result("status", lines(status), status.as_dict(), "json" if as_json else "plain")
+    print_result("status", lines(status), status.as_dict(), STOP.style)
     if status.too_old:
         exit_process(ExitCode.COVERAGE)
 

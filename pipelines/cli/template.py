@@ -20,7 +20,7 @@ from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
-from sources.words import render_text
+from sources.words import number, render_text
 
 _NAMED: Final = 5
 """Columns that a message names; of more, their number."""
@@ -92,8 +92,7 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
 def _report_unknown(columns: Sequence[str]) -> None:
     """On stderr, because stdout is the mapping file."""
     names = ", ".join([*map(escape, columns[:_NAMED]), *([f"{len(columns) - _NAMED} more"] * (len(columns) > _NAMED))])
-    fit, edit = ("column fits", "its line") if len(columns) == 1 else ("columns fit", "their lines")
-    click.echo(f"{len(columns)} {fit} no field: {names}: edit {edit} in the mapping file", err=True)
+    click.echo(f"{number(len(columns), 'column')} without a field, to edit in the mapping file: {names}", err=True)
 
 
 @click.command("template", epilog="Example: orderbridge template customers > clientes.csv")

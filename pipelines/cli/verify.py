@@ -9,7 +9,7 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import Style, print_result
+from pipelines.cli.terminal import print_result
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ _OUTCOMES: Final = {
 @click.command("verify", epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
 @click.argument("plan", type=click.Path(path_type=Path))
 @log_option
-def command(plan: Path, style: Style) -> None:
+def command(plan: Path) -> None:
     """Compare what was sent with what was pulled since, field by field."""
-    start(style)
+    reporter = start()
     from pipelines.push.verify import verify
 
     result = verify(plan)
-    print_result("verify", lines_of(result), record(result), style)
+    print_result("verify", lines_of(result), record(result), reporter.style)
     exit_process(result.exit_code)
 
 

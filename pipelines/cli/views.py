@@ -17,7 +17,7 @@ def command(sql: bool) -> None:
 
     The warehouse itself has them after each run. Run it once after the first copy, and again after an upgrade.
     """
-    start("plain")
+    start()
     from pipelines.warehouse.destination import create_views
     from pipelines.warehouse.views import statements
     from sources.settings import warehouse_settings

@@ -151,7 +151,7 @@ def _read_warehouse(path: Path, status: Status) -> None:
 
 def _list_status(read: LastRead, now: datetime) -> ListStatus:
     def hours(since: datetime) -> float:
-        return round((now - since).total_seconds() / 3600, 2)
+        return round((now - since).total_seconds() / 3600, 6)
 
     return ListStatus(
         read.resource, read.verdict, read.rows, read.quarantined_rows, read.ended_at, read.run_id, hours(read.ended_at),

@@ -39,10 +39,7 @@ def find_root() -> Path:
 
 def set_project(folder: Path) -> Path:
     """Makes a folder the project's root, for this process and what it starts (`--project`). Raises UsageError."""
-    root = folder.absolute()
-    if not root.is_dir():
-        raise UsageError(f"--project: there is no folder {folder}", "Name the folder that contains `.dlt`.")
-    os.environ["DLT_PROJECT_DIR"] = str(root)
+    os.environ["DLT_PROJECT_DIR"] = str(folder.absolute())
     return find_root()
 
 
@@ -51,9 +48,7 @@ def _found_root() -> Path:
     if variable:
         root = Path(variable).absolute()
         if not root.is_dir():
-            raise UsageError(
-                "DLT_PROJECT_DIR is not a folder", "Set it to the folder that contains `.dlt`, or unset it."
-            )
+            raise UsageError(f"there is no folder {root}", "--project and DLT_PROJECT_DIR name the folder with `.dlt`.")
         return root
     here = Path.cwd()
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 # Path.home() raises where there is none

@@ -215,10 +215,10 @@ def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
     ("header", "said"),
     [
         ("Código;Nombre", ""),
-        ("Código;Vendedor", "1 column fits no field: Vendedor: edit its line in the mapping file\n"),
+        ("Código;Vendedor", "1 column without a field, to edit in the mapping file: Vendedor\n"),
         (
             "Código;a1x;a2x;a3x;a4x;a5x;a6x;a7x",
-            "7 columns fit no field: a1x, a2x, a3x, a4x, a5x, 2 more: edit their lines in the mapping file\n",
+            "7 columns without a field, to edit in the mapping file: a1x, a2x, a3x, a4x, a5x, 2 more\n",
         ),
     ],
 )

@@ -170,7 +170,7 @@ def test_set_project_names_the_root_of_the_process(root: Path, tmp_path: Path) -
     assert set_project(other) == other
     assert legacy_settings().base_url == "https://other.example"
     assert os.environ["DLT_PROJECT_DIR"] == str(other)
-    with refused("--project: there is no folder"):
+    with refused("there is no folder", "--project"):
         set_project(tmp_path / "none")
 
 
