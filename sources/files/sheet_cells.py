@@ -190,8 +190,9 @@ def _datetimes(cells: Sequence[dt.datetime]) -> pa.Array:
 
 
 def _duration(cell: dt.timedelta) -> str:
-    minutes, seconds = divmod(cell.total_seconds(), 60)
-    return f"{int(minutes // 60)}:{int(minutes % 60):02}:{format(Decimal(repr(seconds)).normalize(), 'f'):0>2}"
+    minutes, rest = divmod(cell, dt.timedelta(minutes=1))
+    fraction = f".{rest.microseconds:06}".rstrip("0.")
+    return f"{minutes // 60}:{minutes % 60:02}:{rest.seconds:02}{fraction}"
 
 
 _CONVERSIONS: Final[Mapping[type, Callable[[Sequence[Any]], pa.Array]]] = {

@@ -1,4 +1,4 @@
-"""A file from its text, and all that is read from it: row by row and in batches, in blocks of any size."""
+"""A file from its text, and all that is read from it: by both readers, in blocks of any size."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sources.files import ReadOptions, RejectedRow, Row, SourceTable, encoding, 
 from sources.files.reader import ArrowBlocks
 
 
-def table(folder: Path, data: bytes | str, options: ReadOptions | None = None, name: str = "in.csv") -> SourceTable:
-    path = folder / name
+def table(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> SourceTable:
+    path = folder / "in.csv"
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return open_table(path, options)
 
@@ -43,42 +43,37 @@ def cells(opened: SourceTable) -> list[tuple[str, ...]]:
 
 
 def error_of(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> str:
-    """The error of a file, which is the same row by row and in batches."""
+    """The error of a file, which both readers have."""
     with pytest.raises(UsageError) as error:
         list(table(folder, data, options).batches(on_reject=lambda _: None))
-    with pytest.raises(UsageError) as by_row:
+    with pytest.raises(UsageError) as exact:
         exact_rows(table(folder, data, options))
-    assert str(by_row.value) == str(error.value), (by_row.value, error.value)
+    assert str(exact.value) == str(error.value)
     return str(error.value)
 
 
-def read(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> dict[str, Any]:
+def described(opened: SourceTable) -> dict[str, Any]:
     """What is read: `columns`, `cells`, lines of `header`, `preamble`, `footnotes` and `rows`, `rejected` and why."""
-    opened = table(folder, data, options)
     rows, rejects = rows_of(opened)
+    lines = ((row, f"-{row.last_line}" if row.last_line != row.line else "") for row in rejects)
     return {
         "columns": ",".join(opened.columns),
         "header": opened.format.header_lines,
         "preamble": opened.format.preamble,
         "footnotes": opened.format.footnotes,
         "rows": [row.line for row in rows],
-        "rejected": ", ".join(f"{_lines(row)} {row.code}" for row in rejects),
+        "rejected": ", ".join(f"{row.line}{until} {row.code}" for row, until in lines),
         "cells": [row.cells for row in rows],
     }
-
-
-def _lines(row: RejectedRow) -> str:
-    return str(row.line) if row.last_line == row.line else f"{row.line}-{row.last_line}"
 
 
 def check(folder: Path, data: bytes | str, options: ReadOptions | None = None, **expected: Any) -> None:
     """Compares what is read with what is expected, or the `error` with its parts, whatever the size of the blocks."""
     for size in (encoding.CHUNK_BYTES, 150):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(encoding, "CHUNK_BYTES", size)
+        with mock.patch.object(encoding, "CHUNK_BYTES", size):
             if "error" in expected:
                 message = error_of(folder, data, options)
                 assert all(part in message for part in expected["error"].split(" … ")), message
             else:
-                found = read(folder, data, options)
+                found = described(table(folder, data, options))
                 assert {name: found[name] for name in expected} == expected, found

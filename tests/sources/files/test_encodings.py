@@ -13,48 +13,31 @@ from sources.errors import UsageError
 from sources.files import ReadOptions, encoding
 from tests.sources.files.reading import cells, check, error_of, rows_of, table
 
-LANGUAGES = {
-    "Spanish": "García Muñoz Peñalver López Ibáñez Málaga Córdoba "
-    "Núñez Martín Cigüeña Añón Jesús Sofía Calderón Logroño",
-    "Portuguese": "São João Conceição Gonçalves Magalhães Guimarães Coração "
-    "Açúcar Irmãos Ações Ângela Três Avó Câmara",
-    "French": "Françoise Hélène Crédit Forêt Noël Château Maïs Août "
-    "Crème Besançon Mâcon Évreux Élève Théâtre Sœur Cœur",
-    "German": "Müller Schäfer Köln Straße Größe Jürgen Übung Öl "
-    "Äpfel Weißbier Lösung Göttingen München Bär Fuß Prüfung",
-    "Italian": "Città Università Perché Però Niccolò Caffè Così "
-    "Più Bontà Lunedì Virtù Qualità Società Tribù Libertà",
-    "Danish": "Søren Århus København Bjørn Ærø Smørrebrød Færøerne "
-    "Åbenrå Jørgensen Grød Kål Bådsmand Øst Hæder Tømrer",
-    "Finnish": "Hämäläinen Jyväskylä Mäkinen Pöytä Äiti Yötyö Päivä "
-    "Hyvää Järvenpää Töölö Väinö Mäntylä Kesäyö Työpöytä",
-    "Icelandic": "Reykjavík Þórður Sigurðsson Guðmundur Hæð Ísafjörður Þingvellir "
-    "Jökulsá Akureyri Eyþór Níels Bær Ágúst Önnudóttir",
-    "Czech": "Dvořák Příbram Třebíč Čeněk Novotný Plzeň Žižkov "
-    "Růžička Jiří Černý Děčín Škoda Křížek Kučera Hněvotín",
-    "Polish": "Łódź Wałęsa Gdańsk Kraków Żółć Śląsk "
-    "Częstochowa Brzęczyszczykiewicz Świętokrzyskie Zając Dąbrowski Jabłoński",
-    "Hungarian": "Győr Székesfehérvár Kőszeg Szűcs Erdős Fűtés Nagykőrös "
-    "Őrség Hűtő Gergő Kötőné Időszak Szőlő Petőfi Dió",
-    "Romanian": "Brăila Mureş Făgăraş Ţepeş Constanţa Bistriţa "
-    "Măgurele Iaşi Gheorghiţă Şerban Cîmpulung Sânnicolau Bârlad",
-    "Croatian": "Đorđević Kovačić Šibenik Čakovec Marković Žužić Ćosić "
-    "Jurčić Hadžić Matešić Babić Đakovo Petrović Vukčević",
-    "Turkish": "İstanbul Şahin Yıldız Çağlar Gökçe Doğan Işık "
-    "Özgür Eskişehir Kadıköy Beşiktaş Ağrı Kırşehir Öztürk Muğla",
-    "Lithuanian": "Šiauliai Žemaitė Kęstutis Šarūnas Panevėžys Čiurlionis "
-    "Jonavičius Žydrūnas Marijampolė Alytų Gražina Kėdainių",
-    "Latvian": "Rīga Jūrmala Liepāja Jānis Bērziņš Kārlis Ķekava "
-    "Ģirts Ogrēnieši Ļaudona Šķēle Žagars Čakste Valmiermuiža Ziemeļu",
-    "Russian": "Москва Иванов Сергей Пётр Хлеб Молоко Новосибирск Объезд "
-    "Щука Юлия Яблоко Эхо Цена Жук Чай Рыба Подъезд",
-    "Ukrainian": "Київ Шевченко Львів Дніпро Юрій Олексій Чернігів Сумська "
-    "Заєць Мова Вулиця Молоко Хліб Чай Яблуко Цукор",
-    "Greek": "Αθήνα Παπαδόπουλος Θεσσαλονίκη Γεώργιος Ιωάννης Ψωμί Γάλα "
-    "Χανιά Ξάνθη Πάτρα Κώστας Ελένη Ωδείο Ζάχαρη Ήλιος",
-    "Hebrew": "ירושלים חיפה לחם חלב משה כהן שרה "
-    "לוי תלאביב נתניה סוכר מים רחוב שוק דגים",
-}  # fmt: skip
+LANGUAGES = dict(
+    line.split(" ", 1)
+    for line in """
+Spanish García Muñoz Peñalver López Ibáñez Málaga Córdoba Núñez Martín Cigüeña Añón Jesús Sofía Calderón Logroño
+Portuguese São João Conceição Gonçalves Magalhães Guimarães Coração Açúcar Irmãos Ações Ângela Três Avó Câmara
+French Françoise Hélène Crédit Forêt Noël Château Maïs Août Crème Besançon Mâcon Évreux Élève Théâtre Sœur Cœur
+German Müller Schäfer Köln Straße Größe Jürgen Übung Öl Äpfel Weißbier Lösung Göttingen München Bär Fuß Prüfung
+Italian Città Università Perché Però Niccolò Caffè Così Più Bontà Lunedì Virtù Qualità Società Tribù Libertà
+Danish Søren Århus København Bjørn Ærø Smørrebrød Færøerne Åbenrå Jørgensen Grød Kål Bådsmand Øst Hæder Tømrer
+Finnish Hämäläinen Jyväskylä Mäkinen Pöytä Äiti Yötyö Päivä Hyvää Järvenpää Töölö Väinö Mäntylä Kesäyö Työpöytä
+Icelandic Reykjavík Þórður Sigurðsson Guðmundur Hæð Ísafjörður Þingvellir Jökulsá Akureyri Eyþór Níels Bær Ágúst
+Czech Dvořák Příbram Třebíč Čeněk Novotný Plzeň Žižkov Růžička Jiří Černý Děčín Škoda Křížek Kučera Hněvotín
+Polish Łódź Wałęsa Gdańsk Kraków Żółć Śląsk Częstochowa Brzęczyszczykiewicz Świętokrzyskie Zając Dąbrowski Jabłoński
+Hungarian Győr Székesfehérvár Kőszeg Szűcs Erdős Fűtés Nagykőrös Őrség Hűtő Gergő Kötőné Időszak Szőlő Petőfi Dió
+Romanian Brăila Mureş Făgăraş Ţepeş Constanţa Bistriţa Măgurele Iaşi Gheorghiţă Şerban Cîmpulung Sânnicolau Bârlad
+Croatian Đorđević Kovačić Šibenik Čakovec Marković Žužić Ćosić Jurčić Hadžić Matešić Babić Đakovo Petrović Vukčević
+Turkish İstanbul Şahin Yıldız Çağlar Gökçe Doğan Işık Özgür Eskişehir Kadıköy Beşiktaş Ağrı Kırşehir Öztürk Muğla
+Lithuanian Šiauliai Žemaitė Kęstutis Šarūnas Panevėžys Čiurlionis Jonavičius Žydrūnas Marijampolė Alytų Gražina
+Latvian Rīga Jūrmala Liepāja Jānis Bērziņš Kārlis Ķekava Ģirts Ogrēnieši Ļaudona Šķēle Žagars Čakste Valmiermuiža
+Russian Москва Иванов Сергей Пётр Хлеб Молоко Новосибирск Объезд Щука Юлия Яблоко Эхо Цена Жук Чай Рыба Подъезд
+Ukrainian Київ Шевченко Львів Дніпро Юрій Олексій Чернігів Сумська Заєць Мова Вулиця Молоко Хліб Чай Яблуко Цукор
+Greek Αθήνα Παπαδόπουλος Θεσσαλονίκη Γεώργιος Ιωάννης Ψωμί Γάλα Χανιά Ξάνθη Πάτρα Κώστας Ελένη Ωδείο Ζάχαρη Ήλιος
+Hebrew ירושלים חיפה לחם חלב משה כהן שרה לוי תלאביב נתניה סוכר מים רחוב שוק דגים
+""".strip().split("\n")
+)
 CODE_PAGES = (
     "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1257", "cp437", "cp737", "cp775", "cp850", "cp852", "cp857",
     "cp866", "iso8859-2", "iso8859-4", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-13", "iso8859-15", "koi8-r",
@@ -211,7 +194,7 @@ SIGNS = "Nº 3|1ª|25 °C|«Cañón»|L’Oréal|Aujourd’hui|10 €|5×3|½ kg
 def test_genuine_western_files_are_not_refused(tmp_path: Path, language: str) -> None:
     words = LANGUAGES[language].split()
     extra = [word for other in WESTERN if other != "Icelandic" for word in LANGUAGES[other].split()]
-    for seed in range(25):
+    for seed in range(10):
         generator = random.Random(f"{language}{seed}")
         chosen = generator.sample(words, generator.randint(3, len(words)))
         chosen += generator.sample(extra, 3) if language != "Icelandic" else []

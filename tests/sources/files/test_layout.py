@@ -10,7 +10,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions
-from tests.sources.files.reading import check, read, rows_of, table
+from tests.sources.files.reading import check, described, rows_of, table
 
 QUOTED = '"Z1";"x; y";"9,00"\n'
 NAMES = "Código;Nombre;PVP\n"
@@ -103,7 +103,8 @@ TITLES = [
 @pytest.mark.parametrize("header", ["Código;Nombre;PVP;Color", "Código;Nombre;Color;Nota"])
 def test_titles_above_the_header_are_no_table(tmp_path: Path, title: str, header: str) -> None:
     for text in (title + header, re.sub(";+$", "", title, flags=re.MULTILINE) + header):
-        found = read(tmp_path, f"{text}\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n")
+        rows = "A1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n"
+        found = described(table(tmp_path, f"{text}\n{rows}"))
         assert found["columns"] == header.replace(";", ",")
         assert len(found["preamble"]) == sum(bool(line.strip(";")) for line in title.splitlines())
         assert len(found["rows"]) == 3

@@ -11,7 +11,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, encoding, open_table
-from tests.sources.files.reading import cells, check, error_of, read, rows_of, table
+from tests.sources.files.reading import cells, check, described, error_of, rows_of, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
@@ -42,7 +42,7 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
         monkeypatch.setattr(encoding, "SAMPLE", 3 * size)
         text = 'k;v\r\nñ;"a\r\nb"\r\n\r\n€;2\r3;4\n\x1a\0\0'
-        found = read(tmp_path, text, ReadOptions(delimiter=";", quote='"', header_row=1))
+        found = described(table(tmp_path, text, ReadOptions(delimiter=";", quote='"', header_row=1)))
         assert found["cells"] == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
         assert found["rows"] == [2, 5, 6]
         assert table(tmp_path, text).format.lines == 6

@@ -17,6 +17,8 @@ def text(ref: str, words: str) -> str:
 
 
 def cell(ref: str, value: str | float) -> str:
+    if isinstance(value, str) and value.startswith("#"):
+        return f'<c r="{ref}" t="e"><v>{value}</v></c>'
     return text(ref, value) if isinstance(value, str) else f'<c r="{ref}"><v>{value}</v></c>'
 
 
@@ -25,10 +27,11 @@ def sheet(*rows: tuple[int, str]) -> str:
 
 
 def of_texts(lines: str) -> str:
-    """The rows of a sheet of texts, written as CSV."""
+    """The rows of a sheet of texts, and of error values such as #REF!, written as CSV."""
+    rows = ((number, line.split(";")) for number, line in enumerate(lines.splitlines(), 1))
     return sheet(
-        *((number, "".join(text(f"{'ABCDEF'[at]}{number}", word) for at, word in enumerate(line.split(";")) if word))
-          for number, line in enumerate(lines.splitlines(), 1))
+        *((number, "".join(cell(f"{'ABCDEF'[at]}{number}", word) for at, word in enumerate(words) if word))
+          for number, words in rows)
     )  # fmt: skip
 
 
