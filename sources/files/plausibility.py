@@ -56,7 +56,7 @@ _RULES: Final = (
     ("foreign", ".L[•×]L|.S[…™®°]S"),
     ("fine", ".L[’‘´·'\xa0\xad…™®°]L"),  # apostrophes, the Catalan middle dot, invisible characters, ends of words
     ("proof", ".L(?!L).L"),
-    ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯“§¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
+    ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯“\xa7¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
     ("unusual", ".L[‚„‹›¸]|..[‚„‹›¸]L"),
     ("proof", ".L[ƒµ]|..ƒL"),
     ("icelandic", "..[þðÞÐ]", "icelandic", "other"),
