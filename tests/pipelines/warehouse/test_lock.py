@@ -14,16 +14,12 @@ import pytest
 from pipelines.warehouse.lock import run_lock
 from sources.contract import LISTS
 from sources.errors import LockedError
-from tests.pipelines.bridge import Bridge, bridge, start, wait_for
+from tests.pipelines.bridge import bridge, start, wait_for
 
 HINT = "make the folder writable"
 
 
-def lock_file(made: Bridge) -> Path:
-    return made.folder / f".{made.path.name}.lock"
-
-
-def test_a_second_pull_leaves_at_once_and_names_the_first(tmp_path: Path) -> None:
+def test_a_second_pull_leaves_at_once_and_names_the_first_whose_lock_dies_with_it(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
         made.platform.set_faults({"stall": 1.0})
         with start("run", env=made.environment(), cwd=made.folder) as first:
@@ -33,42 +29,30 @@ def test_a_second_pull_leaves_at_once_and_names_the_first(tmp_path: Path) -> Non
             with pytest.raises(LockedError, match=rf"lock: process {first.pid} \(run, since 20") as error:
                 made.pull()
             assert error.value.exit_code == 8
-            # The first is not disturbed: nothing of its own is touched, nothing asked, nothing noted as failed.
-            assert first.poll() is None
-            assert made.platform.state.requests == asked
+            assert (first.poll(), made.platform.state.requests) == (None, asked)
             assert sorted(path.name for path in made.folder.rglob("*")) == lies
             first.kill()
             first.communicate(timeout=300)
-        assert lock_file(made).exists(), "of a process that is dead: it blocks nobody"
+        assert (made.folder / f".{made.path.name}.lock").exists()
         made.platform.set_faults({})
         assert made.code() == 0
         assert made.left() == [made.path.name]
 
 
-def test_a_lock_of_a_process_that_lives_and_holds_nothing_blocks_nobody(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    path.write_text(json.dumps({"pid": os.getpid(), "command": "pull", "since": "2020-01-01T00:00:00"}))
-    with run_lock(path, "pull", HINT):
-        assert json.loads(path.read_text())["since"] > "2026"
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("reported", [b"", b"{", b"[]", b"{}", b"\xff\xfe"])
-def test_a_lock_with_unreadable_content_is_a_lock(tmp_path: Path, reported: bytes) -> None:
-    path = tmp_path / "lock"
-    path.write_bytes(reported)
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"pid": 1, "command": "pull", "since": "2020-01-01T00:00:00"}']
+)
+def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path, content: bytes) -> None:
+    path, is_readable = tmp_path / "lock", b"pid" in content
+    path.write_bytes(content)
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(LockedError, match="a process that is just starting"), run_lock(path, "pull", HINT):
+        words = r"process 1 \(pull" if is_readable else "a process that is just starting"
+        with pytest.raises(LockedError, match=words), run_lock(path, "pull", HINT):
             pass
-    assert path.exists()
     with run_lock(path, "pull", HINT):
         assert json.loads(path.read_text())["pid"] == os.getpid()
     assert not path.exists()
-
-
-def test_the_lock_goes_whatever_ends_the_block(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
     with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
@@ -84,8 +68,7 @@ def test_many_at_once_hold_it_one_at_a_time(tmp_path: Path) -> None:
                 with run_lock(path, "pull", HINT):
                     with inside:
                         held[0] += 1
-                        most[0] = max(most[0], held[0])
-                        most[1] += 1
+                        most[:] = max(most[0], held[0]), most[1] + 1
                     time.sleep(0)
                     with inside:
                         held[0] -= 1
