@@ -55,12 +55,9 @@ def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
     assert capsys.readouterr().out.splitlines()[1:3] == [news[0], news[1]]
 
 
-def test_a_tail_counts_as_a_read() -> None:
+def test_a_tail_counts_as_a_read_and_an_age_that_is_no_number_makes_no_list_fresh() -> None:
     read = ListStatus("orders", "complete", 5, 0, datetime.now(UTC), "run", 30, datetime.now(UTC), 2)
     assert [read.is_older_than(hours) for hours in (1, 3)] == [True, False]
-
-
-def test_an_age_that_is_no_number_makes_no_list_fresh() -> None:
     with pytest.raises(UsageError, match="not a number of hours"):
         read_status(math.nan)
 

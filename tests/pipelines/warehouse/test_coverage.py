@@ -28,6 +28,7 @@ READ_AT = "last published read at 2026-03-0{} 04:00 UTC, before orders"
 ROW = quarantine((3, 5), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
 Read = tuple[str, str, Verdict, float]
 """Run, list, verdict and minutes since `BEGIN`; a run whose name ends with a minus has not published the list."""
+CUSTOMERS: Read = ("r1", "customers", "complete", 0)
 
 
 @pytest.fixture
@@ -50,64 +51,34 @@ def record(build: duckdb.DuckDBPyConnection, *reads: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reads", "gap"),
+    ("reads", "gap", "is_reported"),
     [
-        ([], "never read"),
-        ([("r1", "customers", "unproven", 0)], "unproven, quarantined rows: 1"),
-        ([("r1-", "customers", "complete", 0)], "never read"),
-        ([("r1", "customers", "complete", 0)], ""),
-        ([("r1", "customers", "complete", 0), ("r1", "orders", "complete", 59)], ""),
-        ([("r1", "customers", "complete", 0), ("r1", "orders", "complete", 61)], READ_AT.format(2)),
-        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 59)], ""),
-        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 61)], READ_AT.format(2)),
-        (
-            [("r1", "customers", "complete", 0), ("r2", "orders", "complete", 9), ("r2-", "customers", "unproven", 9)],
-            READ_AT.format(2),
-        ),
-        (  # a clock that was ahead
-            [("r1", "customers", "complete", 1440), ("r2", "orders", "complete", 9)],
-            READ_AT.format(3),
-        ),
-        ([("r2", "orders", "complete", 9), ("r1", "customers", "complete", 1440)], ""),
-        (
-            [("r1", "customers", "complete", 0), ("r1", "orders", "complete", 0), ("r2", "orders", "tail", 120)],
-            READ_AT.format(2),
-        ),
+        ([], "never read", False),
+        ([("r1", "customers", "unproven", 0)], "unproven, quarantined rows: 1", False),
+        ([("r1-", "customers", "complete", 0)], "never read", False),
+        ([("r1", "customers", "complete", 0)], "", False),
+        ([CUSTOMERS, ("r1", "orders", "complete", 30)], "", False),
+        ([CUSTOMERS, ("r1", "orders", "complete", 61)], READ_AT.format(2), False),
+        ([CUSTOMERS, ("r2", "orders", "complete", 30)], "", True),
+        ([CUSTOMERS, ("r2", "orders", "complete", 61)], READ_AT.format(2), False),
+        ([CUSTOMERS, ("r2", "orders", "complete", 30), ("r2-", "customers", "unproven", 9)], READ_AT.format(2), False),
+        ([CUSTOMERS, ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)], READ_AT.format(2), False),
+        # a clock that was ahead
+        ([("r1", "customers", "complete", 1440), ("r2", "orders", "complete", 9)], READ_AT.format(3), False),
+        ([("r2", "orders", "complete", 9), ("r1", "customers", "complete", 1440)], "", False),
+        ([CUSTOMERS, ("r1", "orders", "complete", 0), ("r2", "orders", "tail", 120)], READ_AT.format(2), False),
     ],
 )
-def test_a_list_proves_absence_where_it_was_read_whole_and_not_before_what_names_its_records(
-    build: duckdb.DuckDBPyConnection, reads: list[Read], gap: str
+def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_names_its_records(
+    build: duckdb.DuckDBPyConnection, reads: list[Read], gap: str, is_reported: bool
 ) -> None:
     record(build, *reads)
     found = coverage.coverage_gap(build, last_reads(build), "customers", "orders")
     assert found == (gap and f"customers: {gap}")
-
-
-@pytest.mark.parametrize(
-    ("reads", "is_reported"),
-    [
-        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 30)], True),
-        ([("r1", "customers", "complete", 0), ("r1", "orders", "complete", 30)], False),
-        ([("r1", "customers", "complete", 0), ("r2", "orders", "complete", 61)], False),
-        ([("r1", "customers", "unproven", 0), ("r2", "orders", "complete", 30)], False),
-        (
-            [("r1", "customers", "complete", 0), ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)],
-            False,
-        ),
-    ],
-)
-def test_what_was_proven_shortly_before_is_reported_with_the_time_of_the_proof(
-    build: duckdb.DuckDBPyConnection, reads: list[Read], is_reported: bool
-) -> None:
-    record(build, *reads)
-    found = [frame.iloc[0] for frame in coverage.proven_before(build, last_reads(build), "orders")]
-    assert [(one["rule"], one["detail"]) for one in found] == is_reported * [
-        (
-            "customers_read_before",
-            "customers proven complete at 2026-03-02 04:00:00 UTC, orders read 1800 s later: "
-            "what was added in between is reported as absent",
-        )
-    ]
+    shortly = [frame.iloc[0] for frame in coverage.proven_before(build, last_reads(build), "orders")]
+    words = "customers proven complete at 2026-03-02 04:00:00 UTC, orders read 1800 s later: "
+    words += "what was added in between is reported as absent"
+    assert [(one["rule"], one["detail"]) for one in shortly] == is_reported * [("customers_read_before", words)]
 
 
 def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlier_walks(
@@ -143,6 +114,9 @@ def test_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnecti
 def test_the_last_read_of_a_warehouse_of_version_0_2_is_known_and_it_gets_the_columns_that_it_lacks(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
+    with duckdb.connect() as empty:
+        assert last_reads(empty) == {}
+        assert ops.last_observed(empty, "orders_total_gap") is None
     record(build, ("r1", "orders", "complete", 0), ("r2-", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))
     before = last_reads(build)
     assert before["orders"].run_id == "r1"
@@ -154,12 +128,6 @@ def test_the_last_read_of_a_warehouse_of_version_0_2_is_known_and_it_gets_the_co
     numbers = build.execute("SELECT run_id, published, read_number FROM ops.coverage ORDER BY rowid").fetchall()
     assert numbers == [("r1", True, 1), ("r2", False, 2), ("r3", False, 3)]
     assert build.execute("SELECT notation, recorded_at FROM ops.order_fields").fetchall() == []
-
-
-def test_nothing_was_read_into_a_file_without_ops_tables() -> None:
-    with duckdb.connect() as connection:
-        assert last_reads(connection) == {}
-        assert ops.last_observed(connection, "orders_total_gap") is None
 
 
 def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever(build: duckdb.DuckDBPyConnection) -> None:

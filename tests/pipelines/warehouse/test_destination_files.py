@@ -22,46 +22,35 @@ def point_to(files: ParquetFiles, version: str) -> None:
     (files.copy / POINTER).write_text(json.dumps(files.pointer() | {"version": version}))
 
 
-def test_the_version_before_is_kept_and_those_older_than_it_go(shop: Shop, destination: ParquetFiles) -> None:
-    versions = []
-    for _ in range(3):
-        assert shop.copy()
-        versions.append(destination.pointer()["version"])
-        assert destination.versions() == versions[-2:]
-    entry = destination.pointer()["tables"]["raw.customers"]
-    assert (entry["rows"], entry["primary_key"]) == (5, ["id"])
-
-
-def test_a_half_version_of_a_copy_that_failed_and_newer_ones_of_others_stay(
+def test_the_version_before_is_kept_and_those_older_than_it_go(
     shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert shop.copy()
-    before, write = destination.pointer(), ParquetStore._write
+    write, ahead, versions = ParquetStore._write, "99990101T000000000000Z", []
 
     def full(self: ParquetStore, warehouse: Any, version: str, schema: str, table: str) -> dict[str, Any]:
         if table == "promotions":
             raise OSError(28, "No space left on device")
         return write(self, warehouse, version, schema, table)
 
+    destination.copy.mkdir(parents=True)
+    (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')  # of a first copy that was killed
+    for _ in range(3):
+        assert shop.copy()
+        versions.append(destination.pointer()["version"])
+        assert destination.versions() == versions[-2:]
+    assert sorted(path.name for path in destination.copy.iterdir() if path.is_file()) == [POINTER]
+    entry = destination.pointer()["tables"]["raw.customers"]
+    assert (entry["rows"], entry["primary_key"]) == (5, ["id"])
     with monkeypatch.context() as patch:
         patch.setattr(ParquetStore, "_write", full)
         with pytest.raises(PlatformError, match="No space left on device"):
             shop.copy()
-    assert destination.pointer() == before
-    (destination.copy / "99990101T000000000000Z").mkdir()
-    assert len(destination.versions()) == 3
+    (destination.copy / ahead).mkdir()
     assert shop.copy()
-    assert destination.versions()[0] == before["version"], "the half version is newer: it may be another run's work"
+    assert destination.versions()[0] == versions[-1], "the half version is newer: it may be another run's work"
     assert shop.copy()
     assert len(destination.versions()) == 3
-    assert destination.versions()[-1] == "99990101T000000000000Z"
-
-
-def test_a_first_copy_killed_before_its_rename_does_not_block_the_next(shop: Shop, destination: ParquetFiles) -> None:
-    destination.copy.mkdir(parents=True)
-    (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')
-    assert shop.copy()
-    assert sorted(path.name for path in destination.copy.iterdir() if path.is_file()) == [POINTER]
+    assert destination.versions()[-1] == ahead
 
 
 def test_files_and_folders_are_on_disk_before_the_pointer_names_them(

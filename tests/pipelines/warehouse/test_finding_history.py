@@ -28,17 +28,16 @@ class Nights:
     def run(self, *findings: Finding, accepted: tuple[Acceptance, ...] = ()) -> list[str]:
         """Records the findings of a night. Returns what is new in words."""
         self.night += 1
-        at, run = START + timedelta(days=self.night), f"run-{self.night}"
-        self.build.execute(
-            "CREATE OR REPLACE TEMP TABLE found (entity VARCHAR, entity_id VARCHAR, rule VARCHAR, "
-            "severity VARCHAR, detail VARCHAR)"
+        at, run, names = (
+            START + timedelta(days=self.night),
+            f"run-{self.night}",
+            "entity, entity_id, rule, severity, detail",
         )
+        self.build.execute(f"CREATE OR REPLACE TEMP TABLE found ({names.replace(',', ' VARCHAR,')} VARCHAR)")
         for rule, one, detail in findings:
+            entity, _, name = rule.partition(".")
             severity = "error" if rule == GONE else "info"
-            self.build.execute(
-                "INSERT INTO found VALUES (?, ?, ?, ?, ?)",
-                [*rule.split(".")[:1], one, rule.split(".")[1], severity, detail],
-            )
+            self.build.execute("INSERT INTO found VALUES (?, ?, ?, ?, ?)", [entity, one, name, severity, detail])
         ops.record_totals(self.build, run, "reconciled.customers", {"raw": 1})
         record_findings(self.build, run, at, "found", Accepted(accepted, at))
         return in_words(new_findings(self.build))
@@ -60,40 +59,29 @@ def accepted(rule: str, subject: str = "", **rest: Any) -> Acceptance:
 
 
 def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights: Nights) -> None:
-    assert nights.run((PHONE, "1", ""), (GONE, None, "orders: total: 40 values before")) == []  # nothing was before
-    assert (
-        nights.run((PHONE, "1", ""), (GONE, None, "orders: total: 41 values before")) == []
-    )  # the same but for numbers
-    assert nights.run((PHONE, "1", ""), (PHONE, "2", ""), (GONE, None, "orders: address1: 9 values before")) == [
+    one, two = (PHONE, "1", ""), (PHONE, "2", "")
+    assert nights.run(one, (GONE, None, "orders: total: 40 values before")) == []  # nothing was before
+    assert nights.run(one, (GONE, None, "orders: total: 41 values before")) == []  # the same but for numbers
+    assert nights.run(one, two, (GONE, None, "orders: address1: 9 values before")) == [
         "new since the last run: 1 error, 1 info",
         "  error orders.values_gone: orders: address1: 9 values before",
     ]
-    assert nights.run((PHONE, "2", "")) == []
-    assert nights.rows("SELECT entity_id, first_run_id, first_seen_at FROM reconciled.exceptions") == [
-        ("2", "run-3", START + timedelta(days=3))
+    other = nights.run(two, (GONE, None, "orders: address2: 9 values before"))
+    assert other[0] == "new since the last run: 1 error", "a number in a field's name makes another finding"
+    assert nights.rows("SELECT first_run_id, first_seen_at FROM reconciled.exceptions WHERE entity_id = '2'") == [
+        ("run-3", START + timedelta(days=3))
     ]
-    assert nights.rows(
-        "SELECT rule, entity_id, first_run_id, last_run_id, gone_run_id FROM ops.past_findings ORDER BY ALL"
-    ) == [
+    gone = "SELECT rule, entity_id, first_run_id, last_run_id, gone_run_id FROM ops.past_findings ORDER BY ALL"
+    assert nights.rows(gone) == [
         ("phone_without_digits", "1", "run-1", "run-3", "run-4"),
         ("values_gone", None, "run-1", "run-2", "run-3"),
         ("values_gone", None, "run-3", "run-3", "run-4"),
     ]
-    assert nights.rows("SELECT run_id, rule, findings, new, gone FROM ops.finding_counts ORDER BY ALL") == [
-        ("run-1", "phone_without_digits", 1, 1, 0),
-        ("run-1", "values_gone", 1, 1, 0),
-        ("run-2", "phone_without_digits", 1, 0, 0),
-        ("run-2", "values_gone", 1, 0, 0),
-        ("run-3", "phone_without_digits", 2, 1, 0),
-        ("run-3", "values_gone", 1, 1, 1),
-        ("run-4", "phone_without_digits", 1, 0, 1),
-        ("run-4", "values_gone", 0, 0, 1),
-    ]
-
-
-def test_a_field_whose_name_differs_by_a_number_is_another_finding(nights: Nights) -> None:
-    nights.run((GONE, None, "orders: address1: 9 values before"))
-    assert nights.run((GONE, None, "orders: address2: 9 values before"))[0] == "new since the last run: 1 error"
+    counts = "SELECT findings, new, gone FROM ops.finding_counts WHERE rule = '{}' ORDER BY run_id"
+    assert nights.rows(counts.format("phone_without_digits")) == [(1, 1, 0), (1, 0, 0), (2, 1, 0), (1, 0, 1)]
+    assert nights.rows(counts.format("values_gone")) == [(1, 1, 0), (1, 0, 0), (1, 1, 1), (1, 1, 1)]
+    assert nights.run() == []
+    assert nights.rows(counts.format("values_gone"))[-1] == (0, 0, 1)
 
 
 def test_findings_of_an_earlier_version_are_not_new(nights: Nights) -> None:
@@ -132,9 +120,8 @@ def test_an_entry_accepts_what_it_is_about(nights: Nights, entry: Acceptance, ma
 
 def test_what_is_accepted_is_counted_and_is_no_news(nights: Nights) -> None:
     nights.run()
-    assert nights.run((PHONE, "1", ""), (PHONE, "2", ""), accepted=(accepted(PHONE, "1"),)) == [
-        "new since the last run: 1 info"
-    ]
+    found = nights.run((PHONE, "1", ""), (PHONE, "2", ""), accepted=(accepted(PHONE, "1"),))
+    assert found == ["new since the last run: 1 info"]
     assert nights.rows("SELECT findings, accepted, new FROM ops.finding_counts") == [(2, 1, 2)]
 
 
@@ -145,10 +132,9 @@ def test_a_severity_can_be_set_also_where_a_finding_compares_with_an_earlier_sta
         ("orders: phone: 1", "info", False),
         ("orders: total: 1", "warning", False),
     ]
-    assert not Accepted(entries[:2], START + timedelta(days=1)).is_changed(
-        GONE, "orders: total", START - timedelta(days=1)
-    )
-    assert Accepted(entries, START + timedelta(days=1)).is_changed(GONE, "orders: total", START - timedelta(days=1))
+    for some, is_changed in ((entries[:2], False), (entries, True)):
+        known = Accepted(some, START + timedelta(days=1))
+        assert known.is_changed(GONE, "orders: total", START - timedelta(days=1)) is is_changed
 
 
 @pytest.mark.parametrize(

@@ -30,38 +30,27 @@ def walked(folder: Path) -> ListResult:
     return walk("customers", platform, folder / "files", spool, WalkOptions(10))
 
 
-def test_folders_named_like_columns_above_the_warehouse_change_nothing(tmp_path: Path) -> None:
-    result = walked(tmp_path)
-    folder = tmp_path / "first_name=zz" / "org=acme" / "load"
+def test_settings_of_other_dlt_pipelines_and_folders_named_like_columns_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`_dlt_id` is random: with it, each run would count all rows as changed."""
+    settings = {
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true", "NORMALIZE__WORKERS": "2", "DEV_MODE": "true",
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_LOAD_ID": "true", "DATASET_NAME": "other",
+        "SCHEMA__JSON_NORMALIZER": "x",
+    }  # fmt: skip
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    result, folder = walked(tmp_path), tmp_path / "first_name=zz" / "org=acme" / "load"
     folder.parent.mkdir(parents=True)
     load([result], folder)
     with duckdb.connect() as build, attached(build, [result], folder):
         names = [name for name, *_ in build.execute(f"DESCRIBE {LOADED}.customers").fetchall()]
         values = build.execute(f"SELECT DISTINCT first_name FROM {LOADED}.customers").fetchall()
     ((path, _),) = result.files["customers"]
-    table = pq.read_table(path)
-    assert "org" not in names
-    assert {value for (value,) in values} == set(table["first_name"].to_pylist())
-
-
-def test_settings_of_other_dlt_pipelines_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`_dlt_id` is random: with it, each run would count all rows as changed."""
-    settings = {
-        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true",
-        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_LOAD_ID": "true",
-        "NORMALIZE__WORKERS": "2",
-        "DEV_MODE": "true",
-        "DATASET_NAME": "other",
-        "SCHEMA__JSON_NORMALIZER": "x",
-    }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    result = walked(tmp_path)
-    load([result], tmp_path / "load")
-    with duckdb.connect() as build, attached(build, [result], tmp_path / "load"):
-        names = [name for name, *_ in build.execute(f"DESCRIBE {LOADED}.customers").fetchall()]
     assert names[0] == "id"
-    assert not [name for name in names if "dlt" in name]
+    assert not [name for name in names if "dlt" in name or name == "org"]
+    assert {value for (value,) in values} == set(pq.read_table(path)["first_name"].to_pylist())
 
 
 def lost_document(result: ListResult) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import pytest
@@ -186,28 +187,15 @@ def test_an_interruption_without_a_stop_is_not_taken_for_one(build: duckdb.DuckD
 
 
 def test_a_cursor_that_is_closed_meanwhile_is_not_interrupted() -> None:
-    stop, is_interrupting = threading.Event(), threading.Event()
+    stop, is_interrupting, cursor = threading.Event(), threading.Event(), mock.MagicMock()
+    cursor.cursor.return_value.__enter__.return_value = cursor
 
-    class Cursor:
-        """A cursor, and its connection; an interruption takes a while."""
+    def interrupt() -> None:
+        is_interrupting.set()
+        time.sleep(0.05)
+        assert not cursor.cursor.return_value.__exit__.called
 
-        is_closed = False
-
-        def cursor(self) -> Cursor:
-            return self
-
-        def __enter__(self) -> Cursor:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.is_closed = True
-
-        def interrupt(self) -> None:
-            is_interrupting.set()
-            time.sleep(0.05)
-            if self.is_closed:
-                raise duckdb.ConnectionException("Connection already closed!")
-
-    with interruptible(Cursor(), stop):  # type: ignore[arg-type]
+    cursor.interrupt.side_effect = interrupt
+    with interruptible(cursor, stop):
         stop.set()
         assert is_interrupting.wait(5)

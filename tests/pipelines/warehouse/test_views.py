@@ -82,19 +82,13 @@ def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnect
             day -= timedelta(days=gap)
             twice = [order(f"{customer}{n}{again}", day, customer) for again in range(2)]
             insert(build, "reconciled.orders", *twice)
-        insert(
-            build,
-            "reconciled.orders",
-            order(f"{customer} cancelled", today, customer, is_cancelled=True),
-            order(f"{customer} planned", today + timedelta(days=9), customer),
-        )
+        planned = order(f"{customer} planned", today + timedelta(days=9), customer)
+        insert(build, "reconciled.orders", planned, order(f"{customer} off", today, customer, is_cancelled=True))
     sql = """SELECT customer_id, order_days, usual_gap_days, longest_gap_days, days_since_last, has_stopped
         FROM bi.regular_customers ORDER BY customer_id"""
     assert build.execute(sql).fetchall() == [
-        ("active", 4, 7, 7, 7, False),
-        ("seldom", 4, 7, 60, 40, False),
-        ("weekly", 4, 7, 7, 40, True),
-    ]
+        ("active", 4, 7, 7, 7, False), ("seldom", 4, 7, 60, 40, False), ("weekly", 4, 7, 7, 40, True),
+    ]  # fmt: skip
 
 
 def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.DuckDBPyConnection) -> None:
