@@ -2,8 +2,8 @@
 
 In: a build with the reconciled customers, and the ERP's lines. Out: its tables of the match. DuckDB writes and reads
 the Parquet files. A task holds one piece of a file or one bucket in memory, here or on a cluster; a small match is one
-bucket. What has to be known of the match as a whole is narrow: which homes a key connects, and the codes that have no
-match.
+bucket. What has to be known of the match as a whole is narrow: hashes of keys with the homes that they connect, and
+the codes that have no match.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from typing import Final
 import duckdb
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.reconcile.buckets import hash_texts, read_bucket, write_buckets, write_groups
 from pipelines.reconcile.parts import Mapper, folder_of
 from pipelines.warehouse.sql import sql_text
 from sources.disk import PRIVATE_FOLDER
-from transforms.erp.components import buckets, components, connected_homes, links, row_homes
+from transforms.erp.components import buckets, components, row_homes
 from transforms.erp.findings import missing_customer_findings
 from transforms.erp.match import REVIEWED, match_part, reviewed_lines
-from transforms.erp.match_keys import MATCH_KEYS, hash_keys, key_values
+from transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
 from transforms.erp.tables import (
     DIFFERENCES,
     ERP_CUSTOMERS,
@@ -38,7 +37,7 @@ from transforms.erp.tables import (
     PLATFORM_DOCUMENTS,
 )
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, TEXT, Schema, array, from_arrow, to_arrow
+from transforms.frames import BIGINT, TEXT, Ints, Schema, array, from_arrow, to_arrow
 
 ROWS_PER_GROUP: Final = 100_000
 """Of the row groups of input files."""
@@ -174,17 +173,16 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper)
     """
     pieces, numbers = job.pieces(), range(job.buckets)
     if job.buckets > 1:
-        list(map_tasks(partial(write_links, job), pieces))
-        pairs = map_tasks(partial(find_connected_homes, job, pieces), numbers)
-        roots = components(pd.concat(list(pairs), ignore_index=True))
-        write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
-        list(map_tasks(partial(write_match_rows, job), pieces))
+        hashes, homes, of_rows = zip(*map_tasks(partial(read_homes, job), pieces), strict=True)
+        roots = components(np.concatenate(hashes), np.concatenate(homes))
+        of_pieces = [buckets(one, roots, job.buckets) for one in of_rows]
+        list(map_tasks(partial(write_match_rows, job), zip(pieces, of_pieces, strict=True)))
     findings, repeated, codes = zip(*map_tasks(partial(match_bucket, job, pieces), numbers), strict=True)
     return combine_findings([*findings, missing_customer_findings(pd.concat(codes), missing_codes)]), sum(repeated)
 
 
-def write_links(job: MatchJob, piece: Piece) -> None:
-    """Task: writes the homes of a piece, and its links by the bucket of their values."""
+def read_homes(job: MatchJob, piece: Piece) -> tuple[Hashes, Hashes, Hashes]:
+    """Task: the hashes of all keys of a piece, the home of the row that has each, and the home of each row."""
     rows, columns = _read(job, piece), job.key_columns
     hashes = hash_keys(key_values(rows, columns[piece.side]), hash_texts)
     if piece.side == "lines":
@@ -199,22 +197,13 @@ def write_links(job: MatchJob, piece: Piece) -> None:
         accepted = reviewed[reviewed["is_accepted"] & reviewed[name].isin(rows[name])].reset_index(drop=True)
         at = pd.Index(rows[name]).get_indexer(accepted[name])
         hashes["reviewed"] = pd.Series(hash_texts(array(accepted["customer_id"])), at)
-    write_groups(job.file("homes", piece.name), [pa.table({"home": homes})])
-    found = links(hashes.values(), homes)
-    values = (found["value"] % job.buckets).to_numpy(np.int64)
-    write_buckets(job.file("links", piece.name), found, values, job.buckets)
+    keys_of_rows = pd.concat([pd.Series([], dtype=np.uint64), *hashes.values()])
+    return keys_of_rows.to_numpy(np.uint64), homes[keys_of_rows.index.to_numpy(np.int64)], homes
 
 
-def find_connected_homes(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:
-    """Task: the pairs of homes that values of a bucket connect."""
-    return connected_homes(_read_bucket(job, "links", pieces, bucket))
-
-
-def write_match_rows(job: MatchJob, piece: Piece) -> None:
+def write_match_rows(job: MatchJob, task: tuple[Piece, Ints]) -> None:
     """Task: writes the rows of a piece, by bucket."""
-    homes = pq.read_table(job.file("homes", piece.name))["home"].to_numpy()
-    roots = pq.read_table(job.file("roots")).to_pandas()
-    numbers = buckets(homes, roots, job.buckets)
+    piece, numbers = task
     write_buckets(job.file("rows", piece.name), _read(job, piece), numbers, job.buckets)
 
 
@@ -238,9 +227,4 @@ def _read_side(job: MatchJob, pieces: Sequence[Piece], side: str, bucket: int) -
     """The rows of a side in a bucket."""
     if job.buckets == 1:
         return from_arrow(pq.read_table(job.file(side)))
-    return _read_bucket(job, "rows", [piece for piece in pieces if piece.side == side], bucket)
-
-
-def _read_bucket(job: MatchJob, stage: str, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:
-    """What tasks wrote of a bucket of these pieces."""
-    return read_bucket((job.file(stage, piece.name) for piece in pieces), bucket)
+    return read_bucket((job.file("rows", piece.name) for piece in pieces if piece.side == side), bucket)

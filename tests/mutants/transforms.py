@@ -59,8 +59,8 @@ MUTANTS: Final = (
     Mutant(
         "buckets-separate-rows-that-a-key-connects",
         "transforms/erp/components.py",
-        'is_pair = links["home"] != other',
-        'is_pair = links["home"] < other',
+        "is_pair = (values[1:] == values[:-1]) & (of_values[1:] != of_values[:-1])",
+        "is_pair = (values[1:] == values[:-1]) & (of_values[1:] < of_values[:-1])",
         "tests/pipelines/reconcile/test_match.py",
     ),
     Mutant(

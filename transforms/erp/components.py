@@ -11,7 +11,6 @@ connect nothing. Values with the same hash only put two components into one, whi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -19,8 +18,6 @@ import pandas as pd
 from transforms.erp.match_keys import Hashes, HashTexts
 from transforms.frames import Ints, array, joined_text
 from transforms.texts import tidied
-
-LINKS: Final = ("value", "home")
 
 
 def row_homes(
@@ -36,30 +33,24 @@ def row_homes(
     return homes
 
 
-def links(hashes: Iterable[pd.Series[int]], homes: Hashes) -> pd.DataFrame:
-    """`value` (a hash) and `home` of each row that has the value."""
-    parts = [pd.DataFrame({"value": of_key, "home": homes[of_key.index]}) for of_key in hashes]
-    return pd.concat([pd.DataFrame(columns=list(LINKS), dtype=np.uint64), *parts])
+def components(hashes: Hashes, homes: Hashes) -> pd.DataFrame:
+    """`home` and `root`: the smallest home that each one is connected to; without homes that are connected to none.
 
-
-def connected_homes(links: pd.DataFrame) -> pd.DataFrame:
-    """`home` and `other`: pairs of homes that have a value in common, which connect all homes that have it."""
-    other = links.groupby("value")["home"].transform("min")
-    is_pair = links["home"] != other
-    return pd.DataFrame({"home": links["home"], "other": other})[is_pair].drop_duplicates()
-
-
-def components(pairs: pd.DataFrame) -> pd.DataFrame:
-    """`home` and `root`: the smallest home that each one is connected to, by home; from the pairs of all values."""
-    homes, numbers = np.unique(pairs[["home", "other"]].to_numpy(np.uint64), return_inverse=True)
+    `hashes` are those of the keys of all rows, and `homes` those of the rows that have them.
+    """
+    order = np.argsort(hashes)
+    values, of_values = hashes[order], homes[order]
+    is_pair = (values[1:] == values[:-1]) & (of_values[1:] != of_values[:-1])
+    pairs = np.stack([of_values[:-1][is_pair], of_values[1:][is_pair]], axis=1)
+    connected, numbers = np.unique(pairs, return_inverse=True)
     left, right = numbers.reshape(-1, 2).T
-    root = np.arange(len(homes))
+    root = np.arange(len(connected))
     while (root[left] != root[right]).any():
         lower, higher = np.minimum(root[left], root[right]), np.maximum(root[left], root[right])
         np.minimum.at(root, higher, lower)
         while (root[root] != root).any():
             root = root[root]
-    return pd.DataFrame({"home": homes, "root": homes[root]})
+    return pd.DataFrame({"home": connected, "root": connected[root]})
 
 
 def buckets(homes: Hashes, roots: pd.DataFrame, count: int) -> Ints:

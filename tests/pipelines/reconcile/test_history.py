@@ -13,8 +13,6 @@ from uuid import uuid4
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import merge
@@ -26,47 +24,11 @@ def at(pull: int) -> datetime:
     return START + timedelta(days=pull)
 
 
-class Model:
-    """What is known of each customer, and the versions that this makes: name, begin, end and what ended it."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Any]] = {}
-        self.kept: dict[str, list[list[Any]]] = {}
-
-    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
-        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
-        for key, name in listed.items():
-            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
-        for row in self.rows.values():
-            if proven and row["id"] not in listed and row["missing"] is None:
-                row["missing"] = at(number)
-
-    def keep(self) -> None:
-        """Brings the versions up to the rows, as reconciling does."""
-        for key, row in self.rows.items():
-            name, seen, missing = row["name"], row["seen"], row["missing"]
-            versions = self.kept.setdefault(key, [])
-            if versions and versions[-1][2] is None and versions[-1][0] != name:
-                versions[-1][2:] = [seen, "changed"]
-            is_open = bool(versions) and versions[-1][2] is None
-            if not is_open and (not versions or versions[-1][3] == "changed" or seen > versions[-1][2]):
-                versions.append([name, seen, None, None])
-            if missing is not None and versions[-1][2] is None:
-                versions[-1][2:] = [missing, "missing"]
-
-    def expected(self) -> list[tuple[Any, ...]]:
-        return [
-            (key, number, begin, end, end is None, by, name)
-            for key, versions in sorted(self.kept.items())
-            for number, (name, begin, end, by) in enumerate(versions, 1)
-        ]
-
-
-class Warehouse(Model):
+class Warehouse:
     """Raw customers as pulls leave them, and the history that reconciling makes of them."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.rows: dict[str, dict[str, Any]] = {}
         self.connection = duckdb.connect(f"{_folder()}/{uuid4().hex}.duckdb")
         self.run = self.connection.execute
         self.digits: Callable[[str], str] = str
@@ -79,6 +41,14 @@ class Warehouse(Model):
             f"CREATE TABLE reconciled.customers ({columns}, birthdate DATE, is_missing BOOLEAN, "
             "_first_seen_at TIMESTAMPTZ, _last_seen_at TIMESTAMPTZ, _missing_since TIMESTAMPTZ)"
         )
+
+    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
+        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
+        for key, name in listed.items():
+            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
+        for row in self.rows.values():
+            if proven and row["id"] not in listed and row["missing"] is None:
+                row["missing"] = at(number)
 
     def reconcile(self) -> None:
         self.run("CREATE OR REPLACE TABLE reconciled.customers AS FROM reconciled.customers LIMIT 0")
@@ -129,6 +99,11 @@ ANA, EVA = {"1": "Ana"}, {"1": "Eva"}
             [[(0, ANA)], [(1, {})], [(2, ANA), (3, {})]],
             [("Ana", 0, 1, "missing"), ("Ana", 2, 3, "missing")],
             id="back and missing again between two reconciles",
+        ),
+        pytest.param(
+            [[(0, ANA)], [(1, EVA)], [(2, EVA), (3, ANA)], [(4, {}), (5, ANA)], [(6, ANA)]],
+            [("Ana", 0, 1, "changed"), ("Eva", 1, 3, "changed"), ("Ana", 3, None, None)],
+            id="changes, and a gap that no reconcile saw",
         ),
         pytest.param(
             [[(0, ANA | {"2": "Eva"})], [(1, {"2": "Eva"}, False)]],
@@ -231,30 +206,3 @@ def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_make
         (1, at(0), at(2), False, "changed", 5),
         (2, at(2), None, True, None, 6),
     ]
-
-
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.dictionaries(st.sampled_from("123"), st.sampled_from(["Ana", "Eva"])),
-            st.sampled_from(["proven", "unproven", "held back"]),
-            st.booleans(),
-        ),
-        min_size=1,
-        max_size=7,
-    )
-)
-def test_it_is_what_a_plain_model_keeps(pulls: list[tuple[dict[str, str], str, bool]]) -> None:
-    """Any sequence of walks, reconciled after each or not; a walk that is held back leaves everything as it was."""
-    made = Warehouse()
-    for number, (listed, verdict, is_reconciled) in enumerate(pulls):
-        if verdict != "held back":
-            made.pull(number, listed, proven=verdict == "proven")
-        if is_reconciled or number == len(pulls) - 1:
-            made.reconcile()
-            made.keep()
-            for _ in range(2):
-                assert [row[:7] for row in made.versions()] == made.expected()
-                made.reconcile()
-    made.connection.close()
