@@ -1,17 +1,28 @@
-"""Ids and codes are compared in one form, and one row is kept for an id."""
+"""Frames hold what Arrow holds, ids and codes are compared in one form, and findings come from the catalogue."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from pandas.testing import assert_frame_equal
 
-from transforms.findings import FINDINGS, UniqueValues, shared_value_findings
-from transforms.frames import TEXT, TIMESTAMP, array, column, frame
+from transforms.findings import (
+    FINDINGS,
+    UniqueValues,
+    combine_findings,
+    count_text,
+    rule_findings,
+    shared_value_findings,
+    table_finding,
+)
+from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, array, column, frame, to_arrow, typed
 from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id
+from transforms.rules import RULES
 
 ROWS = {"id": TEXT, "name": TEXT, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
 EARLY, LATE = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
@@ -73,3 +84,68 @@ def test_what_is_shared_names_the_first_that_has_it() -> None:
         {"entity_id": "2", "detail": "shared with 1 more; the first of all is 2"},
         {"entity_id": "4", "detail": "shared with 1 more; the first of all is 2"},
     ]
+
+
+TYPES = {"id": TEXT, "uses": BIGINT, "value": MONEY}
+
+
+def test_nulls_keep_the_type_of_their_column() -> None:
+    made = frame(TYPES, [{"id": "007", "uses": 2**63 - 1}, {"value": Decimal("0.000000001")}])
+    assert made["uses"].tolist() == [2**63 - 1, pd.NA]
+    assert to_arrow(made, TYPES).to_pylist() == [
+        {"id": "007", "uses": 2**63 - 1, "value": None},
+        {"id": None, "uses": None, "value": Decimal("0.000000001")},
+    ]
+
+
+def test_columns_come_in_the_declared_order_whatever_the_index() -> None:
+    made = typed(frame(dict(reversed(TYPES.items())), [{"id": "1"}, {"id": "2"}]).iloc[1:], TYPES)
+    assert list(made) == list(TYPES)
+    assert made.index.tolist() == [0]
+
+
+def test_a_column_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError, match="value"):
+        typed(frame({"id": TEXT, "uses": BIGINT}), TYPES)
+
+
+IDS, COUNTS = column(pa.array(["2", "1", "3"])), column(pa.array([2, 9, 1]))
+
+
+def found(*rows: tuple[str | None, str, str, str]) -> pd.DataFrame:
+    names = ("entity_id", "rule", "severity", "detail")
+    return frame(FINDINGS, [{"entity": "customers", **dict(zip(names, row, strict=True))} for row in rows])
+
+
+def test_a_rule_is_raised_where_it_holds() -> None:
+    made = rule_findings("customers", "email_malformed", IDS, column(pa.array([True, None, False])), "email")
+    assert_frame_equal(made, found(("2", "email_malformed", "warning", "email")))
+
+
+def test_findings_are_in_one_order_however_they_came() -> None:
+    parts = [
+        rule_findings("customers", "name_missing", IDS, column(pa.array([True, True, False]))),
+        table_finding("customers", "created_at_form", "createdAt: ambiguous"),
+        rule_findings("customers", "document_missing", IDS, detail=count_text("", COUNTS, " seen")),
+    ]
+    expected = found(
+        (None, "created_at_form", "error", "createdAt: ambiguous"),
+        ("1", "document_missing", "info", "9 seen"),
+        ("2", "document_missing", "info", "2 seen"),
+        ("3", "document_missing", "info", "1 seen"),
+        ("1", "name_missing", "info", ""),
+        ("2", "name_missing", "info", ""),
+    )
+    for some in (parts, parts[::-1], [pd.concat(parts)]):
+        assert_frame_equal(combine_findings(some), expected)
+    assert_frame_equal(combine_findings([]), frame(FINDINGS))
+
+
+def test_a_rule_that_is_not_in_the_catalogue_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no_such"):
+        rule_findings("customers", "no_such", IDS)
+
+
+def test_every_rule_has_one_name_in_its_entity_and_one_sentence() -> None:
+    assert len({(rule.entity, rule.name) for rule in RULES}) == len(RULES)
+    assert all(rule.meaning.endswith(".") and "\n" not in rule.meaning for rule in RULES)
