@@ -276,6 +276,16 @@ def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(
     assert changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
 
 
+def test_orders_that_are_no_longer_listed_do_not_decide_which_column_is_chosen() -> None:
+    rows = orders("money: total")
+    gone = pd.Series(pd.NaT, rows.index, dtype=rows["_missing_since"].dtype)
+    gone[rows.index % 2 == 0] = pd.Timestamp("2026-01-01", tz="UTC")
+    rows = rows.assign(total=rows["total"].where(rows.index % 2 == 1), _missing_since=gone)
+    assert choose_fields(rows, CUSTOMERS).fields.total == "total"
+    rows["total"] = rows["total"].where(rows.index != 1)
+    assert choose_fields(rows, CUSTOMERS).evidence["total"] == "29 of 30 are decimal numbers"
+
+
 def test_texts_with_three_decimals_prove_no_total() -> None:
     rows = orders("other: total")
     rows["total"] = pd.Series(["1.234", "12.500"] * 30, dtype=rows["total"].dtype)
