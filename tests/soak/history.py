@@ -10,7 +10,7 @@ import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 
@@ -23,13 +23,49 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
-from tests.pipelines.reconcile.test_history import Model, Warehouse, at
+from tests.pipelines.reconcile.test_history import Warehouse, at
 from tests.soak.outcome import Outcome
 from tests.soak.transport import SandboxTransport
 from tests.soak.walks import MEMORY, inline
 
 FAULTS: Final = ("page_drift", "capped_limit", "moved_total", "duplicate_records", "error_503", "truncated_json")
 NAMES: Final = ("Ana", "Eva", "Zoë")
+
+
+class Model:
+    """What is known of each customer, and the versions that this makes: name, begin, end and what ended it."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.kept: dict[str, list[list[Any]]] = {}
+
+    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
+        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
+        for key, name in listed.items():
+            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
+        for row in self.rows.values():
+            if proven and row["id"] not in listed and row["missing"] is None:
+                row["missing"] = at(number)
+
+    def keep(self) -> None:
+        """Brings the versions up to the rows, as reconciling does."""
+        for key, row in self.rows.items():
+            name, seen, missing = row["name"], row["seen"], row["missing"]
+            versions = self.kept.setdefault(key, [])
+            if versions and versions[-1][2] is None and versions[-1][0] != name:
+                versions[-1][2:] = [seen, "changed"]
+            is_open = bool(versions) and versions[-1][2] is None
+            if not is_open and (not versions or versions[-1][3] == "changed" or seen > versions[-1][2]):
+                versions.append([name, seen, None, None])
+            if missing is not None and versions[-1][2] is None:
+                versions[-1][2:] = [missing, "missing"]
+
+    def expected(self) -> list[tuple[Any, ...]]:
+        return [
+            (key, number, begin, end, end is None, by, name)
+            for key, versions in sorted(self.kept.items())
+            for number, (name, begin, end, by) in enumerate(versions, 1)
+        ]
 
 
 class _Seed:
