@@ -1,6 +1,6 @@
 """Lines of text to inputs, whole columns at a time; each problem is reported with its line, column and field.
 
-In: a table of lines, each an input or grouped. Out: the inputs that meet the interface as columns of JSON texts
+In: a table of lines, each an input or grouped. Out: the inputs that meet the interface as columns of texts
 (`ReadyInputs`), the rejected and the skipped ones. Only inputs that a columnar check does not prove valid become Python
 objects, for the pydantic model to name each limit that they break.
 """
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Array, Bindings, Leaf, Node, Object, Source
 from pipelines.imports.groups import whole
-from pipelines.imports.json_columns import arrays, json_text, numbers, objects, strings
+from pipelines.imports.json_columns import PLAIN, arrays, numbers, objects, strings
 from pipelines.imports.model import Item, Problem, ReadyInputs, RejectedInput, SkippedLine
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
@@ -29,7 +29,7 @@ from sources.kinds import KINDS, PASSWORD
 from transforms.frames import BOOLEAN, TEXT, Bools, Ints
 
 Texts = dict[str, pa.Array]
-"""Columns of JSON texts by field path, null where no value is given; those of a path's parameters are plain texts."""
+"""Columns by field path, null where no value is given: JSON texts, but for fields that are plain texts."""
 NO_FIELDS: Final = "no field has a value"
 _BLANK: Final = 'is empty (the mapping sets blank = "reject")'
 _REQUIRED: Final = "required"
@@ -145,7 +145,7 @@ class _Batch:
                 continue
             texts = self._merged(source, self.lines[source.path])
             if source.blank == "clear":
-                texts = pc.coalesce(texts, '""')
+                texts = pc.coalesce(texts, "" if source.target.is_plain else '""')
             elif source.blank == "reject" and texts.null_count:
                 for row in _where(pc.is_null(texts)):
                     self.report(row, source.path, "blank", _BLANK, source.column)
@@ -233,14 +233,14 @@ class _Batch:
 
 
 def _json_of(source: Source, parsed: pa.Array) -> pa.Array:
-    """The texts of a source: JSON, but for parameters of the path and passwords."""
+    """The texts of a source: JSON, unless they are plain."""
     kind = source.reading.kind
     if kind == "boolean":
         return pc.if_else(parsed, "true", "false")
     if source.is_number:
         texts = numbers(parsed)
         return pc.if_else(pc.equal(texts, "-0"), "0", texts)
-    return strings(parsed) if source.target.steps and kind != "secret" else parsed
+    return parsed if source.target.is_plain else strings(parsed)
 
 
 def _is_within(source: Source, parsed: pa.Array) -> pa.Array:
@@ -273,7 +273,7 @@ def _json(node: Node, inputs: Texts, lines: Texts, offsets: Ints) -> pa.Array:
     size = len(offsets) - 1
     if isinstance(node, Leaf):
         texts = pa.nulls(size, TEXT) if node.path is None else inputs[node.path]
-        return texts if node.default is None else pc.coalesce(texts, json_text(node.default))
+        return texts if node.default is None else pc.coalesce(texts, node.default)
     if isinstance(node, Object):
         return objects(dict(_members(node, inputs, lines, offsets)))
     items = [_item(item, inputs, lines, offsets) for item in node.items]
@@ -304,9 +304,10 @@ def _deciding(node: Node) -> set[str]:
 
 def _body(kind: str, texts: Mapping[str, str | None]) -> dict[str, Any]:
     """A body as the models of `sources.inputs` take it."""
-    fields = KINDS[kind].record.fields
-    body: dict[str, Any] = _typed({name: _decode(text) for name, text in texts.items() if text is not None}, fields)
-    return body
+    fields = {field.name: field for field in KINDS[kind].record.fields}
+    given = {name: text for name, text in texts.items() if text is not None}
+    body = {name: text if fields[name].type in PLAIN else _decode(text) for name, text in given.items()}
+    return {name: _typed(value, fields[name].fields or [fields[name]]) for name, value in body.items()}
 
 
 def _typed(value: Any, fields: Sequence[Field]) -> Any:  # noqa: ANN401 # as deep as JSON goes

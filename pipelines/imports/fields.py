@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
+from pipelines.imports.json_columns import json_text
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Blank, Formats, Mapping, Scalar
 from pipelines.mapping.cells import NO, YES, Reading
@@ -28,10 +29,10 @@ IN_FILE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value of a column, or the default where that has none; without a column a constant."""
+    """A value of a column, or the default where that has none; without a column a constant. As text, like columns."""
 
     path: str | None
-    default: Any = None
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Source:
     lookup: int = IN_FILE
     detects_notation: bool = False
     blank: Blank = "omit"
-    default: Any = None
+    default: Scalar | None = None
     change: bool = False
 
     @property
@@ -137,9 +138,7 @@ def field_sources(mapping: Mapping) -> list[Source]:
         for path in column.paths:
             target = _resolved(mapping.kind, path)
             reading, detects = _reading(target, column.formats.over(mapping.formats), trim=column.trim)
-            default = None
-            if column.default is not None and not column.change:  # of changes, it is 0, which is not sent
-                default = _body_value(target.field, column.default)
+            default = None if column.change else column.default  # of changes, it is 0, which is not sent
             sources.append(Source(target, reading, name, IN_FILE, detects, column.blank, default, column.change))
     for index, lookup in enumerate(mapping.lookups):
         for path, name in lookup.give.items():
@@ -156,11 +155,11 @@ def _resolved(kind: str, path: str) -> FieldPath:
     return target
 
 
-def _body_value(field: Field, value: Scalar) -> Any:  # noqa: ANN401 # of the field's type
-    """A TOML value as it appears in a body."""
-    if field.type == "number":
-        return Decimal(str(value))
-    return str(value) if field.type == "identifier" else value
+def _text(target: FieldPath, value: Scalar | None) -> str | None:
+    """A TOML value as a column of the field has it."""
+    if value is None or target.is_plain:
+        return value if value is None else str(value)
+    return json_text(Decimal(str(value)) if target.field.type == "number" else value)
 
 
 def _reading(target: FieldPath, formats: Formats, *, trim: bool) -> tuple[Reading, bool]:
@@ -191,14 +190,14 @@ def _notation(formats: Formats) -> Notation | None:
 def body_shape(kind: str, sources: Iterable[Source], constants: dict[str, Scalar]) -> Object:
     """The shape of the bodies: the fields that sources and constants fill, in the contract's order; no password."""
     leaves: list[tuple[tuple[Step, ...], Leaf]] = [
-        (source.target.steps, Leaf(source.path, source.default))
+        (source.target.steps, Leaf(source.path, _text(source.target, source.default)))
         for source in sources
         if source.path != PASSWORD and source.target.steps
     ]
     for path, value in constants.items():
         target = _resolved(kind, path)
         if target.steps:
-            leaves.append((target.steps, Leaf(None, _body_value(target.field, value))))
+            leaves.append((target.steps, Leaf(None, _text(target, value))))
     return Object(tuple(_members(KINDS[kind].record.fields, leaves)))
 
 
@@ -231,7 +230,7 @@ def _array(field: Field, leaves: Sequence[tuple[tuple[Step, ...], Leaf]]) -> Arr
             continue
         members = _members(field.fields, below)
         if key in names:
-            members.insert(0, ("name", Leaf(None, str(key)[1:])))
+            members.insert(0, ("name", Leaf(None, json_text(str(key)[1:]))))
         items[key] = Object(tuple(members), next((name for name, _ in members if name in ITEM_VALUES), None))
     each = items.pop(EACH, None)
     return Array(tuple(items.values()), each)

@@ -15,9 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sources.kinds import KINDS
 from transforms.frames import TEXT
 
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
+PLAIN: Final = ("text", "date", "identifier")
+"""Types of the fields of a body whose columns have the text itself until it is written as JSON."""
 _SPECIAL: Final = r'[\x00-\x1f"\\]'
 
 
@@ -44,6 +47,12 @@ def numbers(texts: pa.Array) -> pa.Array:
     if not pc.any(has_point).as_py():
         return texts
     return pc.if_else(has_point, pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), "."), texts)
+
+
+def as_json(kind: str, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Columns of inputs whose texts are JSON too."""
+    plain = {field.name for field in KINDS[kind].record.fields if field.type in PLAIN}
+    return {name: strings(texts) if name in plain else texts for name, texts in columns.items()}
 
 
 def objects(fields: Mapping[str, pa.Array]) -> pa.Array:

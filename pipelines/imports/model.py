@@ -35,8 +35,8 @@ class ReadyInputs(NamedTuple):
 
     Attributes:
         lines: their 1-based lines in the file, a list each, ascending.
-        columns: parameters of the request's path as texts; fields of the body, in the contract's order, as JSON texts,
-            null where absent.
+        columns: parameters of the request's path and texts of the body as they are; other fields of the body as JSON
+            texts; in the contract's order, null where absent.
     """
 
     lines: pa.ListArray

@@ -49,6 +49,11 @@ class FieldPath(NamedTuple):
                 return "text"
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the value is a text of its own, not a part of a JSON text: a parameter or a text field of a body."""
+        return len(self.steps) < 2 and self.value_kind not in ("integer", "number", "boolean")
+
+    @property
     def is_item(self) -> bool:
         """Whether the field lies in an array."""
         return len(self.steps) > 1 and any(isinstance(step, int) or step == EACH for step in self.steps)

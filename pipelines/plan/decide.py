@@ -1,7 +1,7 @@
 """Decides for each input what to do, from what is known about the platform; one class per source of that knowledge.
 
-In: tables of inputs (`pipelines.plan.spool`), no two for one record, and the current state. Out: `Decision`: an outcome
-for each input, and the table with only the fields to send. The comparisons are in `transforms.upserts`.
+In: tables of inputs, no two for one record, and the current state. Out: `Decision`: an outcome for each input, and the
+table with only the fields to send. The comparisons are in `transforms.upserts`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from pipelines.imports.json_columns import bytes_of
+from pipelines.imports.json_columns import as_json, bytes_of
 from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
-from pipelines.plan.spool import decode_texts
 from pipelines.plan.summary import MAX_JUMPS, PriceJump
 from sources.files.formulas import neutralize
+from sources.kinds import InputKind
 from transforms.erp.match_keys import loose_code
 from transforms.frames import BIGINT, TEXT, Column, array, column, from_arrow, is_repeated
 from transforms.keys import canonical_id
@@ -42,7 +42,6 @@ from transforms.upserts.decisions import (
 )
 
 _DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
-_NUMERIC: Final = ("priceListId",)
 _SAME: Final = "in zeros, case or punctuation only: perhaps the same customer"
 _SUSPICIOUS: Final = {
     "nearly_known": ("erpCode", f"erpCode differs from one on the platform {_SAME}"),
@@ -59,7 +58,7 @@ class Decision:
 
     Attributes:
         outcome: of each: `send`, or as in the manifest. All rejected ones have the same reason.
-        table: the same inputs; fields that are not sent are null.
+        table: the same inputs, their texts as JSON; fields that are not sent are null.
         evidence: for an outcome other than `send`.
         id: of the platform's record, if there is one.
         code, words: of the reason for a rejection.
@@ -121,11 +120,9 @@ class CustomerDecider(Decider):
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
         rows = pa.array(np.arange(table.num_rows))
-        fields = {
-            name: table[name].combine_chunks() if name in _NUMERIC else decode_texts(table[name])
-            for name in CUSTOMER_FIELDS
-        }
-        inputs = from_arrow(pa.table({"input": rows, **fields}))
+        inputs = from_arrow(
+            pa.table({"input": rows, **{name: table[name] for name in CUSTOMER_FIELDS}}).combine_chunks()
+        )
         documents = _documents(rows, table["documents"].combine_chunks())
         known, country = self._current, self._country
         decisions, differences = decide_customers(inputs, documents, known.rows, known.documents, country)
@@ -154,7 +151,8 @@ class CustomerDecider(Decider):
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
         words = "no erpCode, email or loginCode, so that it could not be looked up"
         ids = pc.fill_null(array(decisions["customer_id"]), "")
-        return Decision(outcome, table, f"read by run {self._current.read.run_id}", ids, "no_key", words)
+        to_send = pa.table(as_json("customers", _arrays(table)))
+        return Decision(outcome, to_send, f"read by run {self._current.read.run_id}", ids, "no_key", words)
 
     def _without_accepted(
         self, decisions: pd.DataFrame, differences: pd.DataFrame
@@ -192,6 +190,10 @@ class CustomerDecider(Decider):
         return array(_loose(self._current.rows["erp_code"]))
 
 
+def _arrays(table: pa.Table) -> dict[str, pa.Array]:
+    return {name: table[name].combine_chunks() for name in table.column_names}
+
+
 def _loose(codes: Column[Any]) -> Column[Any]:
     """Codes as `loose_code` has them, without invisible characters; null where nothing is left."""
     return without_blank(loose_code(tidied(codes)))
@@ -223,6 +225,7 @@ class UpdateDecider(Decider):
     """Updates, as of variants: compared with what was last confirmed, because these records cannot be read.
 
     Args:
+        kind: of the updates.
         confirmed: key, field, value.
         increments: fields whose values are increments: sent as they are, never compared.
         always: fields that are sent although they are as last confirmed; None: all.
@@ -230,16 +233,17 @@ class UpdateDecider(Decider):
 
     def __init__(
         self,
+        kind: InputKind,
         confirmed: pd.DataFrame,
         increments: frozenset[str] = frozenset(),
         always: frozenset[str] | None = frozenset(),
     ) -> None:
         super().__init__()
-        self.confirmed, self.increments, self.always = confirmed, increments, always
+        self.kind, self.confirmed, self.increments, self.always = kind, confirmed, increments, always
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
-        fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
+        fields = as_json(self.kind.name, _arrays(table.drop_columns(["lines", "path"])))
         absolute = {name: texts for name, texts in fields.items() if name not in self.increments}
         inputs = from_arrow(pa.table({"key": table["path"], **absolute}))
         if len(self.confirmed):
@@ -266,17 +270,18 @@ class UpdateDecider(Decider):
 class CreateDecider(Decider):
     """Subcategories and warehouses: compared with the confirmed creates, because they cannot be read."""
 
-    def __init__(self, is_created: Callable[[bytes], bool], unique_fields: tuple[str, ...]) -> None:
+    def __init__(self, kind: InputKind, is_created: Callable[[bytes], bool]) -> None:
         super().__init__()
-        self._is_created, self._unique_fields = is_created, unique_fields
+        self._kind, self._is_created = kind, is_created
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
-        names = [name for name in table.column_names if name not in ("lines", "path")]
+        to_send = pa.table(as_json(self._kind.name, _arrays(table)))
         outcome = []
-        for row in table.select(["path", *names]).to_pylist():
-            path, body = row["path"], {name: msgspec.json.decode(row[name]) for name in names if row[name] is not None}
-            is_known = self._is_created(record_hash(path, body, self._unique_fields))
+        for row in to_send.drop_columns("lines").to_pylist():
+            path = row.pop("path")
+            body = {name: msgspec.json.decode(text) for name, text in row.items() if text is not None}
+            is_known = self._is_created(record_hash(path, body, self._kind.unique_fields))
             is_same = self._is_created(body_hash(path, body))
             outcome.append("unchanged" if is_same else "exists_differs" if is_known else "send")
-        return Decision(pa.array(outcome, TEXT), table, "an identical one was created before")
+        return Decision(pa.array(outcome, TEXT), to_send, "an identical one was created before")

@@ -7,6 +7,7 @@ First the file is read, then lines of the same record are compared, then it is d
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,34 +21,36 @@ from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
 from pipelines.plan.requests import PlanCounts, RequestOptions, requests
-from pipelines.plan.spool import InputSpool, key_columns
 from pipelines.plan.suspicious import SuspiciousValues
 from sources.disk import create_private
 from sources.errors import BridgeError
-from sources.kinds import KINDS
-from transforms.frames import TEXT, Bools, Ints, from_arrow
+from sources.kinds import KINDS, InputKind
+from transforms.frames import TEXT, Bools, Ints, array, column, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
-from transforms.upserts.decisions import sharing
+from transforms.upserts.decisions import search_key, sharing
 
+TABLE_ROWS: Final = 131_072
+_PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
 
 
 def partition(
-    inputs: Inputs, spool: InputSpool, outcomes: Outcomes, decider: Decider, options: RequestOptions, folder: Path
+    inputs: Inputs, outcomes: Outcomes, decider: Decider, options: RequestOptions, folder: Path
 ) -> PlanCounts:
     """Reads the file, decides, writes the operations, and adds the outcomes of the lines that are not sent.
 
     Raises:
         BridgeError: a line is in no outcome, or in two.
     """
-    counts = PlanCounts(lines=_spool(inputs, spool, outcomes))
-    duplicates = _Duplicates(inputs, spool)
+    tables, lines_read = _read(inputs, outcomes)
+    counts = PlanCounts(lines=lines_read)
+    duplicates = _Duplicates(inputs, tables)
     suspicious = SuspiciousValues(options.increments, is_sheet=inputs.files[0].suffix.casefold() == ".xlsx")
-    outcome_of_row = np.zeros(spool.rows, np.int8)
+    outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
     before = 0
     with create_private(folder / OPERATIONS_FILE) as out:
-        for table in spool.batches():
+        for table in tables:
             rows = np.arange(before, before + table.num_rows)
             before += table.num_rows
             duplicates.reject(rows, table["lines"], outcomes)
@@ -58,7 +61,7 @@ def partition(
             is_sent = pc.equal(decision.outcome, "send")
             to_send = decision.table.filter(is_sent)
             suspicious.add(to_send)
-            out.write(requests(to_send, spool.kind, options, counts))
+            out.write(requests(to_send, KINDS[inputs.kind], options, counts))
             sent.append(pc.list_flatten(to_send["lines"].combine_chunks()))
             is_unsent, is_rejected = pc.invert(is_sent), pc.equal(decision.outcome, "rejected")
             columns = {"outcome": decision.outcome, "evidence": pc.if_else(is_unsent, decision.evidence, "")}
@@ -76,13 +79,29 @@ def partition(
     return counts
 
 
-def _spool(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
-    """Spools the valid inputs and adds the outcomes of the others. Returns the number of rows of the file."""
-    lines = 0
+def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
+    """The valid inputs in the order of the file; the outcomes of the others are added.
+
+    Returns:
+        Tables with `lines`, `path`, and a column for each field, null if not given (`ReadyInputs`); the number of rows
+        of the file.
+    """
+    kind = KINDS[inputs.kind]
+    pieces = _PARAMETER.split(kind.operation.path)
+    tables, pending, lines, waiting = list[pa.Table](), list[pa.Table](), 0, 0
     for item in inputs:
         if isinstance(item, ReadyInputs):
-            lines += len(item.lines.flatten())
-            spool.add(item)
+            columns = dict(item.columns)
+            parts = [columns.pop(part) if at % 2 else part for at, part in enumerate(pieces)]
+            path = pc.binary_join_element_wise(*parts, pa.array([""] * len(item.lines)), "")
+            if not kind.is_update:  # what no column fills is compared, and may be added
+                none = pa.nulls(len(item.lines), TEXT)
+                columns = {field.name: columns.get(field.name, none) for field in kind.record.fields}
+            pending.append(pa.table({"lines": item.lines, "path": path, **columns}))
+            lines, waiting = lines + len(item.lines.flatten()), waiting + len(item.lines)
+            if waiting >= TABLE_ROWS:
+                tables.append(pa.concat_tables(pending).combine_chunks())
+                pending, waiting = [], 0
             continue
         lines += len(item.lines)
         if isinstance(item, RejectedInput):
@@ -91,8 +110,24 @@ def _spool(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.reason)
-    spool.finish()
-    return lines
+    return [*tables, *([pa.concat_tables(pending).combine_chunks()] if pending else [])], lines
+
+
+def _keys(kind: InputKind, table: pa.Table) -> dict[str, pa.Array]:
+    """The keys by which inputs of one file are compared: normalized texts, a column per key, null without one."""
+    if kind.is_listed:
+        return {name: array(search_key(name, column(table[name].combine_chunks()))) for name in kind.list_keys}
+    path = table["path"].combine_chunks()
+    if not kind.unique_fields:
+        return {", ".join(field.name for field in kind.operation.params): path}
+    columns = {}
+    is_open = pa.array(np.ones(len(path), np.bool_))
+    for name in kind.unique_fields:
+        text = table[name].combine_chunks()
+        key = pc.binary_join_element_wise(path, text, "\0")
+        columns[name] = pc.if_else(is_open, key, pa.scalar(None, TEXT))
+        is_open = pc.and_(is_open, pc.is_null(text))
+    return columns
 
 
 class _Duplicates:
@@ -104,24 +139,19 @@ class _Duplicates:
         line: first line of each input.
     """
 
-    def __init__(self, inputs: Inputs, spool: InputSpool) -> None:
-        keys: dict[str, list[pa.Array]] = {}
-        lines = [np.empty(0, np.int64)]
-        for table in spool.batches():
-            lines.append(first_of(table["lines"].combine_chunks()))
-            for name, texts in key_columns(KINDS[spool.kind], table).items():
-                keys.setdefault(name, []).append(texts)
-        self.line = np.concatenate(lines)
-        self.first = np.arange(spool.rows)
-        self.is_conflicting = np.zeros(spool.rows, np.bool_)
+    def __init__(self, inputs: Inputs, tables: list[pa.Table]) -> None:
+        self.line = np.concatenate([np.empty(0, np.int64), *(first_of(table["lines"]) for table in tables)])
+        self.first = np.arange(len(self.line))
+        self.is_conflicting = np.zeros(len(self.line), np.bool_)
         self._why: dict[int, tuple[str, int]] = {}
-        if not spool.rows:
+        if not tables:
             return
-        frame = from_arrow(pa.table({name: pa.chunked_array(parts) for name, parts in keys.items()}).combine_chunks())
+        keys = pa.concat_tables([pa.table(_keys(KINDS[inputs.kind], table)) for table in tables])
+        frame = from_arrow(keys.combine_chunks())
         rows = np.flatnonzero(sharing(frame))
         if not len(rows):
             return
-        digests = from_arrow(pa.table({"digest": pa.array(_digests(inputs, spool, rows), TEXT)}))["digest"]
+        digests = from_arrow(pa.table({"digest": pa.array(_digests(inputs, tables, rows), TEXT)}))["digest"]
         found = find_duplicates(frame.iloc[rows].reset_index(drop=True), digests)
         self.first[rows] = rows[found["first"].to_numpy(np.int64)]
         conflicts = np.flatnonzero((found["decision"] == "conflicting").to_numpy(np.bool_))
@@ -153,15 +183,9 @@ class _Duplicates:
         outcomes.add_table(lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as})
 
 
-def _digests(inputs: Inputs, spool: InputSpool, rows: Ints) -> list[str]:
+def _digests(inputs: Inputs, tables: list[pa.Table], rows: Ints) -> list[str]:
     """A digest of the values of these inputs including passwords; kept in memory only."""
-    is_wanted = np.zeros(spool.rows, np.bool_)
-    is_wanted[rows] = True
-    parts, at = [], 0
-    for table in spool.batches():
-        parts.append(table.filter(pa.array(is_wanted[at : at + table.num_rows])))
-        at += table.num_rows
-    chosen = pa.concat_tables(parts)
+    chosen = pa.concat_tables(tables).take(pa.array(rows))
     lines_of_rows = set(pc.list_flatten(chosen["lines"]).to_pylist())
     secrets = inputs.passwords(lines_of_rows) if inputs.password_column is not None else {}
     digests = []

@@ -1,7 +1,7 @@
 """Plan: from a file of the ERP to a folder with what will be sent, and why the rest will not (docs/push.md).
 
 In: a file, a mapping, and what is known about the platform. Out: the plan folder, whole or not at all. The file is read
-once; inputs are spooled to disk, their keys stay in memory. Nothing is sent. The same input gives the same bytes.
+once; its inputs stay in memory, as columns. Nothing is sent. The same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ from pipelines.plan.outcomes import (
 from pipelines.plan.rejects import RejectsWriter, check_codes
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.plan.requests import PlanCounts, RequestOptions
-from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import PlanStatistics, summary
 from sources import __version__
 from sources.disk import create_private, first_free, usable_path
@@ -73,7 +72,6 @@ PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {"mail"
 """Of generated passwords, by the option `--passwords`."""
 _ID_LENGTH: Final = 32
 _ID_SHOWN: Final = 12
-_SPOOL: Final = ".spool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +207,8 @@ class _PlanMaker:
             self.confirmed = confirmed_fields(self.ledger, host)
             semantics = self.settings.semantics
             self.always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
-            return UpdateDecider(from_arrow(self.confirmed), increment_fields(semantics), self.always)
-        return CreateDecider(partial(self.ledger.is_created, host, self.kind.name), self.kind.unique_fields)
+            return UpdateDecider(self.kind, from_arrow(self.confirmed), increment_fields(semantics), self.always)
+        return CreateDecider(self.kind, partial(self.ledger.is_created, host, self.kind.name))
 
     def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own. `files`: the input, the mapping, the lookups."""
@@ -220,8 +218,7 @@ class _PlanMaker:
             options.batch_size, additive_fields(semantics), increment_fields(semantics), self.passwords, options.notify
         )
         outcomes = Outcomes()
-        with InputSpool(folder / _SPOOL, options.kind) as spool:
-            counts = partition(inputs, spool, outcomes, self.decider, request_options, folder)
+        counts = partition(inputs, outcomes, self.decider, request_options, folder)
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())

@@ -147,7 +147,7 @@ def _write(path: Path, table: pa.Table, delimiter: str = ",", mark: str = "") ->
         csv.write_csv(table, out, options)
 
 
-def first_of(lines: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+def first_of(lines: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The first line of each input, given the lines of each."""
     first: np.ndarray[Any, np.dtype[np.int64]] = pc.list_element(lines, 0).to_numpy()
     return first

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines.imports.json_columns import bytes_of, objects
 from pipelines.plan.model import PasswordSource
 from pipelines.plan.outcomes import Reason
-from sources.kinds import KINDS, KindName
+from sources.kinds import InputKind
 
 _SILENT: Final = '{"send":false,"withCredentials":false}'
 _NOTIFY: Final = '{"send":true,"withCredentials":false}'
@@ -61,7 +61,7 @@ class PlanCounts:
     suspicious: list[Reason] = field(default_factory=list)
 
 
-def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: PlanCounts) -> bytes:
+def requests(table: pa.Table, kind: InputKind, options: RequestOptions, counts: PlanCounts) -> bytes:
     """The operations of a table of inputs, in its order, as text; `counts` are added to.
 
     The table has `lines`, `path`, and a column for each field of the body, in order.
@@ -69,10 +69,10 @@ def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: P
     if not table.num_rows:
         return b""
     fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
-    if KINDS[kind].has_login:
+    if kind.has_login:
         fields["notification"] = _notification(fields["notification"], options)
         counts.messages += pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
-    if KINDS[kind].is_update:
+    if kind.is_update:
         added = {name: texts for name, texts in fields.items() if name in options.additive}
         others = {name: texts for name, texts in fields.items() if name not in added}
         bodies = [(objects(part), part is others) for part in (others, added) if part]
@@ -80,11 +80,11 @@ def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: P
         bodies = [(pc.coalesce(objects(fields), "{}"), False)]
     path, numbers = table["path"].combine_chunks(), table["lines"].combine_chunks().cast(pa.list_(pa.string()))
     target, keys = path, tuple[Any, ...]()
-    if not KINDS[kind].is_update:
-        target = pc.binary_join_element_wise(f"{kind}/", pc.list_element(numbers, 0), "")
-    if KINDS[kind].is_listed:
-        keys = (',"keys":', objects({name: fields[name] for name in KINDS[kind].list_keys}))
-    verb, lines = KINDS[kind].operation.verb, pc.binary_join(numbers, ",")
+    if not kind.is_update:
+        target = pc.binary_join_element_wise(f"{kind.name}/", pc.list_element(numbers, 0), "")
+    if kind.is_listed:
+        keys = (',"keys":', objects({name: fields[name] for name in kind.list_keys}))
+    verb, lines = kind.operation.verb, pc.binary_join(numbers, ",")
     password = f',"password":"{options.passwords}"' if options.passwords is not None else ""
     has_body = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
     bodies_of_input = np.sum(has_body, axis=0)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import ReadyInputs, RejectedInput, open_inputs
+from pipelines.imports.json_columns import as_json
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
@@ -79,7 +80,7 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInputs):
-            columns = {name: texts for name, texts in one.columns.items() if name not in added}
+            columns = {name: texts for name, texts in as_json("variants", one.columns).items() if name not in added}
             names = [_IDS.get(name, name) for name in columns]
             tables.append(pa.table([pc.list_element(one.lines, 0), *columns.values()], ["_line", *names]))
     with Ledger.open(ledger_path(), readonly=True) as ledger:

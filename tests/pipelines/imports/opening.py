@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from pipelines.imports import Inputs, ReadyInputs, RejectedInput, open_inputs
+from pipelines.imports.json_columns import as_json
 from pipelines.mapping import load
 from sources.errors import UsageError
 from sources.kinds import KINDS
@@ -48,7 +49,7 @@ def items_of(inputs: Inputs) -> list[Any]:
         if not isinstance(item, ReadyInputs):
             items.append(item)
             continue
-        columns = {name: texts.to_pylist() for name, texts in item.columns.items()}
+        columns = {name: texts.to_pylist() for name, texts in as_json(inputs.kind, item.columns).items()}
         for at, lines in enumerate(item.lines.to_pylist()):
             given = {name: texts[at] for name, texts in columns.items() if texts[at] is not None}
             body = {name: _decode(text) for name, text in given.items() if name not in params}
