@@ -13,11 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sources.errors import UsageError
 from sources.files.encoding import MAX_LINE
 from sources.files.model import ReadOptions
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")
@@ -51,16 +54,6 @@ class Detection(NamedTuple):
     dialect: Dialect
     score: float
     records: list[Record]
-
-
-class Reader(Protocol):
-    """The interface of csv.reader."""
-
-    @property
-    def line_num(self) -> int: ...  # noqa: D102 # as in csv
-
-    def __iter__(self) -> Iterator[list[str]]: ...
-    def __next__(self) -> list[str]: ...
 
 
 def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
@@ -120,32 +113,24 @@ def looks_like_names(cells: list[str]) -> bool:
 
 def check_options(options: ReadOptions) -> None:
     """Raises UsageError if the delimiter, quote or escape in the options is invalid."""
-    if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in "\r\n\0 "):
-        raise UsageError(
-            "the delimiter must be one character, no space", 'Examples: --delimiter ";" or --delimiter tab'
-        )
-    if options.quote and (len(options.quote) != 1 or options.quote in "\r\n\0 " or options.quote == options.delimiter):
-        raise UsageError("the quote must be one character other than the delimiter", "Example: --quote single")
-    if options.escape and (
-        len(options.escape) != 1 or options.escape in f"\r\n\0 {options.delimiter or ''}{options.quote or ''}"
+    delimiter, quote, escape = options.delimiter, options.quote, options.escape
+    for name, value, others, example in (
+        ("delimiter", delimiter, "", '--delimiter ";" or --delimiter tab'),
+        ("quote", quote or None, delimiter or "", "--quote single"),
+        ("escape", escape or None, f"{delimiter or ''}{quote or ''}", "--escape backslash"),
     ):
-        raise UsageError(
-            "the escape must be one character other than delimiter and quote", "Example: --escape backslash"
-        )
+        if value is not None and (len(value) != 1 or value in f"\r\n\0 {others}"):
+            raise UsageError(f"the {name} must be one character, not a space or another mark", f"Example: {example}")
 
 
 def best_dialect(text: str, delimiters: Sequence[str], options: ReadOptions, *, cut_off: bool) -> Detection:
     """The best of some delimiters."""
-    best: Detection | None = None
-    for delimiter in delimiters:
-        for dialect in _dialects(text, delimiter, options):
-            records = records_of(text, dialect, cut_off=cut_off)
-            score = _score(records, dialect)
-            if best is None or score > best.score * 1.001:  # on a tie, the earlier one
-                best = Detection(dialect, score, records)
-    if best is None:
-        dialect = Dialect(delimiters[0], options.quote or "", options.escape or "")
-        best = Detection(dialect, -1.0, records_of(text, dialect, cut_off=cut_off))
+    best = Detection(Dialect(delimiters[0], options.quote or "", options.escape or ""), -1.0, [])
+    for dialect in (dialect for delimiter in delimiters for dialect in _dialects(text, delimiter, options)):
+        records = records_of(text, dialect, cut_off=cut_off)
+        score = _score(records, dialect)
+        if score > best.score * 1.001:  # on a tie, the earlier one
+            best = Detection(dialect, score, records)
     return best
 
 

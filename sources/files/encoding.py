@@ -27,7 +27,8 @@ MAX_LINE: Final = 8 * MIB
 CHUNK_BYTES: Final = 128 * 1024
 CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: cp1252 was taken for ISO-8859-1. The one left out ends a line on mainframes."""
-_CONTROL_BYTES: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]")
+_MARKS: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]|\xef\xbb\xbf")
+_PADDING: Final = re.compile("[\0\x1a]")
 TAIL: Final = 64 * 1024
 SAMPLE: Final = 256 * 1024
 GIVE_ENCODING: Final = "Give the encoding with --encoding NAME."
@@ -60,7 +61,6 @@ CANDIDATES: Final = (
 SHOWN: Final = 6
 SAMPLE_BYTES: Final = 16 * 1024
 SAMPLE_CHARS: Final = 60
-_FREQUENT: Final = frozenset("áéíóúñüàèìòùâêîôûäöëïçãõåæøßœčěřšžýůňťďąćęłńśźżőűăâîșşțţđğıāēģīķļņūėįųõ")
 _WORD: Final = re.compile(r"(?<![^\s;,|\"'])[^\W\d_]+(?:[–—•×’][^\W\d_]+)*(?![^\s;,|\"'])|[€¤]")
 """A word, also two with a sign between them, or a sign by which two code pages differ."""
 
@@ -141,19 +141,17 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
     padding = -1  # the position of trailing NULs and Ctrl-Zs
     try:
         for text in decode_file(path, encoding, len(bom), most):
-            body = text.rstrip("\0\x1a\r\n")
-            rest = text[len(body) :]
-            first = min((at for at in (rest.find("\0"), rest.find("\x1a")) if at >= 0), default=-1)
-            if body:
-                padding = -1
-            if padding < 0 and first >= 0:
-                padding = chars + len(body) + first
+            body = len(text.rstrip("\0\x1a\r\n"))
+            mark = _PADDING.search(text, body)
+            padding = -1 if body else padding
+            if padding < 0 and mark is not None:
+                padding = chars + mark.start()
             feeds += text.count("\n")
             returns += text.count("\r")
             pairs += text.count("\r\n") + (last == "\r" and text[0] == "\n")
-            has_marks = has_marks or "\0" in text or "\ufeff" in text
+            has_marks = has_marks or "\0" in text
             if not (has_marks or text.isascii()):  # 10 times as fast in bytes
-                has_marks = _CONTROL_BYTES.search(text.encode("utf-8", "surrogatepass")) is not None
+                has_marks = _MARKS.search(text.encode("utf-8", "surrogatepass")) is not None
             head += text if len(head) < SAMPLE or not lines_end(head) else ""
             end = max(text.rfind("\n"), text.rfind("\r"))
             run = run + len(text) if end < 0 else len(text) - end - 1
@@ -331,23 +329,19 @@ def _sample(path: Path) -> tuple[int, bytes]:
 
 
 def _cost(text: str) -> float:
-    """How unlike a text of words it is: signs next to letters, mixed scripts and cases, rare letters; 0 is best."""
-    odd = total = 0.0
-    for at, char in enumerate(text):
+    """How unlike a text of words it is: signs, above all next to letters, mixed scripts and cases; 0 is best."""
+    odd = total = 0
+    for before, char, after in zip(f"\n{text}", text, f"{text[1:]}\n", strict=False):
         if char.isascii():
             continue
         total += 1
-        before, after = text[at - 1 : at], text[at + 1 : at + 2]
-        if not char.isalpha():
-            odd += 1.0 if before.isalpha() or after.isalpha() else 0 if char == "€" else 0.5
-            odd += 1.0 if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn", "So") or char == "¤" else 0
-            continue
-        script, neighbour = _script(char), before if before.isalpha() else after if after.isalpha() else ""
-        odd += 1.0 if neighbour and _script(neighbour) != script else 0
-        odd += 1.0 if before.islower() and char.isupper() else 0
-        odd += 0.4 if script == "LATIN" and not before.isascii() and before.isalpha() else 0
-        odd += 0.3 if script == "LATIN" and char.lower() not in _FREQUENT else 0
-    return round(odd / total, 2) if total else 9.0
+        if char.isalpha():
+            neighbour = before if before.isalpha() else after
+            odd += neighbour.isalpha() and _script(neighbour) != _script(char)
+            odd += before.islower() and char.isupper()
+        elif char != "€":
+            odd += 1 + (before.isalpha() or after.isalpha())
+    return odd / total if total else 9.0
 
 
 def _script(char: str) -> str:
@@ -356,12 +350,8 @@ def _script(char: str) -> str:
 
 def _words(text: str) -> str:
     """Words with a non-ASCII letter, without numbers or codes, up to a limit."""
-    words = dict.fromkeys(
-        word for word in _WORD.findall(text) if not word.isascii() and (len(word) > 1 or word in "€¤")
-    )
-    shown = ""
-    for word in words:
-        if len(shown) + len(word) > SAMPLE_CHARS:
-            break
-        shown += f"{', ' if shown else ''}{word}"
+    found = (word for word in _WORD.findall(text) if not word.isascii() and (len(word) > 1 or word in "€¤"))
+    words = list(dict.fromkeys(found))[:SAMPLE_CHARS]
+    while len(shown := ", ".join(words)) > SAMPLE_CHARS:
+        words.pop()
     return shown

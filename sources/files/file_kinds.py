@@ -69,8 +69,6 @@ def check_kind(path: Path, head: bytes) -> None:
     kind = _kind(path, head)
     if kind is not None:
         raise UsageError(f"{path.name} is {kind[0]}, not a CSV or .xlsx file", kind[1])
-    if head.lstrip()[:20].lower().startswith(_MARKUP):
-        raise UsageError(f"{path.name} contains HTML or XML, not a CSV or .xlsx file", _SAVE_AS)
 
 
 def _kind(path: Path, head: bytes) -> tuple[str, str] | None:
@@ -83,6 +81,8 @@ def _kind(path: Path, head: bytes) -> tuple[str, str] | None:
         if "mimetype" in members and "content.xml" in members:
             return "an OpenDocument spreadsheet (.ods)", _SAVE_AS
         return next(((what, cure) for name, what, cure in _IN_ZIP if name in members), ("a zip archive", _UNPACK))
+    if head.lstrip()[:20].lower().startswith(_MARKUP):
+        return "HTML or XML", _SAVE_AS
     return next(((what, cure) for magic, what, cure in _MAGIC if head.startswith(magic)), None)
 
 

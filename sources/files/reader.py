@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -125,26 +124,19 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     return best, int(hint is not None)
 
 
+@dataclass(eq=False)
 class TextTable(SourceTable):
     """A table in a text file, from a line on; a quote that was given is not searched for others."""
 
-    def __init__(
-        self,
-        text: Text,
-        dialect: Dialect,
-        data_line: int,
-        shape: RowShape,
-        detected: DetectedFormat,
-        *,
-        quote_given: bool,
-    ) -> None:
-        self.format = detected
-        self._text, self._dialect, self._data_line, self._shape = text, dialect, data_line, shape
-        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_marks=text.has_marks)
-        width = len(detected.columns)
-        self._checks_unclosed = dialect.quote != '"' and not quote_given
-        self._widths = () if quote_given else (width, width + detected.dropped_columns)
-        self._checks_quotes = not quote_given and dialect.quote in ('"', "")
+    text: Text
+    dialect: Dialect
+    data_line: int
+    shape: RowShape
+    format: DetectedFormat
+    quote_given: bool
+
+    def __post_init__(self) -> None:
+        self._arrow = ArrowBlocks(self.dialect, self.shape, quote_given=self.quote_given, has_marks=self.text.has_marks)
 
     def parts(self) -> Iterator[Part]:
         """See `SourceTable`. The rows before and after a fragment are rejected: it may be cut off from either."""
@@ -159,14 +151,12 @@ class TextTable(SourceTable):
 
     def with_added_columns(self, added: int) -> TextTable:
         """See `SourceTable`."""
-        table = copy(self)
-        table._shape = self._shape._replace(added=added)
-        return table
+        return replace(self, shape=self.shape._replace(added=added))
 
     def _blocks(self) -> Iterator[str]:
         """The text after the header."""
-        skip = self._data_line - 1
-        for block in self._text.blocks():
+        skip = self.data_line - 1
+        for block in self.text.blocks():
             lines = lines_of(block)
             while skip and lines.readline():
                 skip -= 1
@@ -176,7 +166,7 @@ class TextTable(SourceTable):
     def _parts(self) -> Iterator[Part]:
         """The rows, as a table if Arrow reads their block."""
         blocks = self._blocks()
-        line, is_ended = self._data_line, False
+        line, is_ended = self.data_line, False
         for block in blocks:
             feed = _Feed(block, blocks, is_ended=is_ended)
             table = None if is_ended else self._arrow.read(block, line, feed.count)
@@ -188,15 +178,16 @@ class TextTable(SourceTable):
 
     def _torn(self, part: Part, other: Part | None) -> Part:
         """A row as rejected if what is next to it may be the rest of it."""
-        if isinstance(part, Row) and isinstance(other, RejectedRow) and self._shape.tears(other, part):
+        if isinstance(part, Row) and isinstance(other, RejectedRow) and self.shape.tears(other, part):
             return RejectedRow(part.line, part.line, "torn", _TORN.format(other.line), part.cells)
         return part
 
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
         """Rows up to the end of a block; `line` is the number of the first line."""
-        records = reader(feed, self._dialect)
-        width = len(self.columns)
-        marks = self._text.has_marks
+        records = reader(feed, self.dialect)
+        mark, width = self.dialect.delimiter, len(self.columns)
+        checks_unclosed = self.dialect.quote != '"' and not self.quote_given
+        checks_quotes = self.dialect.quote in ('"', "") and not self.quote_given
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -209,20 +200,20 @@ class TextTable(SourceTable):
                 continue
             last = before + records.line_num
             raw = feed.take()
-            if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
+            if last > line and not self.quote_given and swallows(cells, (width, width + self.shape.surplus), mark):
                 yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
             elif (
-                self._checks_quotes
+                checks_quotes
                 and (last > line or '"' in raw[0])
-                and has_stray_quotes("".join(raw), self._dialect.delimiter, is_padded=self._dialect.is_padded)
+                and has_stray_quotes("".join(raw), mark, is_padded=self.dialect.is_padded)
             ):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
-            elif self._checks_unclosed and any(map(begins_with_quote, cells)):
+            elif checks_unclosed and any(map(begins_with_quote, cells)):
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
             elif is_blank(cells, width):
                 feed.is_ended = True
             else:
-                row = self._shape.fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
+                row = self.shape.fit(line, last, cells, marks=self.text.has_marks, is_ended=feed.is_ended)
                 feed.is_ended = feed.is_ended and isinstance(row, RejectedRow)
                 yield row
 

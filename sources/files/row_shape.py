@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.files.encoding import CONTROLS
-from sources.files.model import RejectedRow, Row, UnreadableRest
+from sources.files.model import RejectCode, RejectedRow, Row, UnreadableRest
 from sources.words import number
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
@@ -138,48 +138,51 @@ class RowShape(NamedTuple):
         share = self._share_of_names(cells)
         if share < _REPEATED and self._has_names_for_data(cells, is_ended=is_ended or not self.header):
             raise self._another_table(line, "names where the rows have numbers, dates or codes")
-        width = len(self.columns)
-        count = len(cells)
-        if count > width:
-            if count != width + self.surplus or any(cells[width:]):
-                reason = f"{number_of_cells(cells)}, but the header has {width}"
-                reason += "" if any(cells[width:]) else "; there is a delimiter too many in the line"
-                return RejectedRow(line, last, "too_long", reason, tuple(cells))
-            del cells[width:]
-        elif count < width:
-            if not self.fill:
-                reason = f"{number_of_cells(cells)}, but the header has {width}: no cell for {self.columns[count]!r}"
-                return RejectedRow(line, last, "too_short", reason, tuple(cells))
-            cells += [""] * (width - count)
-        elif self.surplus:
-            own, others = number_of_cells(cells), width + self.surplus
-            reason = f"{own}, but the other lines have {others}; a delimiter is missing in the line"
-            return RejectedRow(line, last, "too_short", reason, tuple(cells))
+        problem = self._width_problem(cells) or self._problem(line, cells, share, marks=marks)
+        return Row(line, tuple(cells)) if problem is None else RejectedRow(line, last, *problem, tuple(cells))
+
+    def _width_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
+        """Why a record has the wrong number of cells; otherwise it gets one for each column."""
+        width, count = len(self.columns), len(cells)
+        numbers = f"{number_of_cells(cells)}, but the header has {width}"
+        if count > width and any(cells[width:]):
+            return "too_long", numbers
+        if count > width and count != width + self.surplus:
+            return "too_long", f"{numbers}; there is a delimiter too many in the line"
+        if count < width and not self.fill:
+            return "too_short", f"{numbers}: no cell for {self.columns[count]!r}"
+        if count == width and self.surplus:
+            others = f"{number_of_cells(cells)}, but the other lines have {width + self.surplus}"
+            return "too_short", f"{others}; a delimiter is missing in the line"
+        cells[width:] = []
+        cells += [""] * (width - count)
+        return None
+
+    def _problem(self, line: int, cells: list[str], share: float, *, marks: bool) -> tuple[RejectCode, str] | None:
+        """Why a record with a cell for each column is no row."""
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
-            return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
+            return "byte_order_mark", reason
         has_totals = is_totals(cells)
         if has_totals and not self.keeps_totals:
-            return RejectedRow(line, last, "totals", _TOTALS_REASON, tuple(cells))
+            return "totals", _TOTALS_REASON
         if is_rule(cells):
-            return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
+            return "rule", "contains only dashes; remove the line"
         if not cells[0] and all(_UNIT.fullmatch(cell) for cell in cells if cell):
-            return RejectedRow(line, last, "rule", "contains only units of columns; remove the line", tuple(cells))
+            return "rule", "contains only units of columns; remove the line"
         if cells[0] and share >= _REPEATED:
             if share == 1 or line == self.header + 1:
-                return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
+                return "repeated_header", "repeats the header; remove the line"
             raise self._another_table(line, "names of columns, not all of them as in the header")
-        if width > 2 and not has_totals and not any(cells[1:]) and self._is_heading(cells[0]):
-            reason = "has a title or heading only, no code, and no other cell; remove the line"
-            return RejectedRow(line, last, "rule", reason, tuple(cells))
-        if marks:
-            for name, cell in zip(self.columns, cells, strict=True):
-                if "\0" in cell:
-                    return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
-                if CONTROLS.search(cell):
-                    reason = f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1"
-                    return RejectedRow(line, last, "control", reason, tuple(cells))
-        return Row(line, tuple(cells))
+        is_text = bool(self.types) and is_data(self.types[0]) and type_of(cells[0]) == "text"
+        if len(cells) > 2 and not has_totals and not any(cells[1:]) and is_text:
+            return "rule", "has a title or heading only, no code, and no other cell; remove the line"
+        for name, cell in zip(self.columns, cells, strict=True) if marks else ():
+            if "\0" in cell:
+                return "nul", f"NUL character in {name!r}"
+            if CONTROLS.search(cell):
+                return "control", f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1"
+        return None
 
     def tears(self, fragment: RejectedRow, row: Row) -> bool:
         """Whether a rejected row is so short that it may be a part of the row next to it, of its last or first cell.
@@ -208,10 +211,6 @@ class RowShape(NamedTuple):
         if all(cell == name for cell, name in filled):
             return 1.0
         return min(len({cell for cell, _ in filled} & {*folded}) / len(filled), 0.99)
-
-    def _is_heading(self, cell: str) -> bool:
-        """Whether the only cell of a row is a text, where the rows begin with a code."""
-        return bool(self.types) and is_data(self.types[0]) and type_of(cell) == "text"
 
     def _has_names_for_data(self, cells: Sequence[str], *, is_ended: bool) -> bool:
         """Whether a row has texts only, also where the columns have data: two of them, or one if a table ended."""

@@ -12,6 +12,7 @@ import zipfile
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from xml.etree import ElementTree
 from xml.parsers.expat import ParserCreate
@@ -84,7 +85,6 @@ class _CellReader:
         self._parser.StartElementHandler = self._start  # an end would be reported for each cell and each value
         self._row = self._column = 0
         self._digits = ""  # of the row
-        self._numbers: dict[str, int] = {}  # of columns
         self._cell: tuple[str, str] | None = None  # style and type of a cell that has no content so far
         self._formula = ""  # the type of a cell with a formula, "n" by default; "" once it has a value
 
@@ -106,7 +106,7 @@ class _CellReader:
             reference = attributes.get("r", "")
             letters = reference.rstrip(_DIGITS)
             if letters:
-                self._column = self._numbers.get(letters) or self._number(letters)
+                self._column = _column_number(letters)
                 if (digits := reference[len(letters) :]) != self._digits:
                     self._row, self._digits = int(digits[:8] or self._row), digits
             else:
@@ -137,13 +137,14 @@ class _CellReader:
             self.uncomputed.append((self._row, self._column))
         self._formula, self._parser.CharacterDataHandler = "", None
 
-    def _number(self, letters: str) -> int:
-        """The number of a column: A is 1."""
-        number = 0
-        for letter in letters[:4].upper():
-            number = number * 26 + ord(letter) - 64 if "A" <= letter <= "Z" else -(1 << 30)
-        self._numbers[letters] = max(number, 0)
-        return self._numbers[letters]
+
+@lru_cache(1 << 15)
+def _column_number(letters: str) -> int:
+    """The number of a column: A is 1."""
+    number = 0
+    for letter in letters[:4].upper():
+        number = number * 26 + ord(letter) - 64 if "A" <= letter <= "Z" else -(1 << 30)
+    return max(number, 0)
 
 
 class WorkbookXml:

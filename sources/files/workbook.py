@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -171,36 +171,32 @@ def _trimmed(cells: list[str]) -> list[str]:
     return cells if any(cells[1:]) else cells[:1]
 
 
+@dataclass(eq=False)
 class SheetTable(SourceTable):
     """A table in a sheet. Blank rows are skipped; an empty cell is empty text.
 
-    Args:
+    Attributes:
         body: the cells from the first row of data to the last one, also those right of the table.
         errors: by line, the positions of cells without a value, with what they have instead.
         shape: of the rows.
-        detected: the format.
         line: of the first row.
-        rules: by position of the column.
+        rules: by position of the column, for those that are used; without them, all are.
     """
 
-    def __init__(
-        self,
-        body: Sequence[SheetColumn],
-        errors: Mapping[int, Mapping[int, str]],
-        shape: RowShape,
-        detected: DetectedFormat,
-        line: int,
-        rules: Mapping[int, CellRules] | None = None,
-    ) -> None:
-        self.format = detected
-        self._body, self._errors, self._shape, self._line = body, errors, shape, line
-        self._rules = self._rules_by_default() if rules is None else rules
-        self._unused = set() if rules is None else {*range(len(detected.columns))} - rules.keys()
+    body: Sequence[SheetColumn]
+    errors: Mapping[int, Mapping[int, str]]
+    shape: RowShape
+    format: DetectedFormat
+    line: int
+    rules: Mapping[int, CellRules] | None = None
+
+    def __post_init__(self) -> None:
+        self._unused = set() if self.rules is None else {*range(len(self.columns))} - self.rules.keys()
+        self._rules = self._rules_by_default() if self.rules is None else self.rules
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SheetTable:
         """See `SourceTable`."""
-        positions = {self.columns.index(name): rule for name, rule in rules.items()}
-        return SheetTable(self._body, self._errors, self._shape, self.format, self._line, positions)
+        return replace(self, rules={self.columns.index(name): rule for name, rule in rules.items()})
 
     def parts(self) -> Iterator[Part]:
         """See `SourceTable`."""
@@ -217,11 +213,11 @@ class SheetTable(SourceTable):
     @cached_property
     def _content(self) -> tuple[pa.Table, list[RejectedRow]]:
         """The rows as a table with `_line`, and those that are rejected."""
-        texts = [self._texts(at) for at in range(len(self._body))]
+        texts = [self._texts(at) for at in range(len(self.body))]
         size = len(texts[0]) if texts else 0
-        lines = np.arange(self._line, self._line + size)
+        lines = np.arange(self.line, self.line + size)
         reasons = self._reasons(size)
-        unusual = unusual_rows(texts, self._shape)
+        unusual = unusual_rows(texts, self.shape)
         unusual[list(reasons)] = True
         table = pa.table([*texts[: len(self.columns)], pa.array(lines)], [*self.columns, LINE_COLUMN])
         if not unusual.any():
@@ -233,14 +229,14 @@ class SheetTable(SourceTable):
         cells = zip(*(column.take(places).to_pylist() for column in texts), strict=True)
         ended = -1
         for place, row in zip(places.tolist(), map(list, cells), strict=True):
-            line = self._line + place
+            line = self.line + place
             if place in reasons:
-                for at in self._errors.get(line, ()):  # empty, they would pass when the rejects are planned
+                for at in self.errors.get(line, ()):  # empty, they would pass when the rejects are planned
                     if 0 <= at < len(row):
                         row[at] = "#N/A"
                 rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))
                 continue
-            fitted = self._shape.fit(line, line, row, marks=False, is_ended=place == ended) if any(row) else None
+            fitted = self.shape.fit(line, line, row, marks=False, is_ended=place == ended) if any(row) else None
             if isinstance(fitted, RejectedRow):
                 rejects.append(fitted)
             if fitted is None or (place == ended and isinstance(fitted, RejectedRow)):
@@ -250,7 +246,7 @@ class SheetTable(SourceTable):
 
     def _texts(self, at: int) -> pa.ChunkedArray:
         """A column in the notation of its rule."""
-        texts, kinds = self._body[at]
+        texts, kinds = self.body[at]
         rule = self._rules.get(at, _DEFAULT)
         if (lost := self._lost(at)).any():  # as a text it would pass when the rejects are planned
             texts = pc.if_else(lost, pc.binary_join_element_wise("#N/A (", texts, ")", ""), texts)
@@ -264,16 +260,16 @@ class SheetTable(SourceTable):
     def _lost(self, at: int) -> npt.NDArray[np.bool_]:
         """The cells of a column for which something else was typed than what the sheet holds."""
         kinds = _LOST if self._rules.get(at, _DEFAULT).is_text else (CellKind.PERCENTAGE,)
-        return np.isin(self._body[at].kinds, () if at in self._unused else list(kinds))
+        return np.isin(self.body[at].kinds, () if at in self._unused else list(kinds))
 
     def _reasons(self, size: int) -> dict[int, tuple[RejectCode, str]]:
         """By position of the row: code and reason of each row with an error value or an uncertain text."""
         reasons: dict[int, tuple[RejectCode, str]] = {}
-        for line, cells in self._errors.items():
-            if 0 <= line - self._line < size and (used := cells.keys() - self._unused):
+        for line, cells in self.errors.items():
+            if 0 <= line - self.line < size and (used := cells.keys() - self._unused):
                 at = min(used)
-                reasons[line - self._line] = ("cell_error", f"{self._name(at)} has {cells[at]}")
-        for at, (_, kinds) in enumerate(self._body):
+                reasons[line - self.line] = ("cell_error", f"{self._name(at)} has {cells[at]}")
+        for at, (_, kinds) in enumerate(self.body):
             for place in np.flatnonzero(self._lost(at)).tolist():
                 words = _LOST[CellKind(kinds[place])]
                 reasons.setdefault(place, ("cell_type", f"{self._name(at)} is {words}; {_RETYPE}"))
@@ -285,7 +281,7 @@ class SheetTable(SourceTable):
     def _rules_by_default(self) -> dict[int, CellRules]:
         """Columns of texts and numbers in which some cells are dates or booleans: the spreadsheet converted a code."""
         rules = {}
-        for at, (texts, kinds) in enumerate(self._body[: len(self.columns)]):
+        for at, (texts, kinds) in enumerate(self.body[: len(self.columns)]):
             typed = int(np.isin(kinds, (CellKind.LOGICAL, CellKind.DATE)).sum())
             if typed and typed < pc.sum(pc.not_equal(texts, "")).as_py() - typed:
                 rules[at] = CellRules(is_text=True)
