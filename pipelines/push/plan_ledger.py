@@ -44,6 +44,9 @@ _UNSETTLED: Final = """
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
+_FIELDS: Final = """json_each('["' || replace(o.fields, ',', '","') || '"]')"""
+"""The fields that an update `o` of `operations` sets, a row each."""
+
 
 class PlanLedger:
     """A recorded plan's part of a ledger, which nobody else uses."""
@@ -137,12 +140,12 @@ class PlanLedger:
 
     def overwritten(self) -> set[int]:
         """Updates in doubt of which another one has set a field since: its values were deleted by the doubt."""
-        sql = "SELECT 1 FROM confirmed WHERE host = ? AND path = ? AND field IN (SELECT value FROM json_each(?))"
-        return {
-            row.id
-            for row in self.rows("in_doubt")
-            if self.ledger.connection.execute(sql, [self.host, row.path, json.dumps(row.fields)]).fetchone()
-        }
+        rows = self.ledger.connection.execute(
+            f"SELECT o.id FROM operations o, {_FIELDS} f JOIN confirmed c ON (c.host, c.path, c.field)"
+            " = (?, o.path, f.value) WHERE o.plan = ? AND o.state = 'in_doubt'",
+            [self.host, self._plan],
+        )
+        return {number for (number,) in rows}
 
     def recover(self, deadline_s: float, now: float) -> int:
         """Puts the operations that a killed push left in flight in doubt, and returns their number.
@@ -194,7 +197,11 @@ class PlanLedger:
         if to == "confirmed":
             self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
-            _delete_values(connection, self._updated_fields(connection, changes))
+            connection.execute(
+                "DELETE FROM confirmed WHERE (host, path, field) IN (SELECT ?, o.path, f.value FROM operations o,"
+                f" {_FIELDS} f WHERE o.plan = ? AND o.id IN (SELECT value FROM json_each(?)))",
+                [self.host, self._plan, json.dumps([change.id for change in changes])],
+            )
 
     def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """The values that the platform has now, as far as they are known."""
@@ -203,15 +210,8 @@ class PlanLedger:
             "INSERT OR REPLACE INTO confirmed SELECT ?, ?, ?, ?, ?, ?, commits FROM ledger",
             [(*field, at, self.plan_id) for field in fields if field[-1] is not None],
         )
-        _delete_values(connection, [field[:-1] for field in fields if field[-1] is None])
-
-    def _updated_fields(self, connection: sqlite3.Connection, changes: list[StateChange]) -> list[tuple[str, ...]]:
-        """The fields that updates among operations set: host, path, field."""
-        rows = connection.execute(
-            "SELECT path, fields FROM operations WHERE plan = ? AND id IN (SELECT value FROM json_each(?))",
-            [self._plan, json.dumps([change.id for change in changes])],
-        )
-        return [(self.host, path, name) for path, fields in rows for name in _split(fields)]
+        unknown = [field[:-1] for field in fields if field[-1] is None]
+        connection.executemany("DELETE FROM confirmed WHERE host = ? AND path = ? AND field = ?", unknown)
 
 
 def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
@@ -233,10 +233,6 @@ def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
         operations(),
     )
     ledger.connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", claims)
-
-
-def _delete_values(connection: sqlite3.Connection, fields: Sequence[tuple[object, ...]]) -> None:
-    connection.executemany("DELETE FROM confirmed WHERE host = ? AND path = ? AND field = ?", fields)
 
 
 def _split(joined: str) -> tuple[str, ...]:

@@ -332,7 +332,7 @@ MUTANTS: Final = (
         "pipelines/pull/publishing.py",
         "            return False\n",
         "            return True\n",
-        "tests/pipelines/pull/test_merged_early.py -k held_back",
+        "tests/pipelines/pull/test_pull.py -k held_back",
     ),
     Mutant(
         "a-folder-named-like-a-column-replaces-its-values",
@@ -604,7 +604,7 @@ MUTANTS: Final = (
         "pipelines/push/eligibility.py",
         "return {number: _claimed(others[0], plan, ledger, rules) for number, others in claims.items()}",
         "return {number: _claimed(others[0], plan, ledger, rules) for number, others in claims.items() if number < 0}",
-        f"{PUSH} -k two_plans",
+        "tests/pipelines/push/test_settle.py -k keeps_nobody_waiting",
     ),
     Mutant(
         "an-update-that-may-still-arrive-undoes-a-later-one",
@@ -856,8 +856,8 @@ MUTANTS: Final = (
     Mutant(
         "a-doubt-is-over-where-any-field-was-set",
         "pipelines/push/plan_ledger.py",
-        "AND path = ? AND field IN (SELECT value FROM json_each(?))",
-        "AND path = ? AND ? <> ''",
+        '" = (?, o.path, f.value) WHERE',
+        '" = (?, o.path, c.field) WHERE',
         "tests/pipelines/ledger/test_ledger.py -k own_field",
     ),
     Mutant(

@@ -77,20 +77,6 @@ def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, monkey
     assert fresh.one(sql.format("_missing_since = r.ended_at")) == 1
 
 
-def test_a_list_that_is_held_back_early_keeps_its_table(published: Bridge) -> None:
-    for name, rows in (("customers", 36), ("promotions", 4)):
-        for key in published.platform.state.ids(name)[rows:]:
-            published.platform.state.remove(name, key)
-    result = published.pull("customers", "promotions", "orders")
-    assert (result.exit_code, list(result.held_back)) == (7, ["promotions"])
-    assert published.rows("SELECT resource, verdict, published FROM ops.coverage ORDER BY rowid DESC LIMIT 3") == [
-        ("orders", "complete", True),
-        ("promotions", "unproven", False),
-        ("customers", "complete", True),
-    ]
-    assert published.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
-
-
 def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one() -> None:
     until = time.monotonic() + 0.1
     with mock.patch.object(walking, "wait", wraps=wait) as waits:

@@ -59,16 +59,15 @@ def test_doubts_and_blocked_lines_are_reported_with_what_to_do(at: Place) -> Non
     assert at.codes() == ["C00001", "C00002"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
-def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Signals, code: int) -> None:
+def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path) -> None:
     with place(tmp_path, latency_ms=20) as at:
         plan = at.plan([customer(n) for n in range(1, 40)])
         with start("push", str(plan), "--yes", env=at.environment(), cwd=at.folder) as process:
             wait_for(lambda: len(at.codes()) > 3)
-            process.send_signal(number)
-            process.send_signal(number)
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGHUP)
             out, err = process.communicate(timeout=300)
-        assert (process.returncode, err, "run the same command again" in out) == (code, "", True)
+        assert (process.returncode, err, "run the same command again" in out) == (129, "", True)
         found = results(plan)
         assert (len(found["confirmed"]), found["in_doubt"]) == (len(at.codes()), [])
         assert len(found["confirmed"]) + len(found["unsent"]) == 39
@@ -217,7 +216,6 @@ def test_what_no_answer_settles_of_the_gaps_is_reported_too(tmp_path: Path) -> N
         ({"rate_429": 1.0}, "variants", "legacy: 429 received"),
         ({"rate_429": 0.5}, "customers", "legacy: 429 received"),  # while it looks for customers
         ("key", "customers", "status 403, code (?!none).+"),
-        ("key", "variants", "status 403, code (?!none).+"),
     ],
 )
 def test_a_busy_platform_and_a_refused_key_are_observed(tmp_path: Path, fault: Any, kind: KindName, value: str) -> None:

@@ -123,13 +123,6 @@ def test_no_answer_of_a_stranger_and_no_broken_one_confirms_or_repeats_a_create(
     assert (at.code(plan), at.codes()) == (0, ["C00001"])
 
 
-@pytest.mark.parametrize("kind", ["customers", "variants"])
-def test_a_429_waits_and_goes_on(tmp_path: Path, kind: KindName) -> None:
-    with place(tmp_path, faults={"rate_429": 0.4}, seed=3) as at:
-        at.means = replace(at.means, read_customers=nobody)
-        assert (at.code(at.plan(KINDS[kind])), written(at, kind)) == (0, 2)
-
-
 def test_retry_after_is_honoured_before_the_next_request_and_ends_the_push_where_it_is_beyond_all_patience(
     at: Place,
 ) -> None:
@@ -146,10 +139,7 @@ def test_retry_after_is_honoured_before_the_next_request_and_ends_the_push_where
     assert (pushed.exit_code, len(client.sent), at.states(plan)) == (4, 1, ["planned"] * 2)
 
 
-def test_a_platform_that_stays_busy_or_is_not_there_leaves_the_rest_unsent(at: Place) -> None:
-    plan = at.plan(KINDS["variants"])
-    at.platform.set_faults({"rate_429": 1.0})
-    assert (at.code(plan), set(outcomes(plan).values())) == (4, {"unsent.not_sent"})
+def test_a_platform_that_is_not_there_leaves_the_rest_unsent(at: Place) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         os.environ["SOURCES__LEGACY__BASE_URL"] = host = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -212,17 +202,6 @@ def test_a_create_in_doubt_without_a_key_waits_for_a_person(at: Place) -> None:
     assert "--landed" in results(plan)["in_doubt"][0]["words"]
 
 
-def test_a_create_in_doubt_that_another_plan_has_made_since_waits_for_a_person(at: Place) -> None:
-    first, other = (at.plan([subcategory(1)], name=name) for name in ("a", "b"))
-    at.answered(first, LOST)
-    at.answered(first, abandon=ids(1))
-    at.answered(other, LOST, accept_unproven=True)
-    at.answered(first, landed=ids(1))
-    pushed, client = at.answered(other)
-    assert (pushed.exit_code, client.sent) == (6, [])
-    assert "--landed" in results(other)["in_doubt"][0]["words"]
-
-
 def test_a_refusal_after_a_doubt_leaves_the_doubt(at: Place) -> None:
     plan, refused = at.plan([patch(1, 1)]), answer_of(400)
     pushed, client = at.answered(plan, LOST, refused, refused, refused)
@@ -267,17 +246,6 @@ def test_what_was_never_sent_goes_before_what_is_repeated(at: Place) -> None:
     assert at.code(plan) == 0
     first, again = ([re.findall(rb"C[0-9]{5}", body)[0] for _, body in sent] for sent in (earlier, client.sent))
     assert sorted(again[-8:]) == sorted(first)
-
-
-@pytest.mark.parametrize("bad", [range(1, 41), range(41, 81), range(1, 121, 3)])
-def test_variants_that_are_gone_keep_no_other_from_being_updated(at: Place, bad: range) -> None:
-    client = at.answering(failing(404, lambda record: int(re.findall("variants/([0-9]+)", record)[0]) in bad))
-    plan = at.plan([patch(n, n) for n in range(1, 121)])
-    assert [at.code(plan) for _ in range(2)] == [6, 6]
-    assert at.states(plan).count("confirmed") == 80
-    client.sent.clear()
-    at.push(plan)
-    assert len(client.sent) <= 40 + 1
 
 
 # --- intents and pace ------------------------------------------------------------------------------------------------
@@ -476,25 +444,6 @@ def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> Non
     assert at.states(plan) == ["confirmed", "abandoned", "confirmed"]
 
 
-@pytest.mark.parametrize(
-    ("sent", "stored", "state"),
-    [
-        ({"phone": "600 112 233"}, {"phone": "+34600112233"}, "confirmed"),
-        ({"phone": "600 112 233"}, {"phone": "600112234"}, "conflict"),
-        ({"erpCode": "", "email": "maría@ſhop.es"}, {"email": "MARÍA@ſhop.es"}, "conflict"),
-        ({"erpCode": "", "email": "maría@ſhop.es"}, {"email": "MaRíA@ſhop.es"}, "confirmed"),
-    ],
-)
-def test_a_doubt_takes_only_the_same_phone_and_address_for_it_however_they_are_written(
-    at: Place, sent: dict[str, Any], stored: dict[str, str], state: str
-) -> None:
-    os.environ["RECONCILE__COUNTRY"] = "ES"
-    plan = at.lost(customer(1, **sent))
-    at.platform.state.change("customers", at.platform.state.ids("customers")[-1], stored)
-    at.push(plan)
-    assert at.states(plan) == [state]
-
-
 def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_created(at: Place) -> None:
     at.platform.state.add("customers", {"email": "ANA2@example.test"})
     at.platform.state.add("customers", {"email": "ana3@①.test"})
@@ -509,25 +458,6 @@ def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_creat
 
 
 # --- other plans -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("is_lost", [True, False])
-def test_the_same_customer_of_two_plans_is_created_once(at: Place, is_lost: bool) -> None:
-    first, second = at.plan([customer(1)]), at.plan([customer(1, phone="1"), customer(2)])
-    if is_lost:
-        at.lose(first)
-    else:
-        at.push(first)
-    at.means = means(read_customers=nobody)  # what was sent may not be in the list yet
-    assert at.code(second, WAITS) == 5
-    outcome, words = (
-        ("blocked", "may have created this record: run it again from ")
-        if is_lost
-        else ("exists_now", "has created this record: pull, and plan this file again")
-    )
-    assert outcomes(second) == {"2": f"unsent.{outcome}", "3": "confirmed.confirmed"}
-    assert results(second)["unsent"][0]["words"].startswith(f"operation 1 of the plan {first} {words}")
-    assert at.codes() == ["C00001", "C00002"]
 
 
 def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_plan(at: Place) -> None:
