@@ -37,10 +37,10 @@ class SandboxConfig:
     Attributes:
         seed: the same seed gives the same records (on the same day) and the same faults.
         today: dates of records are relative to this day: orders end the day before it.
-        customers, orders, promotions, price_lists: how many records to generate.
+        customers, orders, promotions, price_lists: how many records to generate; others: of each other list.
         readings: of the gaps, by name; the others take the first of the contract's readings.
         faults: rate from 0 to 1 by name, see `sandbox.faults.NAMES`.
-        records: folder with JSON arrays customers.json, promotions.json, price_lists.json, orders.json; a resource
+        records: folder with JSON arrays in files named after the lists, such as customers.json; a list
             whose file is absent is generated.
         latency_ms: delay of each response.
         stall_s: how long a stalled response is delayed while the client is connected.
@@ -60,6 +60,7 @@ class SandboxConfig:
     orders: int = 400
     promotions: int = 60
     price_lists: int = 12
+    others: int = 60
     readings: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, float] = field(default_factory=dict)
     records: Path | None = None
@@ -81,7 +82,7 @@ class SandboxConfig:
         first = {name: readings[0] for name, readings in known.items()}
         object.__setattr__(self, "readings", {**first, **self.readings})
         check_faults(self.faults)
-        for name in (*RECORDS, "latency_ms", "stall_s", "drip_s", "late_s"):
+        for name in (*RECORDS, "others", "latency_ms", "stall_s", "drip_s", "late_s"):
             if not 0 <= (number := getattr(self, name, 0)) < inf:
                 raise SandboxConfigError(f"{name} is {number}. Use a number from 0 on")
         if self.rate_per_s < 1:

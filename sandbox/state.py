@@ -58,10 +58,6 @@ class Variant:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-OTHERS: Final = 60
-"""Records of a list for whose number there is no option."""
-
-
 class State:
     """All data of the platform.
 
@@ -79,7 +75,7 @@ class State:
         self.lock = threading.RLock()
         self.config = config
         self._generate: dict[str, Generate] = generators(config)
-        counts = {name: int(getattr(config, name, OTHERS)) for name in RECORDS}
+        counts = {name: int(getattr(config, name, config.others)) for name in RECORDS}
         self.lists: dict[str, Rows] = {}
         for name in RECORDS:
             given = None if config.records is None else read_rows(config.records / f"{name}.json")

@@ -11,6 +11,7 @@ from pipelines.cli.check import run_checks
 from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
 from pipelines.cli.terminal import escape, escape_lines
+from sources.contract import Family, records_of
 from sources.errors import ExitCode, UsageError
 from sources.words import number
 
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
     from sources.settings.setting import Setting
 
 SANDBOX_PORT: Final = 8765
+
+
+def _lists(family: Family) -> str:
+    return ", ".join(record.name.replace("_", " ") for record in records_of(family))
+
+
 FAMILIES: Final = {
     "sources.legacy": (
-        "Legacy family (customers, promotions; needed to plan and push)",
+        f"Legacy family ({_lists('legacy')}; needed to plan and push)",
         ("base_url", "api_key", "environment", "login_mode"),
     ),
-    "sources.public_v1": ("Public v1 family (price lists, orders)", ("base_url", "api_key")),
+    "sources.public_v1": (f"Public v1 family ({_lists('public_v1')})", ("base_url", "api_key")),
 }
 
 

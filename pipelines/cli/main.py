@@ -59,8 +59,8 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
 def orderbridge(context: click.Context, project: Path | None) -> None:
     """A bridge between an ordering platform and an ERP.
 
-    Pulls customers, promotions, price lists and orders into one DuckDB file, all or nothing. Plans what an ERP file
-    would change on the platform, and sends that plan, each write exactly once.
+    Pulls the lists of the platform, such as customers and orders, into one DuckDB file, all or nothing. Plans what an
+    ERP file would change on the platform, and sends that plan, each write exactly once.
 
     \b
     Try it without settings: orderbridge demo

@@ -40,18 +40,18 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     metavar="RESOURCE",
     multiple=True,
     callback=_lists,
-    help="Read a list, or that of a child table, as if for the first time: no page of a stopped run, no tail, and "
-    "forms and types of undocumented fields are decided anew. Known rows keep their times. May be repeated; without "
-    "RESOURCE, only these lists are read.",
+    help=f"Read a list ({', '.join(LISTS)}), or that of a child table, as if for the first time: no page of a stopped "
+    "run, no tail, and forms and types of undocumented fields are decided anew. Known rows keep their times. May be "
+    "repeated; without RESOURCE, only these lists are read.",
 )
 @pull_options
 @log_option
 def command(resources: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 
-    RESOURCE: customers, promotions, price_lists, orders; by default all whose family has settings. A list whose walk
-    fails keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only
-    the orders after the last read are requested, and older ones stay as they are.
+    RESOURCE: the name of a list, see --refresh; by default all whose family has settings. A list whose walk fails
+    keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only the
+    orders after the last read are requested, and older ones stay as they are.
     """
     with start() as reporter:
         from pipelines.pull.model import PullOptions

@@ -46,7 +46,7 @@ def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -
 @click.option(
     "--records",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Serve your own: JSON arrays customers.json, promotions.json, price_lists.json, orders.json.",
+    help="Serve your own: JSON arrays in files named after the lists, such as customers.json.",
 )
 @click.option(
     "--fault",

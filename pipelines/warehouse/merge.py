@@ -21,7 +21,7 @@ from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources.contract import RECORDS
 from sources.decode.schema_inference import DECIMAL_TEXT, WHOLE_TEXT, path_text
-from sources.decode.table_schema import DECIMAL, PLACE, schema_of
+from sources.decode.table_schema import DECIMAL, KEY_COLUMN, PLACE, parent_key, schema_of
 from sources.errors import Stopped
 from sources.extract.result import ListResult
 
@@ -138,7 +138,7 @@ def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str
     first_seen = "$at" if is_first else "coalesce(o._first_seen_at, $at)"
     marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
     parameters = {"run": run_id, "at": walked.ended_at}
-    key = "id" if table == resource else f"{resource.removesuffix('s')}_id"
+    key = KEY_COLUMN if table == resource else parent_key(RECORDS[resource])
     exists, parts = table == resource or table in _children(build, resource), []
     if table in walked.files:
         casts = _align(build, walked, table, key) if exists and not is_first else {}

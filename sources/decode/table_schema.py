@@ -129,7 +129,7 @@ def merged(parts: Sequence[Decoded], schemas: Mapping[str, pa.Schema]) -> Decode
 
 def parent_key(record: Record) -> str:
     """The column of a child table that holds the identifier of its parent: `customer_id`."""
-    return f"{record.name.removesuffix('s')}_{KEY_COLUMN}"
+    return f"{re.sub('(?<=ch)es$|(?<=x)es$|s$', '', record.name)}_{KEY_COLUMN}"
 
 
 @lru_cache(maxsize=4096)

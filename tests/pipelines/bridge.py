@@ -34,12 +34,15 @@ from pipelines.pull.model import PullOptions, PullResult
 from pipelines.pull.pull import pull
 from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
+from sources.contract import RECORDS
 from sources.errors import BridgeError
 from sources.extract import spool
 from sources.settings import load_dlt
 
 mock.patch.object(spool, "DIGEST_COST", 2).start()  # of a guess at a key: 40 ms of each pull otherwise
-SMALL: dict[str, Any] = {"customers": 40, "orders": 30, "promotions": 9, "price_lists": 6}
+SMALL: dict[str, Any] = {"customers": 40, "orders": 30, "promotions": 9, "price_lists": 6, "others": 5}
+LISTED = {name: int(SMALL.get(name, SMALL["others"])) for name in RECORDS}
+"""The number of rows of each list of a small sandbox."""
 
 
 def settings(platform: Sandbox, warehouse: Path, *, page_limit: int = 20) -> dict[str, str]:

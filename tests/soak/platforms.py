@@ -95,7 +95,7 @@ class PlatformSeed:
         rate = draw.choice((0.0, 0.0, 0.02, 0.1, 0.3))
         lags = tuple(draw.randrange(AGE_MAX) for _ in range(draw.choice((1, 2, 3))))
         return cls(
-            resource=draw.choice(("customers", "customers", "promotions", "orders")),
+            resource=draw.choice(("customers", *(name for name, listed in LISTS.items() if listed.paging != "none"))),
             count=draw.choice((1, 2, 5, 10, 20, 21, 41, 60)),
             page_limit=draw.choice((3, 5, 7, 10, 20, 25)),
             window=draw.choice((1, 4)),

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from sandbox.app import Platform
 from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
 from sandbox.faults import FAULTS
-from sources.contract import LISTS
+from sources.contract import LISTS, RECORDS
 from sources.errors import Stopped
 from sources.extract import fetch, page_files, spool
 from sources.extract.result import ListResult, WalkOptions
@@ -47,7 +47,7 @@ DANGEROUS: Final = ("page_drift", "page_drift", "capped_limit", "duplicate_recor
 """Drawn more often: they are what a proof must not overlook."""
 ALTERING: Final = {"page_drift", "type_drift", "extra_fields", "duplicate_records", *HOSTILE}
 """Faults by which a row differs from the platform's."""
-RESOURCES: Final = (*["customers"] * 6, "promotions", "promotions", "orders", "orders", "price_lists")
+RESOURCES: Final = (*["customers"] * 5, "promotions", "orders", *RECORDS)
 STOPS_MAX: Final = 3
 
 
@@ -102,7 +102,8 @@ def walk_seed(seed: int) -> Outcome:
     config = SandboxConfig(
         seed=seed, customers=0, orders=0, promotions=0, price_lists=0, faults=drawn.faults, readings=drawn.readings
     )
-    platform = Platform(replace(config, **{drawn.resource: drawn.count}))  # type: ignore[arg-type] # amounts
+    option = drawn.resource if hasattr(config, drawn.resource) else "others"
+    platform = Platform(replace(config, **{option: drawn.count}))  # type: ignore[arg-type] # amounts
     with tempfile.TemporaryDirectory(prefix="walk-", dir=MEMORY) as folder, inline():
         result, stops = _walked(drawn, platform, Path(folder), random.Random(f"{seed}:torn"))
         problems = list(judge(result, platform, Path(folder), ALTERING & set(drawn.faults)))

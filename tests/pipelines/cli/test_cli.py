@@ -26,7 +26,7 @@ from sources import errors
 from sources.files.formulas import people_rows
 from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
-from tests.pipelines.bridge import SMALL, Bridge, command, start
+from tests.pipelines.bridge import LISTED, SMALL, Bridge, command, start
 from tests.pipelines.pull.truth import RESOURCES
 
 README = Path(__file__).parents[3] / "README.md"
@@ -130,7 +130,7 @@ def test_with_log_json_every_line_is_json(fresh: Bridge) -> None:
     assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (True, 0, str(fresh.path))
     assert isinstance(reported["lists"], list)
     lists = {one["resource"]: (one["rows"], one["verdict"]) for one in reported["lists"]}
-    assert lists == {name: (SMALL[name], "complete") for name in RESOURCES}
+    assert lists == {name: (rows, "complete") for name, rows in LISTED.items()}
     assert all(line["event"] for line in as_json(done.err))
 
 
@@ -191,7 +191,7 @@ def test_a_run_shows_the_progress_of_each_list_its_steps_and_its_summary(
     assert published == f"published {shop.path} (run {result.run_id})"
     result.held_back["orders"] = "row count dropped"
     assert "orders: row count dropped" in summary(result, None)
-    assert {name: seen[-1][:2] for name, seen in calls.items()} == {name: (SMALL[name],) * 2 for name in RESOURCES}
+    assert {name: seen[-1][:2] for name, seen in calls.items()} == {name: (rows,) * 2 for name, rows in LISTED.items()}
     assert {total for _, total, sweep in calls["customers"] if sweep == 1} == {None}
     assert {total for _, total, sweep in calls["customers"] if sweep == 2} == {SMALL["customers"]}
     merging, *reconciling, publishing = caplog.messages
@@ -206,14 +206,14 @@ def test_a_run_shows_the_progress_of_each_list_its_steps_and_its_summary(
 def test_status_reports_lists_runs_and_ages(shop: Bridge) -> None:
     done = shop.command("status")
     assert (done.code, done.err) == (0, "")
-    for name in RESOURCES:
-        assert re.search(rf"^  {name} +{SMALL[name]} rows  complete +\d+ min old$", done.out, re.M)
+    for name, rows in LISTED.items():
+        assert re.search(rf"^  {name} +{rows} rows  complete +\d+ min old$", done.out, re.M)
     assert re.search(r"^  run \S+  pull +ended .* UTC, exit 0$", done.out, re.M)
     done = shop.command("status", "--json", "--max-age", "24")
     assert (done.code, done.err) == (0, "")
     reported = json.loads(done.out)
     assert {row["resource"]: (row["rows"], row["verdict"]) for row in reported["lists"]} == {
-        name: (SMALL[name], "complete") for name in RESOURCES
+        name: (rows, "complete") for name, rows in LISTED.items()
     }
     assert (reported["too_old"], reported["failure"], reported["warehouse"]) == ([], None, str(shop.path))
     assert [shop.command("status", "--max-age", hours).code for hours in ("0.0000001", "0")] == [7, 7]

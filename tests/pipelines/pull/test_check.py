@@ -16,6 +16,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.pull.check import check, permission_warnings, worst_exit_code
 from pipelines.pull.targets import Whoami, read_whoami
 from sandbox.public_v1 import KEYS, Key
+from sources.contract import RECORDS
 from sources.http.failures import BrokenBody
 from tests.pipelines.bridge import bridge
 
@@ -125,5 +126,5 @@ def test_check_names_what_whoami_reports_of_a_key(
     (found,) = (result for result in results if "(whoami)" in result.what)
     assert words in found.message
     assert found.exit_code == exit_code
-    assert sum(result.what.startswith("first page of ") for result in results) == 4
+    assert sum(result.what.startswith("first page of ") for result in results) == len(RECORDS)
     assert sum(result.what.startswith("host of ") for result in results) == 2

@@ -56,7 +56,6 @@ def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Op
     monkeypatch.setitem(RECORDS, NAME, record)
     monkeypatch.setitem(LISTS, NAME, operation)
     monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, operation))
-    monkeypatch.setattr("sandbox.state.OTHERS", COUNT)
     monkeypatch.setitem(sandbox.records.GENERATORS, NAME, _generator)
     monkeypatch.setitem(STEPS, NAME, _reconcile)
     text = files("transforms").joinpath("rules.toml").read_text("utf-8")
@@ -67,7 +66,7 @@ def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Op
 
 @pytest.fixture
 def made(added: Operation, tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path, page_limit=PAGE) as bridged:
+    with bridge(tmp_path, page_limit=PAGE, others=COUNT) as bridged:
         yield bridged
 
 

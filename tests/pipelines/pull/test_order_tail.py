@@ -18,6 +18,7 @@ from pipelines.reporting.notification import run_summary
 from pipelines.reporting.report import report
 from pipelines.reporting.status import read_status
 from pipelines.warehouse import coverage, ops
+from sources.contract import RECORDS
 from sources.errors import UsageError
 from tests.pipelines.bridge import bridge
 from tests.pipelines.pull.tails import HOUR, TailBench
@@ -276,10 +277,10 @@ def test_a_tail_from_the_pull_to_status_report_and_notification(tmp_path: Path) 
         result = pull(PullOptions(tail=True, command="run"), step=reconciling)
         assert (result.exit_code, result.published) == (0, True)
         verdicts = {walk.resource: walk.verdict for walk in result.lists}
-        assert verdicts == dict.fromkeys(["customers", "promotions", "price_lists"], "complete") | {"orders": "tail"}
+        assert verdicts == dict.fromkeys(RECORDS, "complete") | {"orders": "tail"}
         assert made.one("SELECT count(*) FROM reconciled.orders") == 57
         assert made.left() == [made.path.name]
-        assert result.counts(result.lists[-1])["missing"] is None
+        assert [result.counts(walk)["missing"] for walk in result.lists if walk.verdict == "tail"] == [None]
         summary = run_summary(result, reconciling.result)
         assert "orders: 37 tail, 7 new" in summary["text"]
         orders = read_status(1).as_dict()["lists"][3]
