@@ -47,6 +47,11 @@ class Record:
     last: int
     cells: list[str] | None
 
+    @property
+    def filled(self) -> list[str]:
+        """The cells with text, without the spaces around it."""
+        return [cell.strip() for cell in self.cells or () if cell.strip()]
+
 
 class Detection(NamedTuple):
     """A dialect of a sample, its score from 0 to 1, and the records that it gives."""

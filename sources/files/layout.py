@@ -80,7 +80,7 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
     Raises:
         UsageError: there is no header at the given line, or no line looks like one.
     """
-    filled = [r for r in records if r.cells is not None and r.cells and any(cell.strip() for cell in r.cells)]
+    filled = [record for record in records if record.filled]
     if not filled:
         raise UsageError("no table found: every line is blank or broken", "Check how the file was exported.")
     rows = [record.cells or [] for record in filled]
@@ -185,7 +185,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
             continue
         names = cells[:width]
         count = sum(map(bool, names))
-        if (count < width or has_labels(names, width)) and _is_title(filled, at, width):
+        if (count < width or has_labels(filled[at].filled, width)) and _is_title(filled, at, width):
             continue
         if width > 1 and (count < 2 or count < width / 2):
             continue
@@ -193,11 +193,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
         above = rows[at - 1] if at == len(rows) - 1 > 0 else []
         has_names = len(above) > 1 and all(above) and not re.search(r"\d", "".join(above))
         return at - 1 if has_names and not looks_like_names(names) else at
-    raise Unclear(
-        "no line looks like column names",
-        "If a line has them, give its number: --header-row N.",
-        {"there are none": {"header_row": 0}},
-    )
+    raise Unclear("no line looks like column names", "Give the line that has them: --header-row N.", _names_on(0))
 
 
 def _is_title(filled: list[Record], at: int, width: int) -> bool:
@@ -206,7 +202,7 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     Raises:
         Unclear: it is right above a line of names, so that it may be a header that lacks some.
     """
-    cells = [cell.strip() for cell in filled[at].cells or () if cell.strip()]
+    cells = filled[at].filled
     if has_labels(cells, width):
         return True
     later = [row.cells or [] for row in filled[at + 1 : at + 1 + MAX_TITLES]]
@@ -223,12 +219,13 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     raise Unclear(
         f"line {line} has {number_of_cells(cells)} with text, line {names} a name for each column",
         "",
-        {
-            f"line {line} has the names": {"header_row": line},
-            f"line {names} has them": {"header_row": names},
-            "both have": {"header_row": line, "header_rows": count},
-        },
+        _names_on(line, names) | {"both have": {"header_row": line, "header_rows": count}},
     )
+
+
+def _names_on(*lines: int) -> dict[str, dict[str, int]]:
+    """The choice between lines that may have the names; 0 for none."""
+    return {f"line {line} has the names" if line else "there are no names": {"header_row": line} for line in lines}
 
 
 def _joined(header: list[list[str]]) -> list[str]:
@@ -323,19 +320,15 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
         Unclear: there is a second reading.
     """
     at = next(index for index, record in enumerate(records) if record.line == header.line)
-    after = [record for record in records[at + 1 :] if record.cells is not None]
-    rows = [record.cells for record in after if record.cells and len(record.cells) >= width][:ROWS_COMPARED]
-    types = column_types(rows[:TYPED_ROWS], width)
+    after = (record.cells for record in records[at + 1 :] if record.cells)
+    rows = [cells for cells in after if len(cells) >= width][:ROWS_COMPARED]
     if any('"' in name for name in header.cells or ()):
-        raise Unclear(
-            f"line {header.line}, the header, has a quote that does not enclose a whole name",
-            "Fix the quotes in that line.",
-            {"they belong to the name": {"header_row": header.line}},
-        )
+        problem = f"line {header.line}, the header, has a quote that does not enclose a whole name"
+        raise Unclear(problem, "Fix the quotes in that line.", _names_on(header.line))
     _check_lines_above(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
     _check_table_beside(header, rows)
-    return _is_row(header, types, is_first=header is records[0])
+    return _is_row(header, column_types(rows[:TYPED_ROWS], width), is_first=header is records[0])
 
 
 def check_single_column(sample: str) -> None:
@@ -344,46 +337,37 @@ def check_single_column(sample: str) -> None:
     for mark in DELIMITERS if len(lines) > 2 else ():
         counts = [line.count(mark) for line in lines]
         if 2 * sum(map(bool, counts)) > len(lines):
-            name, another = DELIMITER_NAMES[mark], "tab" if mark != "\t" else "pipe"
+            name, another = DELIMITER_NAMES[mark], "|" if mark == "\t" else "\t"
             raise Unclear(
                 f"most lines contain a {name}, but not as cells of equal number: {min(counts)} to {max(counts)} a line",
                 "Export the file again, without quotes around whole lines.",
-                {
-                    f"a {name} separates the cells": {"delimiter": mark},
-                    "the file has a single column": {"delimiter": "\t" if another == "tab" else "|"},
-                },
+                {f"a {name} separates the cells": {"delimiter": mark}, "there is one column": {"delimiter": another}},
             )
 
 
-def has_labels(cells: Sequence[str], width: int) -> bool:
+def has_labels(filled: Sequence[str], width: int) -> bool:
     """Whether a line above a table of this width has labels (`Date:`) with a value each, not names that end so."""
-    filled = [cell.strip() for cell in cells if cell.strip()]
     labels = sum(cell.endswith(":") for cell in filled)
     return labels > 0 and (len(filled) < width or labels < len(filled) <= 2 * labels)
 
 
 def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> None:
     """A broken line, or one of another width, right above the header may be it; so may a line quoted as a whole."""
+    has_names = looks_like_names((header.cells or [])[:width])
     for record in above:
-        filled = [cell for cell in record.cells or () if cell.strip()]
+        filled, is_next = record.filled, record.last + 1 == header.line
         is_quoted = len(filled) == 1 and any(filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
-        is_next = record.last + 1 == header.line
-        choice = {f"line {header.line} has the names": {"header_row": header.line}}
-        if is_next and record.cells is None:
-            problem = f"line {record.line} has misplaced quotes; it may be the header, or the header is line "
-            raise Unclear(f"{problem}{header.line}", f"Fix line {record.line}.", choice)
         is_other = is_next and len(filled) > 1 and len(record.cells or ()) != len(header.cells or ())
-        is_metadata = any(type_of(cell) in _VALUES for cell in filled) and looks_like_names(
-            (header.cells or [])[:width]
-        )
-        if not (is_quoted or is_other) or has_labels(filled, width) or is_metadata:
-            continue
-        raise Unclear(
-            f"line {record.line} looks like the header, but has {number_of_cells(record.cells or ())} where the rows "
-            f"have {width}; otherwise line {header.line} is the header",
-            f"Fix line {record.line}.",
-            choice | {f"line {record.line} has them": {"header_row": record.line}},
-        )
+        is_metadata = has_labels(filled, width) or (has_names and any(type_of(cell) in _VALUES for cell in filled))
+        is_broken = is_next and record.cells is None
+        if is_broken or ((is_quoted or is_other) and not is_metadata):
+            fault = f"{number_of_cells(record.cells or ())} where the rows have {width}"
+            raise Unclear(
+                f"line {record.line} looks like the header, but has {'misplaced quotes' if is_broken else fault}; "
+                f"otherwise line {header.line} is the header",
+                f"Fix line {record.line}.",
+                _names_on(header.line, record.line),
+            )
 
 
 def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
@@ -398,34 +382,24 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
         return False
     if is_first and not different and any(types) and any(not _MAY_BE_NAME.fullmatch(name) for name in alike):
         return True
-    raise Unclear(
-        f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes",
-        "",
-        {
-            f"line {header.line} has the names": {"header_row": header.line},
-            "there are no names": {"header_row": 0},
-        },
-    )
+    problem = f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes"
+    raise Unclear(problem, "", _names_on(header.line, 0))
 
 
 def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
 
-    def filled(record: Record) -> list[str]:
-        return [cell.strip() for cell in record.cells or () if cell.strip()]
-
-    def row_width(record: Record) -> int:
-        is_row = len(filled(record)) >= 2 and not has_labels(filled(record), width)
+    def width_of_row(record: Record) -> int:
+        is_row = len(record.filled) > 1 and not has_labels(record.filled, width)
         return len(record.cells or ()) if is_row else 0
 
-    for found, lines in groupby(records, row_width):
+    for found, lines in groupby(records, width_of_row):
         block = list(lines)
-        size = max(len(filled(row)) for row in block)
+        size = max(len(row.filled) for row in block)
         if found and len(block) >= (2 if size > 2 else 5):
-            first, second = block[0].line, header.line
+            first, last, second = block[0].line, block[-1].last, header.line
             raise Unclear(
-                f"two tables: lines {first} to {block[-1].last} have {size} cells, and another one begins on line "
-                f"{second}",
+                f"two tables: lines {first} to {last} have {size} cells, and another one begins on line {second}",
                 "Move each to a file of its own, or choose one.",
                 {f"it is that of line {line}": {"header_row": line} for line in (first, second)},
             )

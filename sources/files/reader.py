@@ -135,9 +135,6 @@ class TextTable(SourceTable):
     format: DetectedFormat
     quote_given: bool
 
-    def __post_init__(self) -> None:
-        self._arrow = ArrowBlocks(self.dialect, self.shape, quote_given=self.quote_given, has_marks=self.text.has_marks)
-
     def parts(self) -> Iterator[Part]:
         """See `SourceTable`. The rows before and after a fragment are rejected: it may be cut off from either."""
         before: Part | None = None
@@ -166,10 +163,11 @@ class TextTable(SourceTable):
     def _parts(self) -> Iterator[Part]:
         """The rows, as a table if Arrow reads their block."""
         blocks = self._blocks()
+        arrow = ArrowBlocks(self.dialect, self.shape, self.quote_given, self.text.has_marks)
         line, is_ended = self.data_line, False
         for block in blocks:
             feed = _Feed(block, blocks, is_ended=is_ended)
-            table = None if is_ended else self._arrow.read(block, line, feed.count)
+            table = None if is_ended else arrow.read(block, line, feed.count)
             if table is None:
                 yield from self._read(feed, line)
             else:
@@ -279,61 +277,47 @@ def _with_edges(part: Part) -> Iterator[Part]:
         yield part
 
 
+@dataclass(frozen=True)
 class ArrowBlocks:
     """Parses the blocks of a file; a quote that was given is not searched for others."""
 
-    def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool, has_marks: bool = False) -> None:
-        self._shape, self._has_marks = shape, has_marks
-        self._delimiter = dialect.delimiter
-        self._quote = dialect.quote.encode()
-        slow_marks = {"\0", BYTE_ORDER_MARK, dialect.escape, "" if quote_given else '"'}
-        self._slow_marks = [mark.encode() for mark in slow_marks if mark]
-        self._is_single = len(shape.columns) + shape.surplus == 1
-        if self._quote in self._slow_marks and not self._is_single:
-            self._slow_marks.remove(self._quote)
-        is_plain = dialect.delimiter.isascii()
-        self._names = [*shape.columns, *(f"\0{at}" for at in range(shape.surplus))]  # a name that no file has
-        is_narrow = len(self._names) <= MAX_NAMES
-        self._is_readable = is_plain and is_narrow and not dialect.is_padded and dialect.quote.isascii()
-        self._parse = arrow_csv.ParseOptions(
-            delimiter=dialect.delimiter if is_plain else ",",
-            quote_char=dialect.quote if dialect.quote.isascii() and dialect.quote else False,
-            ignore_empty_lines=not self._is_single,
-        )
-        self._convert = arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(self._names, pa.string()),
-            strings_can_be_null=False,
-            quoted_strings_can_be_null=False,
-        )
+    dialect: Dialect
+    shape: RowShape
+    quote_given: bool
+    has_marks: bool = False
 
     def read(self, block: str, line: int, count: int) -> pa.Table | None:
         """A block of `count` whole lines as text columns and `_line`; None if it takes the exact reader."""
-        if not self._is_readable:
+        delimiter, quote, width = self.dialect.delimiter, self.dialect.quote, len(self.shape.columns)
+        is_plain = delimiter.isascii() and quote.isascii() and not self.dialect.is_padded
+        if not is_plain or not 1 < width + self.shape.surplus <= MAX_NAMES:
             return None
-        if self._has_marks and CONTROLS.search(block):
+        if self.has_marks and CONTROLS.search(block):
+            return None
+        marks = {"\0", BYTE_ORDER_MARK, self.dialect.escape, "" if self.quote_given else '"'} - {"", quote}
+        if any(mark in block for mark in marks):
             return None
         data = block.encode()
-        if any(mark in data for mark in self._slow_marks):
+        if quote and quote in block and not self._has_regular_quotes(data):
             return None
-        if self._quote and self._quote in data and (self._is_single or not self._has_regular_quotes(data)):
-            return None
-        if self._is_single and (data[:1] in b"\r\n" or any(end in data for end in (b"\n\n", b"\r\r", b"\n\r"))):
-            return None
-        options = arrow_csv.ReadOptions(column_names=self._names, use_threads=False, block_size=len(data) + 64)
+        names = [*self.shape.columns, *(f"\0{at}" for at in range(self.shape.surplus))]  # that no file has
         try:
-            table = arrow_csv.read_csv(pa.BufferReader(data), options, self._parse, self._convert)
+            table = arrow_csv.read_csv(
+                pa.BufferReader(data),
+                arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=len(data) + 64),
+                arrow_csv.ParseOptions(delimiter=delimiter, quote_char=quote or False),
+                arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+            )
         except pa.ArrowInvalid:
             return None
         if table.num_rows != count:
             return None
-        unusual = np.flatnonzero(unusual_rows(table.columns, self._shape))
-        if unusual.size:
-            rows = zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True)
-            for number, cells in zip((unusual + line).tolist(), map(list, rows), strict=True):
-                if not any(cells) or isinstance(self._shape.fit(number, number, cells, marks=False), RejectedRow):
-                    return None
-        table = table.select(list(self._shape.columns))
-        return table.append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))
+        unusual = np.flatnonzero(unusual_rows(table.columns, self.shape))
+        rows = zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True)
+        for number, cells in zip((unusual + line).tolist(), map(list, rows), strict=True):
+            if not any(cells) or isinstance(self.shape.fit(number, number, cells, marks=False), RejectedRow):
+                return None
+        return table.select(range(width)).append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))
 
     def _has_regular_quotes(self, data: bytes) -> bool:
         """Whether quotes only enclose whole cells of one line, and are doubled within.
@@ -341,13 +325,13 @@ class ArrowBlocks:
         Then every other quote, from the first on, opens a cell or is the second of a doubled pair; the rest close a
         cell or are the first of a pair.
         """
-        codes = np.frombuffer(data, np.uint8)
-        places = np.flatnonzero(codes == self._quote[0])
+        codes, quote = np.frombuffer(data, np.uint8), self.dialect.quote.encode()
+        places = np.flatnonzero(codes == quote[0])
         if len(places) % 2:
             return False
         opens, closes = places[::2], places[1::2]
         edges = np.zeros(256, np.bool_)
-        edges[list(b"\r\n" + self._delimiter.encode() + self._quote)] = True
+        edges[list(b"\r\n" + self.dialect.delimiter.encode() + quote)] = True
         before, after = opens[opens > 0] - 1, closes[closes + 1 < len(codes)] + 1
         if not (edges[codes[before]].all() and edges[codes[after]].all()):
             return False

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, open_table
 from sources.files.formulas import (
-    CsvFile,
     UnescapedTable,
     csv_lines,
     escape,
@@ -54,16 +53,6 @@ def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
         assert neutralize(cell) == cell
     column = pa.array([None, text])
     assert neutralize_column(column).to_pylist() == [None, neutralize(text)]
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@given(st.lists(st.lists(st.text(st.sampled_from("=a,;\"'\r\n ")), min_size=2, max_size=3), max_size=4))
-def test_a_carriage_return_in_a_cell_starts_no_row(end: str, rows: list[list[str]]) -> None:
-    """As the rest of an unquoted cell, `=cmd` after one would be a formula of its own."""
-    file = io.StringIO(newline="")
-    csv.writer(CsvFile(file, end)).writerows(rows)
-    file.seek(0)
-    assert list(csv.reader(file)) == rows
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.integers(1, 2))

@@ -52,7 +52,7 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     # a header that cannot be read is not replaced by the first row
     *((f"{header}\n{rows}{QUOTED}", "", {"error": f"{words} … --header-row 2"}) for rows in (ROWS, WORDS)
       for header, words in (
-          ('"Código"x;Nombre;PVP', "line 1 has misplaced quotes"),
+          ('"Código"x;Nombre;PVP', "line 1 looks like the header, but has misplaced quotes"),
           ("Código;Nombre;PVP;;Nota", "line 1 looks like the header, but has 5 cells where the rows have 3"),
           ("Código;PVP 2", "line 1 looks like the header, but has 2 cells where the rows have 3"),
           ("Código,Nombre,PVP", "line 1 looks like the header, but has 1 cell where the rows have 3"),

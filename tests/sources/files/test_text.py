@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, encoding, open_table
-from tests.sources.files.reading import cells, check, described, error_of, rows_of, table
+from sources.files import ReadOptions, dialect, encoding, open_table, reader
+from tests.sources.files.reading import cells, check, rows_of, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
@@ -35,21 +35,6 @@ def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
     mixed = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z")
     assert mixed.format.line_ends == ("CRLF", "LF", "CR")
     assert cells(mixed) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")], "only Unicode calls these line ends"
-
-
-def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in range(1, 12):
-        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
-        monkeypatch.setattr(encoding, "SAMPLE", 3 * size)
-        text = 'k;v\r\nñ;"a\r\nb"\r\n\r\n€;2\r3;4\n\x1a\0\0'
-        found = described(table(tmp_path, text, ReadOptions(delimiter=";", quote='"', header_row=1)))
-        assert found["cells"] == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
-        assert found["rows"] == [2, 5, 6]
-        assert table(tmp_path, text).format.lines == 6
-        head = encoding.measure(tmp_path / "in.csv", "utf-8").head
-        assert text.startswith(head)
-        assert head == text.rstrip("\0\x1a") or text[len(head) - 1 : len(head) + 1][:1] in "\r\n"
-        assert text[len(head) - 1 : len(head) + 1] != "\r\n", "whole lines"
 
 
 @pytest.mark.parametrize(
@@ -95,16 +80,15 @@ def customers(count: int, delimiter: str = ",", end: str = "\n", **changed: str)
     return "".join(line.replace(",", delimiter) + end for line in lines)
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_between_two_stray_quotes_are_rejected(tmp_path: Path, delimiter: str, end: str) -> None:
-    for last in (22, 26):
-        stray = {"l21": 'u20@b.c,"unclosed,x,secret20', f"l{last}": f'u@b.c,b",x,secret{last - 1}'}
-        text = customers(30, delimiter, end, **stray)
-        check(tmp_path, text, rejected=f"21-{last} quoting", rows=[*range(2, 21), *range(last + 1, 32)])
-        _, [row] = rows_of(table(tmp_path, text))
-        assert not row.cells
-        assert "secret" not in row.reason
+@pytest.mark.parametrize(("delimiter", "end"), [(",", "\n"), (";", "\r\n"), ("\t", "\r")])
+@pytest.mark.parametrize("last", [22, 26])
+def test_lines_between_two_stray_quotes_are_rejected(tmp_path: Path, delimiter: str, end: str, last: int) -> None:
+    stray = {"l21": 'u20@b.c,"unclosed,x,secret20', f"l{last}": f'u@b.c,b",x,secret{last - 1}'}
+    text = customers(30, delimiter, end, **stray)
+    check(tmp_path, text, rejected=f"21-{last} quoting", rows=[*range(2, 21), *range(last + 1, 32)])
+    _, [row] = rows_of(table(tmp_path, text))
+    assert not row.cells
+    assert "secret" not in row.reason
 
 
 NAME = "Ref,Nombre,PVP\nA1,Perno,1.50\n"
@@ -182,14 +166,17 @@ def test_a_cell_of_several_lines_is_read(tmp_path: Path, header: str, cell: str)
     assert cells(table(tmp_path, out.getvalue()))[::2] == [row] * 2
 
 
-def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors(tmp_path: Path) -> None:
+def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = ReadOptions(quote='"', delimiter=";")
-    text = 'a;b\n"1";"2"\n"3;4\n' + "5;6\n" * 9
-    assert "a quote opened on line 3 is never closed" in error_of(tmp_path, text, options)
-    with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 8 million"):
-        table(tmp_path, b"a;b\n" + b"x" * (9 << 20))
-    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * (5 << 20), options)
-    with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 8 million"):
+    check(tmp_path, f'a;b\n"1";"2"\n"3;4\n{"5;6" * 9}', options, error="a quote opened on line 3 is never closed")
+    for module in (encoding, dialect, reader):
+        monkeypatch.setattr(module, "MAX_LINE", encoding.MIB)
+    with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 1 million"):
+        table(tmp_path, b"a;b\n" + b"x" * (encoding.MIB + 1))
+    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * encoding.MIB, options)
+    with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 1 million"):
         list(opened.rows())
 
 
