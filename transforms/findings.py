@@ -84,18 +84,6 @@ def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
     return rule_findings(entity, name, constant(None, pd.RangeIndex(1)), detail=detail)
 
 
-def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: str) -> pd.DataFrame:
-    """Findings of one rule about references to records that were not read; one summary where these may be listed.
-
-    `name` is the rule of the summary, `field` holds the reference, and `gap` is why a record may be listed although it
-    was not read; empty where all records are proven to be read.
-    """
-    if not gap or findings.empty:
-        return findings
-    entity = str(findings["entity"].iloc[0])
-    return table_finding(entity, name, f"{field} of {len(findings)} {entity.replace('_', ' ')}: {gap}")
-
-
 class UniqueValues(NamedTuple):
     """Values that no two records may have in common.
 

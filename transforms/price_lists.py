@@ -13,13 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.findings import (
-    UniqueValues,
-    combine_findings,
-    rule_findings,
-    shared_value_findings,
-    summarize_unless_proven,
-)
+from transforms.findings import UniqueValues, combine_findings, rule_findings, shared_value_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Ints, column, first_true, look_up, typed
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id
 
@@ -130,8 +124,9 @@ def _chain_findings(rows: pd.DataFrame, coverage_gap: str) -> list[pd.DataFrame]
         rule_findings("price_lists", name, listed["price_list_id"], is_broken & where, field)
         for name, where in (("source_not_listed", listed["is_own_end"]), ("chain_orphaned", ~listed["is_own_end"]))
     ]
-    if coverage_gap:
-        broken = [summarize_unless_proven(pd.concat(broken), "sources_unproven", field, coverage_gap)]
+    if coverage_gap and (count := is_broken.sum()):  # they may be listed
+        detail = f"{field} of {count} price lists: {coverage_gap}"
+        broken = [table_finding("price_lists", "sources_unproven", detail)]
     is_cycle = listed["chain_status"] == "cycle"
     return [*broken, rule_findings("price_lists", "chain_cycle", listed["price_list_id"], is_cycle, field)]
 

@@ -62,38 +62,15 @@ class History:
         return f"reconciled.{self.name}"
 
 
+_OF_CUSTOMER: Final = ("erp_code", "login_code", "first_name", "last_name", "email", "phone", "birthdate",
+    "created_at_text", "price_list_id", "documents")  # fmt: skip
+# Not use_count: each order that uses a promotion would make a version.
+_OF_PROMOTION: Final = ("name", "is_active", "usage_limit", "start_date", "expiration_date")
+_OF_PRICE_LIST: Final = ("name", "source_price_list_id", "adjustment_type", "adjustment_value")
 HISTORIES: Final = (
-    History(
-        "customer_history",
-        "customers",
-        "customer_id",
-        (
-            "erp_code",
-            "login_code",
-            "first_name",
-            "last_name",
-            "email",
-            "phone",
-            "birthdate",
-            "created_at_text",
-            "price_list_id",
-            "documents",
-        ),
-        documents="raw.customers__documents",
-    ),
-    History(
-        "promotion_history",
-        "promotions",
-        "promotion_id",
-        # Not use_count: each order that uses a promotion would make a version.
-        ("name", "is_active", "usage_limit", "start_date", "expiration_date"),
-    ),
-    History(
-        "price_list_history",
-        "price_lists",
-        "price_list_id",
-        ("name", "source_price_list_id", "adjustment_type", "adjustment_value"),
-    ),
+    History("customer_history", "customers", "customer_id", _OF_CUSTOMER, documents="raw.customers__documents"),
+    History("promotion_history", "promotions", "promotion_id", _OF_PROMOTION),
+    History("price_list_history", "price_lists", "price_list_id", _OF_PRICE_LIST),
 )
 
 

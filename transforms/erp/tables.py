@@ -28,7 +28,6 @@ from transforms.frames import (
     array,
     column,
     constant,
-    frame,
     is_repeated,
     joined_text,
     take_or_null,
@@ -79,7 +78,6 @@ ERP_PAIRS: Final = {
 }
 """`status` is `matched`, or `possible` where the pair makes its line ambiguous. `agreeing` and `differing` are fields
 that both sides have, and `differences` their values."""
-_OUTCOME: Final = dict.fromkeys(("status", "matched_by", "members", "reason"), TEXT)
 
 
 def customers_table(
@@ -102,20 +100,19 @@ def customers_table(
         pairs: all of them.
         differences: see `compare`; of matched pairs, and `row` is the line's.
     """
-    ambiguous, matched = decisions.ambiguous_lines, pairs.line[decisions.is_match]
-    others = frame(_OUTCOME, [{"status": "only_in_erp"}])
-    by = pd.DataFrame({"matched_by": decisions.matched_by[decisions.is_match].array}).assign(status="matched")
-    outcomes = pd.concat([others, by, ambiguous.assign(status="ambiguous")])
-    outcome = np.zeros(len(customer), np.int64)
-    outcome[np.concatenate([matched, ambiguous["row"]])] = np.arange(len(others), len(outcomes))
     rows = lines.index.to_numpy()
+    matched_by = decisions.matched_by[decisions.is_match].array
+    matched = pd.DataFrame({"row": pairs.line[decisions.is_match], "matched_by": matched_by}).assign(status="matched")
+    outcomes = pd.concat([matched, decisions.ambiguous_lines.assign(status="ambiguous")]).set_index("row")
     counts = np.bincount(differences["row"], minlength=len(customer))
-    of_lines = take_or_null(typed(outcomes.reindex(columns=list(_OUTCOME)), _OUTCOME), outcome[rows]).assign(
-        erp_code=_or_null(lines, "erp_code").array,
-        customer_id=take_or_null(customers[["customer_id"]], customer[rows])["customer_id"],
-        difference_count=column(pa.array(counts[rows], mask=customer[rows] < 0)),
-        line=lines["_line"].array,
-        name=names.iloc[rows].array,
+    of_lines = (
+        pd.DataFrame({"erp_code": _or_null(lines, "erp_code"), "line": lines["_line"], "name": names[rows]})
+        .assign(
+            customer_id=take_or_null(customers[["customer_id"]], customer[rows])["customer_id"].array,
+            difference_count=pa.array(counts[rows], mask=customer[rows] < 0),
+        )
+        .join(outcomes, validate="1:1")
+        .fillna({"status": "only_in_erp"})
     )
     is_matched = np.zeros(len(customers), np.bool_)
     is_matched[customer[customer >= 0]] = True
