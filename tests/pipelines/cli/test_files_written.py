@@ -8,16 +8,16 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shutil
 import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.pipelines.bridge import Bridge, Done, bridge, command, start, wait_for
+from tests.pipelines.bridge import Bridge, bridge, command, start
 
 CHECKOUT = Path(__file__).parents[3]
 INPUT = "clientes.csv"
@@ -47,129 +47,109 @@ def table() -> list[Row]:
     return rows
 
 
-@dataclass
-class Watched:
-    """What was seen on disk, at any moment, below a folder: mode by relative path, and contents."""
-
-    folder: Path
-    modes: dict[str, int] = field(default_factory=dict)
-    contents: dict[str, bytes] = field(default_factory=dict)
-    given: set[str] = field(default_factory=set)
-
-    def look(self) -> None:
-        found = [Path(folder) / name for folder, folders, files in os.walk(self.folder) for name in (*folders, *files)]
-        for path in found:
-            name = path.relative_to(self.folder).as_posix()
-            try:
-                facts = path.lstat()
-                content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else b""
-            except FileNotFoundError:  # a file of a command that is running
-                continue
-            if name not in self.given:
-                assert facts.st_uid == os.geteuid(), name
-                self.modes[name] = facts.st_mode
-                self.contents[name] = content
-
-
 def open_to_all() -> None:
     os.umask(0)
 
 
 @dataclass
 class Shell:
-    """Commands under umask 000 in one project folder."""
+    """Commands under umask 000 in one project folder, and what was seen on disk there at any moment.
+
+    Attributes:
+        modes, contents: by relative path.
+    """
 
     made: Bridge
     project: Path
-    watched: Watched
+    modes: dict[str, int] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
 
-    def run(self, *arguments: str, codes: tuple[int, ...] = (0, 5), **more: str) -> Done:
-        done = command(*arguments, env=self.env(**more), cwd=self.project)
+    def look(self) -> None:
+        found = [Path(folder) / name for folder, folders, files in os.walk(self.project) for name in (*folders, *files)]
+        for path in found:
+            name = path.relative_to(self.project).as_posix()
+            try:
+                facts = path.lstat()
+                content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else b""
+            except FileNotFoundError:  # a file of a command that is running
+                continue
+            if name != INPUT:
+                assert facts.st_uid == os.geteuid(), name
+                self.modes[name], self.contents[name] = facts.st_mode, content
+
+    def run(self, line: str, codes: tuple[int, ...] = (0, 5), **more: str) -> None:
+        done = command(*line.split(), env=self.env(**more), cwd=self.project)
         assert done.code in codes, done.said
-        self.watched.look()
-        return done
+        self.look()
 
-    def kill_once(self, pattern: str, *arguments: str) -> None:
-        """Kills a command once it has written a file like this."""
-        with start(*arguments, env=self.env(), cwd=self.project, preexec_fn=open_to_all) as process:
-            wait_for(lambda: any(path.is_file() for path in self.project.glob(pattern)) or process.poll() is not None)
-            self.watched.look()
+    def watch(self, line: str, kill_at: str = "-") -> None:
+        """Looks while a command runs; kills it once it has written a file like `kill_at`."""
+        with start(*line.split(), env=self.env(), cwd=self.project, preexec_fn=open_to_all) as process:
+            while process.poll() is None and not fnmatch.filter(self.contents, kill_at):
+                self.look()
+                time.sleep(0.02)
             process.kill()
             process.communicate()
-        self.watched.look()
+        self.look()
 
     def env(self, **more: str) -> dict[str, str]:
         return self.made.environment(SOURCES__LEGACY__LOGIN_MODE="email", **more)
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Bridge]]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """All commands, run once; ends of runs by a kill among them."""
     tmp = tmp_path_factory.mktemp("files")
-    project = tmp / "warehouse"
     with bridge(tmp, latency_ms=20, faults={"deep_row": 1.0}) as made:
-        watched = Watched(project, given={INPUT})
-        shell = Shell(made, project, watched)
-        (project / INPUT).write_text(
+        shell = Shell(made, tmp / "warehouse")
+        (shell.project / INPUT).write_text(
             f"erpCode;email;firstName;lastName\nE1;{NAME}1@example.test;Ana;{NAME}\n002;;{NAME};B\n"
         )
         mask = os.umask(0)
-        shell.run("init", "--sandbox")
-        shell.kill_once(".build-*/**/*", "pull")
-        shell.run("pull")
-        with start("pull", "promotions", env=shell.env(), cwd=project, preexec_fn=open_to_all) as process:
-            while process.poll() is None:
-                watched.look()
-                time.sleep(0.02)
-            process.communicate()
-        shell.run("run", codes=(2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
-        shell.run("reconcile")
-        shell.run("schema", "orders", "--write")
-        shell.run("accept", "orders.values_gone", "--why", "as agreed")
-        shell.run("status")
-        shell.run("check")
-        shell.run("template", "customers")
-        shell.run("preview", INPUT, "--csv", "clean.csv")
-        plan = ("plan", "customers", INPUT, "--passwords", "file", "--out", "plan-1")
-        shell.run(*plan)
-        shell.kill_once(".ledger.sqlite.walk/**/*", "push", "plan-1", "--yes", "--accept-unproven")
-        shell.run("push", "plan-1", "--yes", "--accept-unproven")
-        shell.run("pull", "customers")
-        shell.run("verify", "plan-1")
-        shell.run("import", "customers", INPUT, "--passwords", "file", "--yes")
-        shell.run("report")
-        os.umask(mask)
-        yield watched, made
+        try:
+            shell.run("init --sandbox")
+            shell.watch("pull", kill_at=".build-*/*")
+            shell.run("pull")
+            shell.watch("pull promotions")
+            shell.run("run", (2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
+            for line in ("reconcile", "schema orders --write", "accept orders.values_gone --why agreed", "status", "check"):
+                shell.run(line)
+            shell.run(f"preview {INPUT} --csv clean.csv")
+            shell.run(f"plan customers {INPUT} --passwords file --out plan-1")
+            shell.watch("push plan-1 --yes --accept-unproven", kill_at=".ledger.sqlite.walk/*")
+            for line in ("push plan-1 --yes --accept-unproven", "pull customers", "verify plan-1", "report"):
+                shell.run(line)
+            shell.run(f"import customers {INPUT} --passwords file --yes")
+        finally:
+            os.umask(mask)
+        yield shell
 
 
-def test_every_file_is_in_the_table_and_private_whatever_the_umask(seen: tuple[Watched, Any]) -> None:
-    watched, _ = seen
+def test_every_file_is_in_the_table_and_private_whatever_the_umask(seen: Shell) -> None:
     rows = table()
-    for name, mode in watched.modes.items():
+    for name, mode in seen.modes.items():
         assert [row for row in rows if row.matches(name)] or stat.S_ISDIR(mode), f"{name} is not in SECURITY.md"
         assert stat.S_IMODE(mode) == (0o700 if stat.S_ISDIR(mode) else 0o600), f"{name} {mode:o}"
         assert not stat.S_ISLNK(mode)
 
 
-def test_each_row_of_the_table_is_a_file_that_is_written(seen: tuple[Watched, Any]) -> None:
-    watched, _ = seen
+def test_each_row_of_the_table_is_a_file_that_is_written(seen: Shell) -> None:
     elsewhere = (".warehouse.duckdb.copied/", ".warehouse.duckdb.copying/", "orderbridge/", "$TMPDIR/orderbridge-*")
     of_others = ("demo/", ".dlt/reviewed.csv")  # tests of their commands
     transient = (".orderbridge-plan-*/", "plan-*/.result-*/", ".*.new", *elsewhere, *of_others)
     for pattern in [pattern for row in table() for pattern in row.patterns]:
         row = Row((pattern,), is_personal=False, has_keys=False)
-        assert pattern in transient or any(map(row.matches, watched.modes)), pattern
+        assert pattern in transient or any(map(row.matches, seen.modes)), pattern
 
 
-def test_files_without_personal_data_and_keys_have_none(seen: tuple[Watched, Bridge]) -> None:
-    watched, made = seen
-    rows = table()
+def test_files_without_personal_data_and_keys_have_none(seen: Shell) -> None:
+    rows, made = table(), seen.made
     people = {str(row["email"]).encode() for row in made.platform.state.records("customers") if row.get("email")}
     people.add(NAME.encode())
     keys = {made.platform.legacy_key.encode(), made.platform.v1_key.encode()}
     assert len(people) > 20
-    assert any(person in watched.contents["plan-1/operations.jsonl"] for person in people)
-    for name, content in watched.contents.items():
+    assert any(person in seen.contents["plan-1/operations.jsonl"] for person in people)
+    for name, content in seen.contents.items():
         if not content:
             continue
         row = next(row for row in rows if row.matches(name))
@@ -177,3 +157,31 @@ def test_files_without_personal_data_and_keys_have_none(seen: tuple[Watched, Bri
             assert not [person for person in people if person in content], name
         if not row.has_keys:
             assert not [key for key in keys if key in content], name
+
+
+def test_no_command_opens_private_files_in_a_folder_that_others_can_write(shop: Bridge, tmp_path: Path) -> None:
+    """What another user planted there: a warehouse with a log to replay, a journal of the ledger, links, a plan."""
+    shared, secret, rows = tmp_path / "shared", tmp_path / "secret.txt", tmp_path / "c.csv"
+    shared.mkdir()
+    secret.write_text("mine")
+    rows.write_text("erpCode,email,firstName,lastName\nE1,a@b.example,A,B\n")
+    shutil.copyfile(shop.path, shared / "w.duckdb")
+    for name in ("w.duckdb.wal", "ledger.sqlite-journal", "w.duckdb.failed.json", "plan.json"):
+        (shared / name).write_text("{}")
+    for name in ("report.html", "clean.csv", ".gitignore"):
+        (shared / name).symlink_to(secret)
+    shared.chmod(0o777)
+    before = {path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()}
+    given = {"WAREHOUSE__PATH": str(shared / "w.duckdb"), "LEDGER__PATH": str(shared / "ledger.sqlite")}
+    for line in (
+        "pull promotions", "run", "reconcile", "status", "report", "check", "init --sandbox", "push .", "verify .",
+        f"plan customers {rows} --passwords file", f"import customers {rows} --passwords file --yes", "settle",
+        f"preview {rows} --csv clean.csv", "review", "schema orders",
+    ):  # fmt: skip
+        project = str(shared if line.startswith("init") else tmp_path)
+        env = shop.environment(SOURCES__LEGACY__LOGIN_MODE="email", DLT_PROJECT_DIR=project, **given)
+        done = command(*line.split(), env=env, cwd=shared)
+        assert (done.code, f"{shared} can be written by other users" in done.said) == (2, True), (line, done.said)
+        assert "FILES__SHARED_FOLDER" in done.said, line
+    assert {path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()} == before
+    assert secret.read_text() == "mine"
