@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 from pathlib import Path
+from typing import Any, cast
 
 import click
 import duckdb
@@ -20,10 +21,8 @@ from pipelines.cli.main import orderbridge
 from pipelines.cli.run import summary
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.push.results import RESULT_COLUMNS
 from pipelines.reconcile.reconcile import Reconciling
 from sources import errors
-from sources.files.formulas import people_rows
 from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
 from tests.pipelines.bridge import LISTED, SMALL, Bridge, command, start
@@ -37,35 +36,28 @@ def as_json(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_the_help_lists_the_commands_and_how_to_begin() -> None:
-    for option in ("--help", "-h"):
-        reported = CliRunner().invoke(orderbridge, [option])
-        assert reported.exit_code == 0
-        assert re.search(r"^ +Then with your own: +orderbridge init\n +orderbridge run$", reported.output, re.M)
-        assert all(part in reported.output for part in ("orderbridge demo", "--project DIR"))
-        assert "\\b" not in reported.output
-        assert all(re.search(rf"^  {name} ", reported.output, re.M) for name in orderbridge.commands)
+def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
+    tmp_path: Path, nobody: dict[str, str]
+) -> None:
+    def printed(*arguments: str) -> str:
+        done = command(*arguments, env=nobody, cwd=tmp_path)
+        assert (done.code, done.err) == (0, ""), arguments
+        return done.out
 
-
-def test_each_command_has_help_with_its_options_and_an_example() -> None:
+    whole = printed("--help")
+    assert printed("-h") == whole
+    assert re.search(r"^ +Then with your own: +orderbridge init\n +orderbridge run$", whole, re.M)
+    assert all(part in whole for part in ("orderbridge demo", "--project DIR"))
     for name, one in orderbridge.commands.items():
-        reported = CliRunner().invoke(orderbridge, [name, "--help"])
-        assert reported.exit_code == 0
-        example = re.search(r"Example[^:]*:\s(.*)", reported.output, re.S)
+        assert re.search(rf"^  {name} ", whole, re.M)
+        text = printed(name, "--help")
+        assert "\\b" not in text
+        example = re.search(r"Example[^:]*:\s(.*)", text, re.S)
         assert example, name
         assert f"orderbridge {name}" in " ".join(example[1].split())
-        for option in one.params:
-            assert isinstance(option, click.Argument) or option.opts[-1] in reported.output
-
-
-def test_help_and_version_need_no_settings_and_write_nothing(tmp_path: Path, nobody: dict[str, str]) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    for arguments in (("--help",), ("pull", "--help"), ("sandbox", "-h"), ("--version",)):
-        done = command(*arguments, env=nobody, cwd=work)
-        assert (done.code, done.err) == (0, "")
-    assert re.match(r"orderbridge \d+\.\d+\.\d+ \(dlt [\d.]+, duckdb [\d.]+", done.out)
-    assert not [*work.iterdir(), *(tmp_path / "home").iterdir()]
+        assert all(isinstance(option, click.Argument) or option.opts[-1] in text for option in one.params)
+    assert re.match(r"orderbridge \d+\.\d+\.\d+ \(dlt [\d.]+, duckdb [\d.]+", printed("--version"))
+    assert {path.name for path in tmp_path.rglob("*")} == {"home", "tmp"}
 
 
 @pytest.mark.parametrize(
@@ -88,6 +80,8 @@ def test_help_and_version_need_no_settings_and_write_nothing(tmp_path: Path, nob
         ("--project none status", "there is no folder"),
         ("status --max-age nan", "not a number of hours"),
         ("settle --landed 1", "an answer needs its plan"),
+        ("status", "there is no warehouse at "),
+        ("status", "Run `orderbridge run` first"),
     ],
 )
 def test_arguments_that_cannot_be_are_reported(tmp_path: Path, nobody: dict[str, str], line: str, says: str) -> None:
@@ -128,8 +122,7 @@ def test_with_log_json_every_line_is_json(fresh: Bridge) -> None:
     assert done.code == 0
     (reported,) = as_json(done.out)
     assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (True, 0, str(fresh.path))
-    assert isinstance(reported["lists"], list)
-    lists = {one["resource"]: (one["rows"], one["verdict"]) for one in reported["lists"]}
+    lists = {one["resource"]: (one["rows"], one["verdict"]) for one in cast(list[Any], reported["lists"])}
     assert lists == {name: (rows, "complete") for name, rows in LISTED.items()}
     assert all(line["event"] for line in as_json(done.err))
 
@@ -219,14 +212,6 @@ def test_status_reports_lists_runs_and_ages(shop: Bridge) -> None:
     assert [shop.command("status", "--max-age", hours).code for hours in ("0.0000001", "0")] == [7, 7]
 
 
-def test_status_without_a_warehouse_has_what_to_do(tmp_path: Path, nobody: dict[str, str]) -> None:
-    done = command("status", env={**nobody, "WAREHOUSE__PATH": str(tmp_path / "none.duckdb")}, cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert f"there is no warehouse at {tmp_path / 'none.duckdb'}" in done.err
-    assert "orderbridge run" in done.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "tmp"]
-
-
 def test_status_reports_lists_that_are_old_or_were_never_read_and_a_run_that_failed(
     tmp_path: Path, shop: Bridge
 ) -> None:
@@ -265,16 +250,14 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     assert {path.relative_to(work).parts[0] for path in work.rglob("*")} == {"shown"}
     assert not list((tmp_path / "home").iterdir())
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (work / "shown").rglob("*")} == {0}
-    assert re.findall(r"^error +(.*)", done.out, re.M) == ["erp_customers  erp_code_duplicate         2"]
-    assert re.search(r"^variants of the ERP: 38 as last confirmed, 0 different", done.out, re.M)
+    for words in (
+        r"^error +erp_customers  erp_code_duplicate +2$", "^variants of the ERP: 38 as last confirmed, 0 different",
+        "^ +48  on the platform as sent$", r"nothing to send\n  - 50 lines already on the platform",
+    ):  # fmt: skip
+        assert re.search(words, done.out, re.M), words
     assert (work / "shown" / "report.html").is_file()
-    assert re.search(r"^ +48  on the platform as sent$", done.out, re.M)
-    assert "nothing to send\n  - 50 lines already on the platform" in done.out, "the second import of the same file"
     (plan,) = (path.parent for path in (work / "shown").glob("plan-customers-*/passwords.csv"))
     assert (plan / "result.xlsx").is_file()
-    for file, lines in (("confirmed", 50), ("rejected", 3), ("in_doubt", 0), ("unsent", 2)):
-        rows = people_rows(plan / "results" / f"{file}.csv", RESULT_COLUMNS)
-        assert len(list(rows)) == lines, file
     passwords = (plan / "passwords.csv").read_text("utf-8-sig").splitlines()[1:]
     assert len(passwords) == 48
     secrets = [row.rpartition(";")[2] for row in passwords]

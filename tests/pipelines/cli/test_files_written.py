@@ -112,7 +112,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
             shell.run("pull")
             shell.watch("pull promotions")
             shell.run("run", (2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
-            for line in ("reconcile", "schema orders --write", "accept orders.values_gone --why agreed", "status", "check"):
+            for line in (
+                "reconcile",
+                "schema orders --write",
+                "accept orders.values_gone --why agreed",
+                "status",
+                "check",
+            ):
                 shell.run(line)
             shell.run(f"preview {INPUT} --csv clean.csv")
             shell.run(f"plan customers {INPUT} --passwords file --out plan-1")

@@ -12,64 +12,46 @@ import pytest
 from sources.settings import find_root, ledger_path, legacy_settings, project_file, set_project
 from tests.sources.settings.samples import CHECKOUT, LEGACY, refused, write
 
-PRELUDE = (
-    "import os, sys; from pathlib import Path; from sources.settings import *\n"
-    "root, other = Path(sys.argv[1]), Path(sys.argv[2])\n"
-    "prepared = lambda folder: prepare_dlt(folder, Path(sys.argv[3]))\n"
-)
-TELEMETRY = (
-    "import os; os.environ.pop('RUNTIME__DLTHUB_TELEMETRY', None)\n"
-    "import sources.legacy, dlt\n"
-    "assert dlt.current.run_context().runtime_config.dlthub_telemetry is False\n"
-)
-SAME_VALUES = (
-    f"{PRELUDE}"
-    "prepared(root); os.chdir('/')\n"
-    "ours = legacy_settings()\n"
-    "assert 'dlt' not in sys.modules\n"
-    "load_dlt()\n"
-    "import dlt\n"
-    "assert dlt.secrets['sources.legacy.api_key'] == ours.api_key.reveal()\n"
-    "assert dlt.config['sources.legacy.page_limit'] == ours.page_limit == 7\n"
-    "assert os.umask(0) == 0o077\n"
-)
-IMPORTED_BEFORE = (
-    "import dlt\n"
-    f"{PRELUDE}"
-    "assert dlt.secrets.get('sources.legacy.api_key') is None\n"
-    "prepared(root)\n"
-    "assert dlt.secrets['sources.legacy.api_key']\n"
-)
-NEXT_ROOT = (
-    f"{PRELUDE}"
-    "for folder in root, other:\n"
-    "    prepared(folder)\n"
-    "    load_dlt()\n"
-    "import dlt\n"
-    "assert dlt.secrets['sources.legacy.api_key'] == 'of another organization'\n"
-    "assert dlt.current.run_context().local_dir == str(other)\n"
-)
-# For a user whose home cannot be written, dlt's global folder is `<tmp>/dlt`, which anyone may create.
-USER = "import os; os.geteuid = lambda user=os.geteuid() or 1000: user\n"  # dlt has another folder for root
-GLOBAL_FOLDER = (
-    f"{PRELUDE}"
-    "prepared(root)\n"
-    "assert legacy_settings().base_url == 'https://a.example'\n"
-    "load_dlt()\n"
-    "import dlt\n"
-    "assert dlt.current.run_context().global_dir == str(root / '.dlt')\n"
-    "assert dlt.secrets.get('destination.postgres.credentials') is None\n"
-    "assert dlt.config.get('runtime.sentry_dsn') is None\n"
-    "assert dlt.secrets['sources.legacy.api_key']\n"
-)
+# For a user whose home cannot be written, dlt's global folder is `<tmp>/dlt`, which anyone may create. For root it has
+# another one.
+PRELUDE = """
+import os, sys
+from pathlib import Path
+os.geteuid = lambda user=os.geteuid() or 1000: user
+os.environ.pop("RUNTIME__DLTHUB_TELEMETRY", None)
+{before}
+from sources.settings import *
+root, other, data = map(Path, sys.argv[1:])
+prepare_dlt(root, data)
+os.chdir("/")
+ours = legacy_settings()
+"""
+THEIRS = """
+load_dlt()
+import dlt
+context = dlt.current.run_context()
+assert (context.global_dir, context.runtime_config.dlthub_telemetry) == (str(root / ".dlt"), False)
+assert dlt.secrets["sources.legacy.api_key"] == ours.api_key.reveal()
+assert dlt.config["sources.legacy.page_limit"] == ours.page_limit == 7
+assert dlt.secrets.get("destination.postgres.credentials") is None
+assert dlt.config.get("runtime.sentry_dsn") is None
+prepare_dlt(other, data)
+load_dlt()
+assert dlt.secrets["sources.legacy.api_key"] == "of another organization"
+assert dlt.current.run_context().local_dir == str(other)
+assert os.umask(0) == 0o077
+"""
 READ_BEFORE = "import dlt\nassert dlt.secrets.get('destination.postgres.credentials'), 'dlt reads that folder'\n"
+SOURCES = """
+import os
+os.environ.pop("RUNTIME__DLTHUB_TELEMETRY", None)
+import sources.legacy, dlt
+assert dlt.current.run_context().runtime_config.dlthub_telemetry is False
+"""
 PROGRAMS = {
-    "telemetry is off": TELEMETRY,
-    "dlt resolves the same values": SAME_VALUES,
-    "also if it was imported before": IMPORTED_BEFORE,
-    "and those of the next project": NEXT_ROOT,
-    "never of its global folder": USER + GLOBAL_FOLDER,
-    "nor if it had read it": USER + READ_BEFORE + GLOBAL_FOLDER,
+    "the sources turn telemetry off": SOURCES,
+    "dlt is imported later": PRELUDE.format(before="") + "assert 'dlt' not in sys.modules" + THEIRS,
+    "dlt has read its global folder before": PRELUDE.format(before=READ_BEFORE) + THEIRS,
 }
 
 
@@ -82,16 +64,18 @@ def test_dlt_reads_the_settings_of_the_project_and_no_others(root: Path, tmp_pat
     write(other, "[sources.legacy]\napi_key = 'of another organization'\n")
     planted.mkdir(parents=True)
     (planted / "secrets.toml").write_text("[destination.postgres]\ncredentials = 'postgres://planted'\n")
-    if name == "never of its global folder":  # it is used at import, and would look for a package that is not there
+    if "before" not in name:  # it is used at import, and would look for a package that is not there
         (planted / "config.toml").write_text("[runtime]\nsentry_dsn = 'https://planted.example'\n")
-    home = {"TMPDIR": str(tmp_path / "tmp"), "HOME": "/nonexistent"} if USER in PROGRAMS[name] else {}
     subprocess.run(
         [sys.executable, "-c", PROGRAMS[name], str(root), str(other), str(tmp_path / "data")],
         check=True,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "DLT_DATA_DIR": str(tmp_path / "data"), **home},
+        env={
+            **os.environ, "PYTHONPATH": str(CHECKOUT), "DLT_DATA_DIR": str(tmp_path / "data"),
+            "TMPDIR": str(tmp_path / "tmp"), "HOME": "/nonexistent",
+        },
         timeout=60,
-    )
+    )  # fmt: skip
 
 
 def test_the_root_is_the_nearest_folder_with_dlt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,41 +92,32 @@ def test_the_root_is_the_nearest_folder_with_dlt(root: Path, monkeypatch: pytest
         find_root()
 
 
-def test_the_home_folder_of_dlt_is_not_a_root(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".dlt").mkdir()
-    (tmp_path / "work").mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path / "work")
-    for foreign in ("", "[runtime]\ndlthub_telemetry = true\n", "[sources.github]\napi_key = 'x'\n"):
-        write(tmp_path, config=foreign)
-        assert find_root() == tmp_path / "work"
-    write(tmp_path, config="[sources.legacy]\nbase_url = 'https://api.example.com'\n")
-    assert find_root() == tmp_path
-
-
-def test_the_checkout_is_the_root_if_it_has_settings_and_no_folder_above_has(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+def test_home_counts_if_it_has_settings_of_ours_and_the_search_ends_there_and_at_a_mount(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Then the checkout counts if it has settings, otherwise the current folder."""
+    home = tmp_path / "home"
+    for folder in (tmp_path, home):
+        (folder / ".dlt").mkdir(parents=True)
+    (home / "work").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    for foreign in ("", "[runtime]\ndlthub_telemetry = true\n", "[sources.github]\napi_key = 'x'\n"):
+        write(home, config=foreign)
+        assert find_root() == home / "work"
+    write(home, config="[sources.legacy]\nbase_url = 'https://api.example.com'\n")
+    assert find_root() == home
+    (home / ".dlt").rename(home / "settings")
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert find_root() == tmp_path
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_mount", lambda path: path == home)
+        assert find_root() == home / "work"
     monkeypatch.chdir("/")
     assert find_root() == Path("/")
     write(root, LEGACY)
     monkeypatch.setattr("sources.settings.root.CHECKOUT", root)
     assert find_root() == root
-
-
-def test_the_search_for_settings_ends_at_home_and_at_a_mount(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    (home / "work").mkdir(parents=True)
-    (tmp_path / ".dlt").mkdir()
-    monkeypatch.chdir(home / "work")
-    assert find_root() == tmp_path
-    with monkeypatch.context() as patched:
-        patched.setenv("HOME", str(home))
-        assert find_root() == home / "work"
-    monkeypatch.setattr(Path, "is_mount", lambda path: path == home)
-    assert find_root() == home / "work"
 
 
 @pytest.mark.parametrize("name", ["warehouse.duckdb", "ledger.sqlite"])
