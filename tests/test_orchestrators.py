@@ -114,9 +114,12 @@ print(">>" + json.dumps([request.partition_key for request in requests]))
 """
 
 
-def test_dagster_materializes_each_organization(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
+def test_dagster_materializes_each_organization_and_does_not_repeat_what_cannot_succeed(
+    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
+) -> None:
     python = python_with("dagster")
-    names, *results, requested = run(python, LOAD + DAGSTER, tmp_path, environment(tmp_path))
+    env = environment(tmp_path)
+    names, *results, requested = run(python, LOAD + DAGSTER, tmp_path, env)
     assert names == requested == sorted(CUSTOMERS)
     for name, (success, assets, checks) in zip(names, results, strict=True):
         assert success
@@ -128,14 +131,9 @@ def test_dagster_materializes_each_organization(tmp_path: Path, projects: tuple[
         }
         with duckdb.connect(str(projects[0] / name / "warehouse.duckdb"), read_only=True) as warehouse:
             assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS[name],)]
-
-
-def test_dagster_does_not_repeat_what_cannot_succeed(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
-    python = python_with("dagster")
-    env = environment(tmp_path)
     command(tmp_path, f'echo "$@" >>{tmp_path}/calls; exit 3')
     results = run(python, LOAD + DAGSTER, tmp_path, env)
-    assert [result[0] for result in results[1:-1]] == [False, False]
+    assert [result[0] for result in results[1:-1]] == [False, False], "what cannot succeed is not repeated"
     assert len((tmp_path / "calls").read_text().splitlines()) == 2
 
 

@@ -32,10 +32,6 @@ INSTALLS_BY_NAME = re.compile(
     r"(?:pipx?|uvx?|tool|add|install)\b[^\n|;]*[\s'\"]orderbridge(?:\[|['\"\s]*(?:$|[=<>~`]))", re.M
 )
 NAME = re.compile(r"[A-Za-z0-9._-]+")
-LINUX_ONLY = re.compile(
-    r"\b(os|signal)\.(O_PATH|O_TMPFILE|copy_file_range|eventfd|memfd_create|pidfd_open|posix_fadvise|posix_fallocate"
-    r"|sched_getaffinity|splice|unshare|SIGPWR|sigwaitinfo|sigtimedwait)\b"
-)
 POSIX_MODULES = re.compile(r"^(import|from) (fcntl|grp|pty|pwd|resource|termios|tty)\b", re.M)
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 
@@ -101,24 +97,6 @@ def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> No
     assert {"datacompy", "splink", "matplotlib"} <= set(pinned(bench))
     (backend,) = PROJECT["build-system"]["requires"]
     assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend)}
-
-
-@needs_make
-@pytest.mark.parametrize(
-    ("target", "installed"),
-    [("demo", {"", "-build"}), ("notebooks", {"", "-build", "-notebooks"}), ("unit", {"", "-build", "-dev"})],
-)
-def test_each_target_sets_up_only_what_it_needs(tmp_path: Path, target: str, installed: set[str]) -> None:
-    command = ["make", "--dry-run", "--always-make", f"VENV={tmp_path / 'venv'}", target]
-    recipes = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, text=True).stdout
-    assert set(re.findall(r"--no-compile --require-hashes -r requirements(-\w+)?\.txt", recipes)) == installed
-
-
-def test_nothing_is_used_that_macos_lacks() -> None:
-    for path in MODULES:
-        text = path.read_text("utf-8")
-        assert not LINUX_ONLY.search(text), path
-        assert '"/proc/' not in text or path.match("pipelines/ledger/clock.py"), path  # it has a fallback
 
 
 def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:

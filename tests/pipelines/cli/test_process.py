@@ -41,9 +41,6 @@ from pipelines.cli.__main__ import main
 main()"""
 IMPORTS = """
 import sys
-from contextlib import suppress
-from pathlib import Path
-from sources.errors import UsageError
 from pipelines.cli.main import main
 from pipelines.cli.process import prepare_environment
 from sources.settings import http_settings, known_secrets, legacy_settings, warehouse_settings
@@ -54,11 +51,8 @@ def check(step, *modules):
 check("main", "dlt", "duckdb", "httpx", "pandas", "pyarrow", "pydantic", "matplotlib", "jinja2")
 prepare_environment()
 legacy_settings(), http_settings(), warehouse_settings(), known_secrets()
-from pipelines.reporting.status import read_status
-with suppress(UsageError):  # there is no warehouse
-    read_status(None)
+import pipelines.reporting.status
 check("status", "dlt", "httpx", "pandas", "pydantic", "matplotlib", "jinja2")
-from pipelines.cli import push
 import pipelines.push.run
 check("push", "dlt", "pandas", "pydantic", "matplotlib", "jinja2")
 import duckdb, pipelines.pull.pull
@@ -68,7 +62,6 @@ merge.create_missing(duckdb.connect())
 duckdb.execute("COPY (SELECT 1000000 + i AS at FROM range(150000) t(i)) TO 'orders.parquet'")
 assert _sequence(duckdb.connect(), "orders.parquet", "at", "BIGINT") == "ascending"
 check("pull", "dlt", "pandas")
-from pipelines.cli import plan, preview, verify
 import pipelines.plan.make, pipelines.push.verify
 check("plan", "dlt", "matplotlib", "jinja2")
 from pipelines.warehouse.load import import_loader
@@ -131,15 +124,13 @@ def test_characters_that_the_output_cannot_hold_are_escaped(shop: Bridge, tmp_pa
     assert (done.code, "c\\xf3digo" in done.out) == (0, True)
 
 
-def test_a_command_writes_no_core_file_with_keys_in_it() -> None:
+def test_a_command_writes_no_core_file_with_keys_and_starts_no_threads_of_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with mock.patch("resource.setrlimit") as limit:
         CliRunner().invoke(cli.orderbridge, ["template", "customers"])
     limit.assert_called_once_with(resource.RLIMIT_CORE, (0, 0))
-
-
-def test_numpy_starts_no_threads_for_linear_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    CliRunner().invoke(cli.orderbridge, ["template", "customers"])
     assert os.environ.pop("OPENBLAS_NUM_THREADS") == "1"
 
 
@@ -198,28 +189,22 @@ def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_out
     assert "in doubt" in done.out
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")], ids=["bytes", "threads"])
-def test_want_of_memory_is_no_bug(tmp_path: Path, error: Exception) -> None:
-    with mock.patch.object(cli, "_invoke", side_effect=error):
-        done = command(env={}, cwd=tmp_path)
-    assert (done.code, done.err.splitlines()[0]) == (2, "orderbridge: out of memory")
+def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_path: Path) -> None:
+    bug = KeyError("planted")
+    bug.__cause__ = TypeError("planted too")
+    for error, code, words in (
+        (MemoryError(), 2, ("orderbridge: out of memory",)),
+        (RuntimeError("can't start new thread"), 2, ("orderbridge: out of memory",)),
+        (bug, 1, ("internal error in orderbridge. Please report these lines", "builtins.KeyError\n  main.py:",
+                  "builtins.TypeError")),
+    ):  # fmt: skip
+        with mock.patch.object(cli, "_invoke", side_effect=error):
+            done = command(env={}, cwd=tmp_path)
+        assert (done.code, done.err.startswith(words[0])) == (code, True)
+        assert all(word in done.err for word in words)
+        assert "planted" not in done.err
     with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
         raise duckdb.OutOfMemoryException("a value of a row")
-
-
-def test_a_bug_is_reported_by_types_and_places_without_values(tmp_path: Path) -> None:
-    error = KeyError("planted")
-    error.__cause__ = TypeError("planted too")
-    with mock.patch.object(cli, "_invoke", side_effect=error):
-        done = command(env={}, cwd=tmp_path)
-    assert done.code == 1
-    assert done.err.startswith("internal error in orderbridge. Please report these lines")
-    assert "builtins.KeyError\n  main.py:" in done.err
-    assert "builtins.TypeError" in done.err
-    assert "planted" not in done.err
-
-
-def test_a_current_folder_that_was_removed_is_named_and_no_bug(tmp_path: Path) -> None:
     with mock.patch.object(Path, "cwd", side_effect=[Path("/"), FileNotFoundError(2, "No such file or directory")]):
         done = command("status", env={}, cwd=tmp_path)
     assert (done.code, done.err.splitlines()[0]) == (2, "orderbridge: the current folder: No such file or directory")
