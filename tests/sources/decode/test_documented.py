@@ -75,20 +75,6 @@ def test_numbers_are_read_alike_by_both_ways(value: object) -> None:
     one(INVOICE, f'{{"id":1,"total":{json.dumps(value) if isinstance(value, str) else value}}}')
 
 
-def test_every_field_of_the_interface_has_a_column() -> None:
-    schemas = schema_of(CUSTOMER)
-    assert list(schemas) == ["customers", "customers__documents"]
-    assert schemas["customers"].names == [
-        *("id", "first_name", "last_name", "phone", "email", "login_code", "created_at", "price_list_id", "erp_code"),
-        *("birthdate", "_extra", "_page", "_position"),
-    ]
-    assert schemas["customers__documents"].names == [
-        *("customer_id", "position", "number", "fiscal_name", "fiscal_address", "email", "is_default", "for_taxes"),
-        *("_extra", "_page", "_position"),
-    ]
-    assert schema_of(PRICE_LIST)["price_lists"].field("adjustment_value").type == pa.decimal128(38, 9)
-
-
 def test_a_batch_is_read_at_once() -> None:
     pages = [
         page({"id": 1, "birthdate": "1980-02-29", "documents": [{"number": "007"}, {"number": "8"}]}),
@@ -98,6 +84,7 @@ def test_a_batch_is_read_at_once() -> None:
     decoded = columnar(table_schema(CUSTOMER), pages)
     assert decoded is not None
     customers, documents = decoded.tables["customers"], decoded.tables["customers__documents"]
+    assert {name: table.schema for name, table in decoded.tables.items()} == schema_of(CUSTOMER)
     assert customers["id"].to_pylist() == ["1", "2", "3"]
     assert customers["_page"].to_pylist() == [1, 3, 3]
     assert customers["_position"].to_pylist() == [1, 1, 2]
@@ -107,10 +94,6 @@ def test_a_batch_is_read_at_once() -> None:
         {"customer_id": "1", "position": 2, "number": "8", "_page": 1, "_position": 1},
         {"customer_id": "3", "position": 1, "number": None, "_page": 3, "_position": 2},
     ]
-
-
-def test_no_pages_give_empty_tables() -> None:
-    assert {name: table.schema for name, table in decode(CUSTOMER, []).tables.items()} == schema_of(CUSTOMER)
 
 
 IDENTIFIERS = {

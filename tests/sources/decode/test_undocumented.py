@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from decimal import Decimal
-from itertools import permutations
 from time import process_time
 
 import pyarrow as pa
@@ -116,7 +115,7 @@ def test_a_number_of_more_digits_than_a_decimal_has_is_not_in_its_column(form: s
 def test_a_field_has_the_narrowest_type_that_holds_most_values(
     written: list[str], kept: tuple[str, list[object]]
 ) -> None:
-    for order in permutations(range(len(written))):
+    for order in (range(len(written)), range(len(written))[::-1]):
         kind, found = values(*(written[n] for n in order))
         expected = [kept[1][n] for n in order]
         if kept[0] == MONEY:
@@ -142,7 +141,7 @@ LINE = '{"sku":"A","quantity":2}'
         ('[{"sku":{"code":1},"quantity":"many"}]', [None], None),
     ],
 )
-@pytest.mark.parametrize("at", [0, 50, 99])
+@pytest.mark.parametrize("at", [0, 99])
 def test_an_odd_list_costs_no_row_but_its_own(odd: str, skus: list[object], extra: str | None, at: int) -> None:
     rows = [f'{{"id":{n},"lines":{odd if n == at else f"[{LINE},{LINE}]"}}}' for n in range(100)]
     _, decoded = walk([raw_page(*rows[n : n + 10], number=n // 10 + 1) for n in range(0, 100, 10)])
@@ -184,33 +183,18 @@ def test_an_odd_object_costs_no_column_but_its_own_value(odd: str, ids: list[obj
         ("0.30000000000000004", Decimal("0.3"), '{"total":0.30000000000000004}'),
         ("false", None, '{"total":false}'),
         ("[null]", None, None),
+        ('"n/a"', None, '{"total":"n/a"}'),
     ],
 )
-def test_an_odd_amount_is_kept_as_written(odd: str, kept: object, extra: str | None) -> None:
-    rows = [f'{{"id":{n},"total":{odd if n == 50 else n / 4}}}' for n in range(100)]
+@pytest.mark.parametrize("others", ["0.25", "true"])
+def test_an_odd_amount_is_kept_as_written(odd: str, kept: object, extra: str | None, others: str) -> None:
+    if others == "true":
+        kept, extra = (False, None) if odd == "false" else (None, extra)
+    rows = [f'{{"id":{n},"total":{odd if n == 50 else others}}}' for n in range(100)]
     _, (decoded,) = walk([raw_page(*rows)])
     orders = decoded.tables["orders"]
     assert (orders["total"][50].as_py(), orders["_extra"][50].as_py()) == (kept, extra)
     assert orders["_extra"].null_count == 100 - (extra is not None)
-
-
-def test_an_odd_value_among_booleans_is_kept_as_written() -> None:
-    rows = [json.dumps({"id": n, "paid": "n/a" if n == 50 else True}) for n in range(100)]
-    _, (decoded,) = walk([raw_page(*rows)])
-    orders = decoded.tables["orders"]
-    assert (orders.schema.field("paid").type, orders["paid"].null_count) == (pa.bool_(), 1)
-    assert orders["_extra"][50].as_py() == '{"paid":"n/a"}'
-
-
-def test_the_positions_of_all_holders_are_in_a_child_table() -> None:
-    _, (decoded,) = walk([raw_page('{"id":1,"a":[{"b":[{"c":[{"x":1}]}]},{"b":[{"c":[{"x":2},{"x":3}]}]}]}')])
-    items = decoded.tables["orders__a__b__c"]
-    assert items.schema.names[:5] == ["order_id", "a_position", "a__b_position", "position", "x"]
-    assert [list(row.values())[:5] for row in items.to_pylist()] == [
-        ["1", 1, 1, 1, 1],
-        ["1", 2, 1, 1, 2],
-        ["1", 2, 1, 2, 3],
-    ]
 
 
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:

@@ -29,7 +29,7 @@ def names(result: Any) -> dict[str, str]:
     return {row["id"]: row["first_name"] for row in rows_of(result, "customers")}
 
 
-@pytest.mark.parametrize("page_limit", [3, 10, 100])
+@pytest.mark.parametrize("page_limit", [3, 100])
 def test_two_records_with_one_id_are_loaded_and_quarantined(tmp_path: Path, page_limit: int) -> None:
     result = walked(SecondRecords([*range(20), 7, *range(20, 30), 3]), tmp_path, page_limit=page_limit)
     assert (result.verdict, len(result.sweeps)) == ("complete", 2), result.evidence
@@ -41,7 +41,7 @@ def test_two_records_with_one_id_are_loaded_and_quarantined(tmp_path: Path, page
     assert len(ids(result)) == 30
 
 
-@pytest.mark.parametrize("page_limit", [3, 10, 100])
+@pytest.mark.parametrize("page_limit", [3, 100])
 def test_the_same_row_twice_is_a_duplicate_and_proves_nothing(tmp_path: Path, page_limit: int) -> None:
     result = walked(Platform([*range(20), 7, *range(20, 30), 7]), tmp_path, page_limit=page_limit)
     assert (result.verdict, len(result.sweeps)) == ("unproven", 6), result.evidence

@@ -22,15 +22,14 @@ from sources.decode.rows import Decoded, Page
 from sources.errors import BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
 from sources.extract.ids import IdHashes, hash_ids
-from sources.extract.page_files import RowDigest
 from sources.extract.result import WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
-from tests.sources.platform import Orders, Platform, Replies, Row, ids, rejected, rows_of, walked
+from tests.sources.platform import Orders, Platform, Row, ids, rejected, rows_of, walked
 
 
 @pytest.mark.parametrize("ending", ["empty_page", "repeat_last"])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 99, 100, 101, 650])
+@pytest.mark.parametrize("count", [0, 1, 2, 100, 101, 650])
 def test_a_quiet_list_is_complete(tmp_path: Path, ending: str, count: int) -> None:
     platform = Platform(list(range(1, count + 1)), ending=ending)
     result = walked(platform, tmp_path)
@@ -57,9 +56,12 @@ def without_flags(_: object, raw: bytes) -> bytes:
 
 
 ONE_LIMIT = refusing(lambda params: params["limit"] not in (10, 25, 50, 100), rejected(422))
-MANY = list(range(650))
+MANY, TWO = list(range(650)), b'{"data": [{"id": 0}, {"id": 1}]}'
 VERDICTS: dict[str, tuple[Platform, dict[str, Any], str, int, str]] = {
     "short pages": (Platform(MANY, cap=20), {}, "complete", 2, "of 12"),
+    "404 after a single page": (Platform([1], ending="status_404"), {}, "complete", 2, "assumed"),
+    "404 after the one full page": (Platform(MANY[:100], ending="status_404"), {}, "complete", 3, "assumed"),
+    "a cache without the query": (Platform(MANY[:2], alter=lambda *_: TWO), {}, "unproven", 2, "ignores `limit`"),
     "404 after a short page": (Platform(MANY, ending="status_404"), {}, "complete", 2, "by assumed: status 404"),
     "400 after a short page": (Platform(MANY, ending="status_400"), {}, "complete", 2, "by assumed: status 400"),
     "404 after a full page": (
@@ -90,13 +92,6 @@ def test_what_a_list_shows_decides_whether_it_is_proven(tmp_path: Path, name: st
     assert words in " ".join(result.evidence)
 
 
-def test_the_second_sweep_asks_for_061_of_what_page_1_held(tmp_path: Path) -> None:
-    platform = Platform(MANY, cap=50)
-    result = walked(platform, tmp_path, page_limit=100)
-    assert [sweep.size for sweep in result.sweeps] == [50, 30]
-    assert {params["limit"] for params in platform.requests} == {100, 30}
-
-
 @pytest.mark.parametrize(
     "when",
     [lambda params: True, lambda params: (params["limit"], params["page"]) == (61, 3)],
@@ -106,13 +101,6 @@ def test_a_refusal_is_an_error(tmp_path: Path, when: Callable[[Mapping[str, Any]
     result = walked(Platform(MANY, before=refusing(when, rejected(422))), tmp_path)
     assert (result.verdict, result.files) == ("incomplete", {})
     assert isinstance(result.error, HttpRejected)
-
-
-@pytest.mark.parametrize("count", [1, 2, 4, 6, 50, 99, 100, 122, 200, 600])
-@pytest.mark.parametrize("limit", [2, 3, 100])
-def test_a_list_that_ends_with_a_404_can_be_proven(tmp_path: Path, count: int, limit: int) -> None:
-    result = walked(Platform(list(range(count)), ending="status_404"), tmp_path, page_limit=limit)
-    assert (result.verdict, result.distinct) == ("complete", count), result.evidence
 
 
 @pytest.mark.parametrize(
@@ -134,7 +122,7 @@ def test_a_page_0_that_fails_does_not_end_the_walk(
     assert ("page 0 could not be read" in " ".join(result.evidence)) is (verdict == "unproven")
 
 
-@pytest.mark.parametrize("count", [1, 99, 100, 101, 200, 650])
+@pytest.mark.parametrize("count", [1, 100, 101, 650])
 @pytest.mark.parametrize("pagination", [False, True])
 @pytest.mark.parametrize("ending", ["empty_page", "status_404"])
 def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagination: bool, ending: str) -> None:
@@ -147,7 +135,7 @@ def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagina
     assert result.verdict == "complete" or ending == "status_404"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_drift_never_makes_a_wrong_complete(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     size = random.randrange(1, 300)
@@ -287,7 +275,7 @@ def test_a_row_more_or_less_at_the_end_of_the_second_sweep_is_noticed(tmp_path: 
 def removed_while_read(listed: int, note: str | None = None) -> Orders:
     """Of fifty orders, the first one is removed after two pages of the first reading, or was before it."""
     rows = [{"id": str(key), "note": note if key == 7 else None} for key in range(1, 51)]
-    return Orders(lambda reading, request: rows[:listed] if (reading, request) < (1, 3) else rows[50 - listed :])
+    return Orders(lambda reading, request: rows if (reading, request) < (1, 3) else rows[50 - listed :])
 
 
 @pytest.fixture
@@ -360,20 +348,17 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
     verdict: str,
     distinct: list[int],
 ) -> None:
-    platform = Orders.of(removed_while_read(listed, note).rows(2, 1))
-    result = walked(platform, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids)
+    platform = removed_while_read(listed, note)
+    quiet = Orders.of(platform.rows(2, 1))
+    result = walked(quiet, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids)
     assert (result.verdict, [sweep.distinct for sweep in result.sweeps]) == (verdict, distinct)
+    if (listed, note) == (49, None) and sweeps_max > 1:
+        skipping = walked(platform, tmp_path / "skips", "orders", page_limit=10, known_ids=known_ids)
+        assert (skipping.verdict, [sweep.distinct for sweep in skipping.sweeps]) == ("unproven", [49, 49])
+        assert sorted(map(int, ids(skipping, "orders"))) == [*range(1, 51)]
     assert [row.key for row in result.quarantined] == ["7"] * bool(note)
     assert result.position is not None
     assert result.position.limit == 10, "a tail, which has the limit of the settings, can start there"
-
-
-def test_a_row_that_a_cursor_skips_is_found_by_a_second_reading(tmp_path: Path, known_ids: IdHashes) -> None:
-    rows = [{"id": str(key)} for key in range(1, 51)]
-    platform = Orders(lambda reading, request: rows if (reading, request) < (1, 3) else rows[1:])
-    result = walked(platform, tmp_path, "orders", page_limit=10, known_ids=known_ids)
-    assert (result.verdict, [sweep.distinct for sweep in result.sweeps]) == ("unproven", [49, 49])
-    assert sorted(map(int, ids(result, "orders"))) == [*range(1, 51)]
 
 
 @pytest.mark.parametrize(
@@ -487,22 +472,3 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
     with mock.patch.object(page_files.PageFiles, "write", side_effect=written):
         result = walked(Platform(list(range(1, 36)), pagination=True, total_moves=True), tmp_path, page_limit=10)
     assert (result.verdict, result.files, result.used_sweeps) == ("incomplete", {}, [])
-
-
-@pytest.mark.parametrize(
-    ("resource", "platform", "sweeps"),
-    [("customers", Platform([1, 2]), 1), ("orders", Orders.of([{"id": 1}, {"id": 2}]), 2)],
-)
-def test_rows_are_hashed_only_where_a_second_sweep_may_be_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str, platform: Any, sweeps: int
-) -> None:
-    monkeypatch.delattr(RowDigest, "add")
-    assert walked(platform, tmp_path, resource, sweeps=sweeps).error is None
-
-
-def test_a_cache_that_drops_the_query_proves_nothing(tmp_path: Path) -> None:
-    for count in (2, 150):
-        body = b'{"data":[' + b",".join(b'{"id":%d}' % n for n in range(count)) + b"]}"
-        result = walked(Replies(lambda _, body=body: body), tmp_path / str(count))  # type: ignore[misc]
-        assert (result.verdict, result.distinct) == ("unproven", count)
-        assert "the platform ignores `limit`" in " ".join(result.evidence)

@@ -5,7 +5,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sources.errors import Stopped, Unreachable, UsageError
+from sources.errors import Unreachable, UsageError
 from sources.http import transport
 from sources.http.client import Client
 from sources.http.failures import BrokenBody
@@ -204,14 +203,6 @@ def test_invalid_responses(script: Any) -> None:
         assert time.monotonic() - began < 20
 
 
-def test_what_a_thread_has_sent_is_not_mistaken_for_what_another_has() -> None:
-    backend, own = transport.DeadlineBackend(is_tls=False), transport.Exchange(1.0)
-    backend.thread.exchange = own
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(setattr, backend.thread, "exchange", transport.Exchange(2.0)).result()
-    assert backend.thread.exchange is own
-
-
 def test_a_header_with_a_line_end_is_not_sent() -> None:
     with serving(KEPT) as server:
         one = transport.Transport(server.url)
@@ -277,20 +268,6 @@ def test_a_handshake_that_never_ends_is_bounded_by_the_connect_timeout(monkeypat
         began = time.monotonic()
         assert one.send("POST", "/customers", BODY).state == "not_sent"
         assert time.monotonic() - began < 8
-
-
-def test_closing_ends_a_handshake_under_way() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
-        one = legacy(f"https://127.0.0.1:{listener.getsockname()[1]}")
-        future = pool.submit(body, one)
-        connection, _ = listener.accept()
-        with connection:
-            connection.recv(1)
-            began = time.monotonic()
-            one.close()
-            with pytest.raises(Stopped):
-                future.result(20)
-            assert time.monotonic() - began < 8  # the handshake alone would wait 10
 
 
 def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable[[socket.socket], None]:
