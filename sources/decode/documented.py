@@ -25,7 +25,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sources.contract import Field, Record
 from sources.decode import rows
-from sources.decode.json_text import dump, has_odd_texts, json_texts
+from sources.decode.json_text import dump, has_odd_decimals, json_texts
 from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_array
 from sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
 from sources.decode.table_schema import (
@@ -270,7 +270,7 @@ class _Columnar:
         self._pages = text.pages
         self._read_extra = lru_cache(maxsize=None)(partial(read_extra_fields, text.pages))
         numbers = [f.name for each in (table, *table.children) for f in each.fields if "number" in (f.type, f.items)]
-        if has_odd_texts(text, frozenset(numbers)):
+        if has_odd_decimals(text, frozenset(numbers)):
             raise ColumnarFallback
         first = _raw_rows_decoder.decode(text.pages[0].rows)
         declared = _declared_type(table, first)

@@ -102,12 +102,18 @@ def _list_type(items: set[Seen]) -> pa.DataType | None:
     return pa.list_(pa.string()) if items == {"text"} else None
 
 
-def has_odd_texts(text: NdjsonBatch, names: frozenset[str]) -> bool:
-    """Whether a text may be where Arrow would take it as a number: a code as a decimal, any in a list of decimals."""
+def has_odd_decimals(text: NdjsonBatch, names: frozenset[str]) -> bool:
+    """Whether Arrow would read a decimal wrongly.
+
+    It takes texts as numbers: a code, any in a list of decimals; and a number of 30 digits, or with an exponent, that
+    its type does not hold may become another one.
+    """
     if not names:
         return False
     fields = "|".join(map(re.escape, sorted(msgspec.json.encode(name).decode() for name in names)))
-    pattern = rf"(?:{fields})\s*:\s*\"[-+]?(?:0[0-9]|[+.]|[0-9]+\.\"|[0-9.]*[eE])|(?:{fields})\s*:\s*\[[^\]]*\""
+    code = r"\"[-+]?(?:0[0-9]|[+.]|[0-9]+\.\"|[0-9]{30}|[0-9.]*[eE])"
+    large, list_ = r"-?(?:[0-9]{30}|[0-9.]+[eE]\+?[0-9])", r"\[[^\]]*(?:\"|[0-9]{30}|[0-9][eE]\+?[0-9])"
+    pattern = rf"(?:{fields})\s*:\s*(?:{code}|{large}|{list_})"
     return bool(pc.any(pc.match_substring_regex(text.as_value(pa.large_binary()), pattern)).as_py())
 
 

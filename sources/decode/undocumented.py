@@ -15,9 +15,8 @@ the path of their field, and the remaining fields of a record with too many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +26,7 @@ import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode import rows
-from sources.decode.json_text import RawReader, column_value, dump, has_odd_texts, json_texts, parse_type
+from sources.decode.json_text import RawReader, column_value, dump, has_odd_decimals, json_texts, parse_type
 from sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
@@ -89,14 +88,12 @@ class InferredSchema:
         names = {path: name for name, path in self._table.paths() if "." not in name}
         return {keys: names.get(path_text(keys), path_text(keys)) for keys in self._root.lists()}
 
-    def fields(self) -> list[tuple[str, str]]:
-        """Observations of the path of the field in each column and child table."""
-        return [(f"{name}: {FIELD}", path) for name, path in self._table.paths()]
-
-    def found(self) -> list[tuple[str, str]]:
-        """Observations of each column."""
-        columns = (f"{table.name}.{column.name}" for table in self._table.all() for column in table.columns)
-        return [(f"{self.record.name}: {FOUND}", shorten(name)) for name in columns]
+    def observations(self) -> Iterator[tuple[str, str]]:
+        """Each column that was found, and the path of the field in each column and child table."""
+        for name, path in self._table.paths():
+            if "." in name:
+                yield f"{self.record.name}: {FOUND}", shorten(name)
+            yield f"{name}: {FIELD}", path
 
     def kinds(self) -> list[tuple[str, ColumnKind, int]]:
         """The kinds that later walks are to keep: the path of each place, its kind, and how many values decided it."""
@@ -127,7 +124,8 @@ class InferredSchema:
                     self._count(part, [page], counted)
             self._widen([page for page, part in parts if part is None], counted)
             if self._state == before:
-                return merged(self._with_exact(parts), self.schema_of())
+                exact = [self._by_rows([page]) if part is None else part.decoded for page, part in parts]
+                return merged(exact, self.schema_of())
 
     def look_at(self, pages: Sequence[Page]) -> None:
         """Lets the first page show the types to parse with; it is counted with the others when it is decoded."""
@@ -138,14 +136,6 @@ class InferredSchema:
     @property
     def _state(self) -> tuple[object, ...]:
         return self.version, parse_type(self._root, self.record.key)
-
-    def _with_exact(self, parts: list[tuple[Page, _ColumnarBatch | None]]) -> list[Decoded]:
-        """The parts in order, pages without one read row by row: neighbours together, since each table has a cost."""
-        result: list[Decoded] = []
-        for is_missing, group in groupby(parts, lambda part: part[1] is None):
-            pages, batches = zip(*group, strict=True)
-            result += [self._by_rows(pages)] if is_missing else [batch.decoded for batch in batches]
-        return result
 
     def _widen(self, pages: Sequence[Page], counted: set[int]) -> None:
         """Takes the rows of pages into account that were not counted yet."""
@@ -191,7 +181,7 @@ class InferredSchema:
             return None
         try:
             declared = parse_type(self._root, self.record.key)
-            if has_odd_texts(text, declared.decimals):
+            if has_odd_decimals(text, declared.decimals):
                 return None
             reader = RawReader(self._root) if declared.has_raw else None
             items = reader.read(text.pages) if reader is not None else []

@@ -33,12 +33,6 @@ def hash_ids(ids: pa.ChunkedArray) -> Hashes:
     return np.fromiter(map(hash, ids.to_pylist()), np.int64, len(ids)).view(np.uint64)
 
 
-def count_distinct(hashes: Hashes) -> int:
-    """The number of different hashes."""
-    ordered = np.sort(hashes)
-    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + bool(len(ordered))
-
-
 def rows_with_shared_hash(hashes: Hashes) -> Rows:
     """The rows whose hash another row has too, in order."""
     ordered = np.sort(hashes)
@@ -75,7 +69,7 @@ class IdHashes:
 
     def count_distinct(self) -> int:
         """The number of different hashes."""
-        return sum(count_distinct(hashes) for _, hashes in self._parts(self._part_count()))
+        return sum(len(np.unique(hashes)) for _, hashes in self._parts(self._part_count()))
 
     def shared(self) -> Rows:
         """The rows whose hash another row has too, in order."""

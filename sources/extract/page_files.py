@@ -51,7 +51,6 @@ class TableFiles:
         self._groups = 0
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._paths: dict[str, Path] = {}
-        self._rows: Counter[str] = Counter()
 
     def add(self, tables: Mapping[str, pa.Table]) -> int:
         """Writes the tables of one batch; returns the number of their row group."""
@@ -68,7 +67,6 @@ class TableFiles:
                     use_dictionary=table.column_names[1:],
                 )
             self._writers[name].write_table(table, row_group_size=max(table.num_rows, 1))
-            self._rows[name] += table.num_rows
         self._groups += 1
         return self._groups - 1
 
@@ -76,7 +74,7 @@ class TableFiles:
         """Closes the files and returns them by table."""
         for writer in self._writers.values():
             writer.close()
-        return {name: (self._paths[name], self._rows[name]) for name in self._writers}
+        return {name: (path, pq.read_metadata(path).num_rows) for name, path in self._paths.items()}
 
     def read(self, group: int) -> dict[str, pa.Table]:
         """The tables of one batch, once the files are closed."""

@@ -26,7 +26,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from filelock import lock_descriptor
@@ -115,11 +115,8 @@ class SpoolFolder:
     Args:
         folder: created with mode 0700.
         identity: must be equal for a walk to be resumed: host, environment, list, page size, version.
-        key: the API key, which must be equal too. Only a salted digest of it is written, and the salt only here.
+        key: the API key, which must be equal too. Only a salted digest of both is written, and the salt only here.
         finished_after: a finished walk is resumed too if its last page arrived after this time (seconds since 1970).
-
-    Attributes:
-        started_at: when the walk that is resumed, or this one, began: no page is older. In seconds since 1970.
     """
 
     def __init__(
@@ -130,26 +127,32 @@ class SpoolFolder:
         finished_after: float = math.inf,
     ) -> None:
         self.folder = folder
-        self._identity = dict(identity)
-        self._key = key
-        self._secret: dict[str, str] = {}
-        self.started_at = 0.0
+        self._identity = json.dumps([identity, key], sort_keys=True)
+        self._walk: dict[str, Any] = {}
         if not self._is_resumable(finished_after):
             self.clear()
 
+    @property
+    def started_at(self) -> float:
+        """When the walk that is resumed, or this one, began: no page is older. In seconds since 1970."""
+        return float(self._walk["started_at"])
+
     def _is_resumable(self, finished_after: float) -> bool:
+        now = time.time()
         try:
-            described = json.loads((self.folder / "walk.json").read_text())
-            digest = _digest(self._key, bytes.fromhex(described.pop("salt")))
-            is_same_key = hmac.compare_digest(digest, described.pop("key_digest"))
-            self.started_at = described.pop("started_at")
-            last_page_at = self.last_page_at() or self.started_at
-            now = time.time()
-            is_fresh = 0 <= now - self.started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
-            is_usable = not described.pop("finished", False) or last_page_at > finished_after
+            self._walk = json.loads((self.folder / "walk.json").read_text())
+            is_same = hmac.compare_digest(self._digest(self._walk["salt"]), self._walk["digest"])
+            started_at = self._walk["started_at"]
+            last_page_at = self.last_page_at() or started_at
+            is_fresh = 0 <= now - started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
+            is_usable = not self._walk["finished"] or last_page_at > finished_after
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
-        return is_same_key and is_fresh and is_usable and described == self._identity
+        return is_same and is_fresh and is_usable
+
+    def _digest(self, salt: str) -> str:
+        """Of identity and key; slow to guess."""
+        return hashlib.scrypt(self._identity.encode(), salt=bytes.fromhex(salt), n=DIGEST_COST, r=8, p=1).hex()
 
     def last_page_at(self) -> float:
         """When the last page arrived, in seconds since 1970; 0 if none has."""
@@ -159,29 +162,22 @@ class SpoolFolder:
         """Removes the spools; the next walk starts from the first page."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
-        self.started_at = time.time()
-        self._describe({})
+        salt = os.urandom(16).hex()
+        self._walk = {"salt": salt, "digest": self._digest(salt), "started_at": time.time(), "finished": False}
+        self._write()
 
     def finish(self) -> None:
         """Marks the walk as finished: a later one starts from the first page, see `finished_after`."""
-        self._describe({"finished": True})
+        self._walk["finished"] = True
+        self._write()
 
-    def _describe(self, more: Mapping[str, bool]) -> None:
-        if not self._secret:  # once per folder: the digest is slow by design
-            salt = os.urandom(16)
-            self._secret = {"salt": salt.hex(), "key_digest": _digest(self._key, salt)}
-        described = {**self._identity, **self._secret, "started_at": self.started_at, **more}
+    def _write(self) -> None:
         with replace_file(self.folder / "walk.json", is_durable=False) as file:
-            file.write(json.dumps(described).encode())
+            file.write(json.dumps(self._walk).encode())
 
     def sweep(self, number: int) -> Spool:
         """The spool of a sweep, numbered from 1."""
         return Spool(self.folder / f"sweep-{number}.pages")
-
-
-def _digest(key: str, salt: bytes) -> str:
-    """A digest that is slow to guess."""
-    return hashlib.scrypt(key.encode(), salt=salt, n=DIGEST_COST, r=8, p=1).hex()
 
 
 @contextmanager

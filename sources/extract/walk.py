@@ -318,5 +318,5 @@ class _ListWalk:
         result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
         result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])
         if self._inferred is not None:
-            result.observations.update([*self._inferred.found(), *self._inferred.fields()])
+            result.observations.update(self._inferred.observations())
             result.kinds = self._inferred.kinds()

@@ -125,6 +125,7 @@ class DeadlineStream(httpcore.NetworkStream):
     Attributes:
         tail: the last bytes received.
         has_read: something was received since the last write.
+        is_spoiled: it is not to be used again.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class DeadlineStream(httpcore.NetworkStream):
     ) -> None:
         self._stream, self._backend, self._handle = stream, backend, handle
         self._carries_requests = is_tls == backend.is_tls
-        self._is_spoiled = False
+        self.is_spoiled = False
         self.tail = b""
         self.has_read = False
 
@@ -169,13 +170,9 @@ class DeadlineStream(httpcore.NetworkStream):
             raise
         return DeadlineStream(stream, self._backend, self._handle, is_tls=True)
 
-    def spoil(self) -> None:
-        """Keeps the connection from being used again."""
-        self._is_spoiled = True
-
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 # as httpcore declares it
         """See NetworkStream. The pool closes an idle connection that is readable."""
-        return self._is_spoiled if info == "is_readable" and self._is_spoiled else self._stream.get_extra_info(info)
+        return True if info == "is_readable" and self.is_spoiled else self._stream.get_extra_info(info)
 
     def close(self) -> None:
         """See NetworkStream."""
@@ -271,7 +268,7 @@ class _Body(httpx.SyncByteStream):
         if any(name.lower() == b"transfer-encoding" for name, _ in self._response.headers):
             tail = b"\r\n0\r\n\r\n"
         if not self._stream.tail.endswith(tail):
-            self._stream.spoil()
+            self._stream.is_spoiled = True
 
     def close(self) -> None:
         """Gives the connection back, or closes it if the body was not read to its end."""

@@ -92,7 +92,9 @@ def inline() -> Iterator[None]:
         stack.enter_context(without_backoff())
         stack.enter_context(mock.patch.object(fetch, "ThreadPoolExecutor", InlineExecutor))
         stack.enter_context(mock.patch.object(page_files, "ThreadPoolExecutor", InlineExecutor))
-        stack.enter_context(mock.patch.object(spool, "_digest", lambda key, salt: f"{key}:{salt.hex()}"))
+        stack.enter_context(
+            mock.patch.object(spool.SpoolFolder, "_digest", lambda own, salt: f"{own._identity}:{salt}")
+        )
         yield
 
 

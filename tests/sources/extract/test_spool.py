@@ -75,7 +75,7 @@ def test_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
     for name in ("a", "b"):
         SpoolFolder(tmp_path / name, {}, "brand_live_secret")
         notes.append((tmp_path / name / "walk.json").read_text())
-    digests = [json.loads(note)["key_digest"] for note in notes]
+    digests = [json.loads(note)["digest"] for note in notes]
     assert digests[0] != digests[1]
     for algorithm in ("md5", "sha1", "sha256", "sha512", "blake2b"):
         assert hashlib.new(algorithm, b"brand_live_secret").hexdigest() not in "".join(notes)
