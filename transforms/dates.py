@@ -36,7 +36,7 @@ from transforms.date_forms import (
     find_families,
 )
 from transforms.findings import rule_findings, table_finding
-from transforms.frames import BOOLEAN, DATE, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
+from transforms.frames import BOOLEAN, DATE, TEXT, TIMESTAMP, Column, Ints, array, column
 
 UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
 """Forms of columns whose texts all stay unread."""
@@ -257,25 +257,23 @@ def _local(instants: Column[Any], timezone: str) -> pd.DatetimeIndex:
 def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, of_column: ColumnForm) -> DateColumn:
     """The columns, as long as the texts and with their index."""
 
-    def flags(rows: Ints) -> Bools:
-        result = np.zeros(len(texts), np.bool_)
-        result[rows] = True
+    def spread(values: Any, rows: Ints = rows) -> Any:  # noqa: ANN401 an array of any type
+        result = np.zeros(len(texts), values.dtype)
+        result[rows] = values
         return result
 
-    instants = np.zeros(len(texts), np.int64)
+    is_read, endless = spread(reading.is_real), spread(reading.is_endless)
     # Not what is below a null: Arrow computes it too, and the least integer overflows.
-    instants[rows[reading.is_real]] = reading.at[reading.is_real]
-    is_read, endless = flags(rows[reading.is_real]), flags(rows[reading.is_endless])
-    at = pa.array(instants, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
-    columns = (
-        flags(given) & ~is_read & ~endless,
-        flags(rows[reading.is_real & reading.is_day_only]),
-        flags(rows[reading.is_real & ~reading.has_offset]),
+    instants = pa.array(np.where(is_read, spread(reading.at), 0), pa.int64(), mask=~is_read)
+    flags = (
+        spread(np.ones(len(given), np.bool_), given) & ~is_read & ~endless,
+        spread(reading.is_real & reading.is_day_only),
+        spread(reading.is_real & ~reading.has_offset),
         endless,
     )
-    unread, day_only, zone_unknown, no_end = (column(pa.array(values, BOOLEAN), texts.index) for values in columns)
-    at = column(at, texts.index)
-    return DateColumn(of_column.form, at, unread, day_only, zone_unknown, no_end, of_column.evidence)
+    at = column(instants.cast(pa.timestamp("us")).cast(TIMESTAMP), texts.index)
+    columns = (column(pa.array(values, BOOLEAN), texts.index) for values in flags)
+    return DateColumn(of_column.form, at, *columns, evidence=of_column.evidence)
 
 
 def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:

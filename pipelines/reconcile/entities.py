@@ -18,7 +18,7 @@ from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.odd_values import odd_values
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
-from pipelines.reconcile.parts import Findings, Mapper, Parts
+from pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
 from pipelines.warehouse import coverage, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.sql import table_names
@@ -67,7 +67,7 @@ class StepInputs:
 
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
-        self.findings = Findings(self.build)
+        self.findings = Findings(folder_of(self.build))
         self.parts = Parts(self.build, self.findings, self.map_tasks)
 
     def raw(self, table: str) -> pd.DataFrame:

@@ -37,47 +37,42 @@ _ROW: Final = "~row"
 """The number of a row: sorted after all other columns, by whose values one of several rows with an id is chosen."""
 
 
-class Findings:
-    """The findings of a run, in a file until all are known.
+class RowFile:
+    """A Parquet file of rows that are added part by part."""
+
+    def __init__(self, folder: Path, schema: Schema) -> None:
+        self._schema = schema
+        self._path = folder / f"{uuid4().hex}.parquet"  # DuckDB keeps what it knows of a file by its name
+        self._writer = pq.ParquetWriter(self._path, pa.schema(list(schema.items())), compression="lz4")
+
+    def add(self, rows: pd.DataFrame) -> None:
+        """Adds the columns of the schema."""
+        self._writer.write_table(to_arrow(rows, self._schema), max(len(rows), 1))
+
+    def written(self) -> str:
+        """Completes the file. Returns how DuckDB reads it, in the order of the rows."""
+        self._writer.close()
+        return f"read_parquet({sql_text(self._path)})"
+
+
+class Findings(RowFile):
+    """The findings of a run (the columns of `FINDINGS`), in a file until all are known.
 
     Attributes:
         count: of all findings.
         errors: of those of severity `error`.
     """
 
-    def __init__(self, build: duckdb.DuckDBPyConnection) -> None:
-        self._build, self._file = build, RowFile(folder_of(build), FINDINGS)
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, FINDINGS)
         self.count = self.errors = 0
 
-    def add(self, findings: pd.DataFrame) -> None:
-        """Adds the columns of `FINDINGS`."""
-        if len(findings):
-            self.count += len(findings)
-            self.errors += int((findings["severity"] == "error").sum())
-            self._file.add(findings)
-
-    def written(self) -> str:
-        """Completes the file. Returns how DuckDB reads it."""
-        self._file.close()
-        return self._file.sql
-
-
-class RowFile:
-    """A Parquet file of rows that are added part by part. `sql` is how DuckDB reads it, in that order."""
-
-    def __init__(self, folder: Path, schema: Schema) -> None:
-        self._schema = schema
-        path = folder / f"{uuid4().hex}.parquet"  # DuckDB keeps what it knows of a file by its name
-        self._writer = pq.ParquetWriter(path, pa.schema(list(schema.items())), compression="lz4")
-        self.sql = f"read_parquet({sql_text(path)})"
-
     def add(self, rows: pd.DataFrame) -> None:
-        """Adds the columns of the schema."""
-        self._writer.write_table(to_arrow(rows, self._schema), max(len(rows), 1))
-
-    def close(self) -> None:
-        """Completes the file."""
-        self._writer.close()
+        """Adds findings."""
+        if len(rows):
+            self.count += len(rows)
+            self.errors += int((rows["severity"] == "error").sum())
+            super().add(rows)
 
 
 def folder_of(build: duckdb.DuckDBPyConnection) -> Path:
@@ -171,13 +166,11 @@ class Parts:
             counts.update(part.counts)
             if part.values is not None:
                 values.add(part.values)
-        file.close()
-        values.close()
-        shared = from_arrow(self.build.sql(_SHARED.format(values=values.sql)).to_arrow_table())
+        shared = from_arrow(self.build.sql(_SHARED.format(values=values.written())).to_arrow_table())
         for rule, of_rule in shared.groupby("rule"):
             same = UniqueValues(of_rule["id"], of_rule["value"], of_rule["value"].notna())
             self.findings.add(shared_value_findings("customers", str(rule), same))
-        return file.sql, counts
+        return file.written(), counts
 
     def _rows(self, table: str) -> tuple[int, int, int]:
         """The number of the first row, the one after the last, and how many there are."""

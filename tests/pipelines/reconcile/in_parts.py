@@ -21,7 +21,7 @@ from pipelines.reconcile import parts
 from pipelines.reconcile.customers import reconcile_customers
 from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
-from pipelines.reconcile.parts import Findings, Parts
+from pipelines.reconcile.parts import Findings, Parts, folder_of
 from transforms.cancelled import Cancellation
 from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import DateContext
@@ -51,7 +51,7 @@ def build_of(part_rows: int | None = None, **tables: pd.DataFrame) -> Iterator[P
         build.execute(f"CREATE OR REPLACE TABLE {name.replace('__', '.', 1)} AS FROM rows_of_test")
         build.unregister("rows_of_test")
     with mock.patch.object(parts, "PART_ROWS", part_rows):
-        yield Parts(build, Findings(build))
+        yield Parts(build, Findings(folder_of(build)))
 
 
 def rows_of(tables: Parts, table: str, order: str) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import duckdb
@@ -15,6 +14,7 @@ from pandas.testing import assert_frame_equal
 from pipelines.reconcile import match as match_module
 from pipelines.warehouse.sql import replace
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
+from tests.transforms.erp.truth import truth
 from tests.transforms.erp.whole import MatchResult, hashes, match
 from transforms.erp.match import REVIEWS, reviewed_lines
 from transforms.erp.match_keys import MATCH_KEYS
@@ -52,30 +52,15 @@ def assert_equal(whole: MatchResult, parts: MatchResult) -> None:
     assert whole.repeated == parts.repeated
 
 
-def some_frames(seed: int, rows: int = 150) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Lines, customers and documents: keys that few, many or hundreds share, stand-ins, look-alikes, and equal rows."""
-    chance = random.Random(seed)
-    common = ["0", "-", "S/N", "", None, "A", "a", "01", "1", "00001"]
-
-    def code(letter: str) -> str | None:
-        number = int(chance.expovariate(chance.choice([1, 5, 1 / rows])))
-        return chance.choice([f"{letter}{number}", f"{letter}-{number}", f"{letter}0{number}", chance.choice(common)])
-
-    def row() -> dict[str, Any]:
-        email = chance.choice([f"{code('e')}@x", f"{code('e')}@x", f"{code('e')}@ſhop.es", "noemail@x", None])
-        values = {"erp_code": code("C"), "login_code": code("L"), "email": email, "first_name": code("N")}
-        return {**values, "document_number": code("D"), "phone": chance.choice(["+51 1", "00511", "1", None])}
-
-    lines = [row() for _ in range(rows)]
-    twins = [{**chance.choice(lines), **chance.choice([{}, {}, {"email": "x@x"}, row()])} for _ in range(rows)]
-    known = [{name: value for name, value in twin.items() if name != "document_number"} for twin in twins]
-    known += [{"erp_code": f"only {n}"} for n in range(9)]
-    for gone in chance.sample(known, rows // 7):
+def some_frames(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Families, branches, typos and stand-ins; some lines are repeated, or have another's code, some customers gone."""
+    chance, known = random.Random(seed), truth(seed, 200)
+    for line in chance.sample(known.lines, 20):
+        line["erp_code"] = chance.choice(known.lines)["erp_code"]
+    for gone in chance.sample(known.customers, 30):
         gone["_missing_since"] = GONE
-    papers = [{"customer_id": str(n), "number": twin["document_number"]} for n, twin in enumerate(twins, 1)]
-    papers += [{"customer_id": str(chance.randint(1, rows + 9)), "number": code("D")} for _ in range(rows // 2)]
-    lines += [*chance.sample(lines, rows // 7), {"phone": "7"}, {"phone": "7"}, {"erp_code": "0"}, {"erp_code": "0 "}]
-    return erp(*lines), customers(*known), documents(*papers)
+    lines = [*known.lines, *chance.sample(known.lines, 20), {"phone": "7"}, {"erp_code": "0"}, {"erp_code": "0 "}]
+    return erp(*lines), customers(*known.customers), documents(*known.documents)
 
 
 def _some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
