@@ -272,8 +272,8 @@ def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, of_
         endless,
     )
     at = column(instants.cast(pa.timestamp("us")).cast(TIMESTAMP), texts.index)
-    columns = (column(pa.array(values, BOOLEAN), texts.index) for values in flags)
-    return DateColumn(of_column.form, at, *columns, evidence=of_column.evidence)
+    unread, day_only, zone_unknown, no_end = (column(pa.array(values, BOOLEAN), texts.index) for values in flags)
+    return DateColumn(of_column.form, at, unread, day_only, zone_unknown, no_end, of_column.evidence)
 
 
 def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:
