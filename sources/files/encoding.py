@@ -13,7 +13,9 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +61,7 @@ CANDIDATES: Final = (
     "cp874", "cp932", "gb18030", "big5", "euc_kr", "koi8_u", "iso8859_3", "iso8859_4", "iso8859_10",
 )  # fmt: skip
 SHOWN: Final = 6
-SAMPLE_BYTES: Final = 16 * 1024
+SAMPLE_LINES: Final = 100
 SAMPLE_CHARS: Final = 60
 _WORD: Final = re.compile(r"(?<![^\s;,|\"'])[^\W\d_]+(?:[–—•×’][^\W\d_]+)*(?![^\s;,|\"'])|[€¤]")
 """A word, also two with a sign between them, or a sign by which two code pages differ."""
@@ -82,7 +84,6 @@ class Text:
 
     path: Path
     encoding: str
-    has_bom: bool
     begin: int
     chars: int
     lines: int
@@ -174,7 +175,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize
     lines = feeds + returns - pairs + (last not in ("\r", "\n"))
     line_ends = tuple(name for name, count in ends if count)
     head = head if len(head) == chars else head[: lines_end(head)]
-    return Text(path, encoding, bool(bom), len(bom), chars, lines, has_marks, line_ends, head, tail)
+    return Text(path, encoding, len(bom), chars, lines, has_marks, line_ends, head, tail)
 
 
 def lines_end(text: str) -> int:
@@ -296,16 +297,13 @@ def describe_candidates(path: Path) -> str:
     line, sample = _sample(path)
     if not sample:
         return ""
-    readings: list[tuple[float, int, str, str]] = []
-    for position, name in enumerate(CANDIDATES):
-        try:
-            text = sample.decode(name)
-        except UnicodeDecodeError:
-            continue
-        readings.append((_cost(text), position, name, text))
+    texts: dict[str, str] = {}
+    for name in CANDIDATES:
+        with suppress(UnicodeDecodeError):
+            texts[name] = sample.decode(name)
     by_words: dict[str, list[str]] = {}
-    for _, _, name, text in sorted(readings):
-        by_words.setdefault(_words(text), []).append(name.replace("iso8859_", "iso8859-"))
+    for name in sorted(texts, key=lambda name: _cost(texts[name])):
+        by_words.setdefault(_words(texts[name]), []).append(name.replace("iso8859_", "iso8859-"))
     shown = [(words, names) for words, names in by_words.items() if words]
     shown = shown[:SHOWN] + [item for item in shown[SHOWN:] if "cp1252" in item[1]]  # the most frequent of all
     lines = [f"{', '.join(names[:4])}: {words}" for words, names in shown]
@@ -313,19 +311,11 @@ def describe_candidates(path: Path) -> str:
 
 
 def _sample(path: Path) -> tuple[int, bytes]:
-    """The lines with non-ASCII bytes, up to a limit, and the number of the first one."""
-    parts: list[bytes] = []
-    first = size = 0
+    """The first lines with non-ASCII bytes, and the number of the first one."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.isascii():
-                continue
-            first = first or number
-            parts.append(line[:2048])
-            size += len(parts[-1])
-            if size > SAMPLE_BYTES:
-                break
-    return first, b"".join(parts)
+        lines = ((number, line[:2048]) for number, line in enumerate(file, 1) if not line.isascii())
+        found = list(islice(lines, SAMPLE_LINES))
+    return found[0][0] if found else 0, b"".join(line for _, line in found)
 
 
 def _cost(text: str) -> float:

@@ -29,7 +29,16 @@ from sources.files.dialect import (
     width_of,
 )
 from sources.files.model import DELIMITER_NAMES, MAX_COLUMNS, ReadOptions, Unclear
-from sources.files.row_shape import RowShape, column_types, is_data, is_rule, is_totals, number_of_cells, type_of
+from sources.files.row_shape import (
+    RowShape,
+    column_kinds,
+    column_types,
+    is_data,
+    is_rule,
+    is_totals,
+    number_of_cells,
+    type_of,
+)
 from sources.words import number
 
 MAX_FOOTNOTES: Final = 20
@@ -156,9 +165,9 @@ def _typed(shape: RowShape, rows: list[Record]) -> RowShape:
         if ended or looks_like_names(cells[:width]):
             break
         usual.append(cells)
-    kinds = [Counter(kind for cells in usual if (kind := type_of(cells[at]))) for at in range(width)]
-    steady = [at for at, found in enumerate(kinds) if len(usual) > 1 and 10 * found["text"] <= found.total() > 0]
-    return shape._replace(types=tuple(column_types(usual, width)), steady=tuple(steady))
+    kinds = column_kinds(usual, width)
+    steady = (at for at, found in enumerate(kinds) if len(usual) > 1 and 10 * found["text"] <= found.total() > 0)
+    return shape._replace(types=column_types(kinds), steady=tuple(steady))
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
@@ -328,7 +337,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     _check_lines_above(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
     _check_table_beside(header, rows)
-    return _is_row(header, column_types(rows[:TYPED_ROWS], width), is_first=header is records[0])
+    return _is_row(header, column_types(column_kinds(rows[:TYPED_ROWS], width)), is_first=header is records[0])
 
 
 def check_single_column(sample: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -94,11 +94,8 @@ def open_text(path: Path, options: ReadOptions, head: bytes) -> TextTable:
         lines=text.lines,
         encoding=text.encoding,
         is_encoding_assumed=text.is_assumed,
-        has_bom=text.has_bom,
-        delimiter=dialect.delimiter,
-        quote=dialect.quote,
-        escape=dialect.escape,
-        is_padded=dialect.is_padded,
+        has_bom=text.begin > 0,
+        **asdict(dialect),
         line_ends=text.line_ends,
     )
     text = replace(text, chars=text.chars - cut)

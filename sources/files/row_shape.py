@@ -56,14 +56,15 @@ _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
 _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
 
-def column_types(rows: Sequence[list[str]], width: int) -> list[str]:
+def column_kinds(rows: Sequence[list[str]], width: int) -> list[Counter[str]]:
+    """How often each type occurs in each column."""
+    return [Counter(filter(None, (type_of(cells[column]) for cells in rows))) for column in range(width)]
+
+
+def column_types(kinds: Sequence[Counter[str]]) -> tuple[str, ...]:
     """The type of most cells in each column; "" if no type prevails."""
-    types = []
-    for column in range(width):
-        kinds = Counter(kind for cells in rows if (kind := type_of(cells[column])))
-        kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
-        types.append(kind if count > 0.6 * kinds.total() else "")
-    return types
+    usual = (found.most_common(1)[0] if found else ("", 1) for found in kinds)
+    return tuple(kind if count > 0.6 * found.total() else "" for (kind, count), found in zip(usual, kinds, strict=True))
 
 
 def type_of(cell: str) -> str:

@@ -52,7 +52,9 @@ _LOST: Final = {
     CellKind.OTHER_FORM: "a number that the sheet shows in another form",
 }
 _NUMBERS: Final = (CellKind.NUMBER, CellKind.PERCENTAGE, CellKind.OTHER_FORM)
-_DAMAGED: Final = (KeyError, OSError, EOFError, RuntimeError, NotImplementedError)
+_DAMAGED: Final = (
+    CalamineError, zipfile.BadZipFile, ParseError, ExpatError, KeyError, OSError, EOFError, RuntimeError,
+)  # fmt: skip
 """What reading a damaged archive raises."""
 _DEFAULT: Final = CellRules()
 CORRECTIONS_SHEET: Final = "to correct"
@@ -74,13 +76,11 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
                     options = ReadOptions(sheet=CORRECTIONS_SHEET, totals=options.totals)
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
                 return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
-    except (CalamineError, zipfile.BadZipFile, ParseError, ExpatError, *_DAMAGED):
-        raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
     except OverflowError:
         hint = "Format the column of that cell, which shows ####, as Number or Text, and save the file."
         raise UsageError(f"{path.name} has a number formatted as a duration that is too long for one", hint) from None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # what Rust code raises for a bug; it derives from BaseException
+    except BaseException as error:  # what Rust code raises for a bug derives from it
+        if not isinstance(error, _DAMAGED) and type(error).__name__ != "PanicException":
             raise
         raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
 
