@@ -1,4 +1,4 @@
-"""A generator of clean exports of business software in six languages, with the rows that they hold.
+"""A generator of clean exports of business software in five languages, with the rows that they hold.
 
 Titles, dates and blank lines above the header; units below it; notes and totals after the rows; inches, quotes and
 addresses of several lines in cells. Nothing is damaged, so a careful person expects each row to be read.
@@ -11,67 +11,52 @@ import io
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from sources.errors import UsageError
 from sources.files import RejectedRow, open_table
 
-
-class Language(NamedTuple):
-    """Words of a language: names of columns, articles, places, and what surrounds a table."""
-
-    columns: str
-    articles: str
-    cities: str
-    street: str
-    title: str
-    labels: str
-    note: str
-    total: str
-
-
 LANGUAGES: Final = {
-    "es": Language(
-        "Código|Descripción|Familia|Precio|Stock|Dirección|Observaciones",
-        "Tornillo|Tubería de cobre|Llave inglesa|Cañería|Señal|Pintura, blanca|Lámpara",
-        "Madrid|A Coruña|Málaga|Logroño", "Calle Mayor", "LISTADO DE ARTÍCULOS", "Fecha:|Empresa:|Almacén:",
-        "Precios sin IVA|Precios válidos hasta fin de mes, salvo error|Fin del listado|Fuente: almacén central",
-        "Total",
-    ),
-    "de": Language(
-        "Artikelnummer|Bezeichnung|Warengruppe|Preis|Bestand|Anschrift|Bemerkung",
-        "Schraube|Kupferrohr|Schlüssel|Dübel, groß|Maßband|Größenschild|Leuchte",
-        "München|Köln|Göttingen|Düsseldorf", "Hauptstraße", "ARTIKELLISTE", "Datum:|Firma:|Lager:",
-        "Preise ohne MwSt.|Alle Angaben ohne Gewähr, Irrtum vorbehalten|Ende der Liste|Quelle: Zentrallager",
-        "Gesamtsumme",
-    ),
-    "fr": Language(
-        "Référence|Désignation|Famille|Prix|Quantité|Adresse|Remarques",
-        "Vis à bois|Tuyau en cuivre|Clé anglaise|Cheville|Étiquette|Peinture, blanche|Lampe",
-        "Orléans|Besançon|Nîmes|Mâcon", "rue de l’Église", "LISTE DES ARTICLES", "Date :|Société :|Dépôt :",
-        "Prix hors taxes|Offre valable jusqu’à la fin du mois, sauf erreur|Fin de la liste|Source : dépôt central",
-        "Total",
-    ),
-    "it": Language(
-        "Codice|Descrizione|Categoria|Prezzo|Giacenza|Indirizzo|Note",
-        "Vite|Tubo di rame|Chiave inglese|Tassello|Qualità extra|Vernice, bianca|Lampada",
-        "Forlì|Milano|Cefalù|Mondovì", "Via della Libertà", "ELENCO ARTICOLI", "Data:|Azienda:|Magazzino:",
-        "Prezzi IVA esclusa|Validità fino a fine mese, salvo errori|Fine elenco|Fonte: magazzino centrale", "Totale",
-    ),
-    "pt": Language(
-        "Código|Descrição|Família|Preço|Existências|Morada|Observações",
-        "Parafuso|Tubo de cobre|Chave inglesa|Bucha|Sinalização|Tinta, branca|Lâmpada",
-        "São Paulo|Guimarães|Évora|Portimão", "Rua da Conceição", "LISTA DE ARTIGOS", "Data:|Empresa:|Armazém:",
-        "Preços sem IVA|Preços válidos até ao fim do mês, salvo erro|Fim da lista|Fonte: armazém central", "Total",
-    ),
-    "en": Language(
-        "Item|Description|Category|Price|Stock|Address|Remarks",
-        "Screw|Copper pipe|Wrench|Wall plug|Label|Paint, white|Lamp", "London|New York|Leeds|St. Ives", "Main Street",
-        "LIST OF ARTICLES", "Date:|Company:|Warehouse:",
-        "Prices exclude VAT|Prices valid until the end of the month, errors excepted|End of list|Source: stock",
-        "Grand total",
-    ),
-}  # fmt: skip
+    language: [line.strip().split("|") for line in lines.strip().split("\n")]
+    for language, lines in {
+        "es": """
+            Código|Descripción|Familia|Precio|Stock|Dirección|Observaciones
+            Tornillo|Tubería de cobre|Llave inglesa|Cañería|Señal|Pintura, blanca|Lámpara
+            Madrid|A Coruña|Málaga|Logroño
+            Fecha:|Empresa:|Almacén:
+            Precios sin IVA|Precios válidos hasta fin de mes, salvo error|Fin del listado|Fuente: almacén central
+            Calle Mayor|LISTADO DE ARTÍCULOS|Total""",
+        "de": """
+            Artikelnummer|Bezeichnung|Warengruppe|Preis|Bestand|Anschrift|Bemerkung
+            Schraube|Kupferrohr|Schlüssel|Dübel, groß|Maßband|Größenschild|Leuchte
+            München|Köln|Göttingen|Düsseldorf
+            Datum:|Firma:|Lager:
+            Preise ohne MwSt.|Alle Angaben ohne Gewähr, Irrtum vorbehalten|Ende der Liste|Quelle: Zentrallager
+            Hauptstraße|ARTIKELLISTE|Gesamtsumme""",
+        "fr": """
+            Référence|Désignation|Famille|Prix|Quantité|Adresse|Remarques
+            Vis à bois|Tuyau en cuivre|Clé anglaise|Cheville|Étiquette|Peinture, blanche|Lampe
+            Orléans|Besançon|Nîmes|Mâcon
+            Date :|Société :|Dépôt :
+            Prix hors taxes|Offre valable jusqu’à la fin du mois, sauf erreur|Fin de la liste|Source : dépôt central
+            rue de l’Église|LISTE DES ARTICLES|Total""",
+        "pt": """
+            Código|Descrição|Família|Preço|Existências|Morada|Observações
+            Parafuso|Tubo de cobre|Chave inglesa|Bucha|Sinalização|Tinta, branca|Lâmpada
+            São Paulo|Guimarães|Évora|Portimão
+            Data:|Empresa:|Armazém:
+            Preços sem IVA|Preços válidos até ao fim do mês, salvo erro|Fim da lista|Fonte: armazém central
+            Rua da Conceição|LISTA DE ARTIGOS|Total""",
+        "en": """
+            Item|Description|Category|Price|Stock|Address|Remarks
+            Screw|Copper pipe|Wrench|Wall plug|Label|Paint, white|Lamp
+            London|New York|Leeds|St. Ives
+            Date:|Company:|Warehouse:
+            Prices exclude VAT|Prices valid until the end of the month, errors excepted|End of list|Source: stock
+            Main Street|LIST OF ARTICLES|Grand total""",
+    }.items()
+}
+"""Names of columns, articles, places, labels above a table, notes below it; a street, a title, a total."""
 SIZES: Final = ('1/2"', '5" x 3"', '27" monitor', '3/4"x1/2"', "Ø 12 mm", "12' x 8'", 'type "A"')
 
 
@@ -88,14 +73,12 @@ def export(seed: int) -> Export:
     """A clean file."""
     generator = random.Random(f"business {seed}")
     language = generator.choice(tuple(LANGUAGES))
-    words, decimal = LANGUAGES[language], "." if language == "en" else ","
-    names, articles, cities, labels, notes = (
-        tuple(text.split("|")) for text in (words.columns, words.articles, words.cities, words.labels, words.note)
-    )
+    names, articles, cities, labels, notes, (street, title, total_word) = LANGUAGES[language]
+    decimal = "." if language == "en" else ","
     delimiter = generator.choice(";;;\t|,") if decimal == "," else generator.choice(",,;\t")
     width = generator.randint(4, len(names))
     is_contacts = generator.random() < 0.3
-    columns = ((names[0], "E-mail", "Name 1", "Tel. 2", "ZIP", *names[5:]) if is_contacts else names)[:width]
+    columns = tuple((names[0], "E-mail", "Name 1", "Tel. 2", "ZIP", *names[5:]) if is_contacts else names)[:width]
     end = generator.choice(("\r\n", "\r\n", "\n"))
     out = io.StringIO()
     quoting: Literal[0, 1] = csv.QUOTE_ALL if generator.random() < 0.15 else csv.QUOTE_MINIMAL
@@ -112,7 +95,7 @@ def export(seed: int) -> Export:
             out.write(end)
 
     if generator.random() < 0.35:
-        write(words.title)
+        write(title)
         for label in generator.sample(labels, generator.randrange(len(labels) + 1)):
             value = "02/01/2025" if label == labels[0] else generator.choice(cities)
             write(*generator.choice(((label, value), (label, value), (f"{label} {value}",), (label, "", value))))
@@ -126,7 +109,7 @@ def export(seed: int) -> Export:
     for number in range(generator.randint(3, 60)):
         cents = generator.randint(1, 99_999)
         total += cents
-        address = f"{words.street} {generator.randint(1, 99)}"
+        address = f"{street} {generator.randint(1, 99)}"
         if generator.random() < 0.3:
             address += f"\n{generator.randint(1000, 99999)} {generator.choice(cities)}"
         name = generator.choice(articles)
@@ -150,7 +133,7 @@ def export(seed: int) -> Export:
     if not is_contacts and generator.random() < 0.2:
         if generator.random() < 0.3:
             blank()
-        write(words.total, "", "", f"{total // 100}{decimal}{total % 100:02}")
+        write(total_word, "", "", f"{total // 100}{decimal}{total % 100:02}")
     if generator.random() < 0.25:
         blank()
         for note in generator.sample(notes, generator.randint(1, 2)):

@@ -45,24 +45,31 @@ def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell,
 
 
 @pytest.mark.parametrize(
-    ("cell", "number", "text", "kind"),
+    ("cell", "code", "text", "kind"),
     [
-        ("x", 1, "x", CellKind.TEXT), (True, 1, "TRUE", CellKind.LOGICAL), (False, 3, "FALSE", CellKind.PERCENTAGE),
-        (38.0, 1, "00038", CellKind.NUMBER), (123456.0, 1, "123456", CellKind.NUMBER),
-        (38.0, 2, "ART-0038", CellKind.NUMBER),
-        (0.5, 3, "0.5", CellKind.PERCENTAGE), (5, 4, "5", CellKind.OTHER_FORM), (38.5, 1, "38.5", CellKind.OTHER_FORM),
-        (-3.0, 2, "-3", CellKind.OTHER_FORM), (1e15, 2, "1.0000000000000000E+15", CellKind.OTHER_FORM),
-        (123456.0, 5, "123-456", CellKind.NUMBER), (0.0, 5, "000-000", CellKind.NUMBER),
-        (38.0, 6, "0-38 A", CellKind.NUMBER), (123456.0, 6, "1234-56 A", CellKind.NUMBER),
-        (dt.date(2024, 5, 1), 0, "2024-05-01", CellKind.DATE), (dt.time(7, 5), 1, "07:05:00", CellKind.DATE),
-        (dt.datetime(2024, 5, 1, 7), 0, "2024-05-01T07:00:00", CellKind.DATE),
-        (dt.datetime(2024, 5, 1, 7, 0, 0, 5), 3, "2024-05-01T07:00:00.000005", CellKind.PERCENTAGE),
-        (dt.timedelta(1, 3723, 500000), 0, "25:02:03.5", CellKind.DATE),
-        (dt.timedelta(0, 3660), 0, "1:01:00", CellKind.DATE),
+        ("x", "00000", "x", CellKind.TEXT), (True, "00000", "TRUE", CellKind.LOGICAL),
+        (False, "0%", "FALSE", CellKind.PERCENTAGE), (38.0, "00000", "00038", CellKind.NUMBER),
+        (123456.0, "00000", "123456", CellKind.NUMBER), (38.0, '"ART-"0000', "ART-0038", CellKind.NUMBER),
+        (0.5, "0%", "0.5", CellKind.PERCENTAGE), (21, '0.00"%"', "21", CellKind.PERCENTAGE),
+        (38.5, "00000", "38.5", CellKind.OTHER_FORM), (-3.0, "00000", "-3", CellKind.OTHER_FORM),
+        (1e15, '"ART-"0000', "1.0000000000000000E+15", CellKind.OTHER_FORM),
+        (123456.0, "000-000", "123-456", CellKind.NUMBER), (0.0, "000-000", "000-000", CellKind.NUMBER),
+        (38.0, '0"-"00" A"', "0-38 A", CellKind.NUMBER), (123456.0, '0"-"00" A"', "1234-56 A", CellKind.NUMBER),
+        (12345, "00\\.000", "12.345", CellKind.NUMBER), (38, "[Red]0000", "0038", CellKind.NUMBER),
+        (38, "0000_);(0000)", "0038", CellKind.NUMBER), (1234, "#,##0", "1234", CellKind.NUMBER),
+        *((38, code, "38", CellKind.NUMBER) for code in ("General", "@", "0", "0.00")),
+        *((38, code, "38", CellKind.OTHER_FORM) for code in ('0.00 "€"', "[<=9]00;000", "0,", "# ?/?", "#-00")),
+        (dt.date(2024, 5, 1), "0", "2024-05-01", CellKind.DATE), (dt.time(7, 5), "00000", "07:05:00", CellKind.DATE),
+        (dt.datetime(2024, 5, 1, 7), "0", "2024-05-01T07:00:00", CellKind.DATE),
+        (dt.datetime(2024, 5, 1, 7, 0, 0, 5), "0%", "2024-05-01T07:00:00.000005", CellKind.PERCENTAGE),
+        (dt.timedelta(1, 3723, 500000), "0", "25:02:03.5", CellKind.DATE),
+        (dt.timedelta(0, 3660), "0", "1:01:00", CellKind.DATE),
     ],
 )  # fmt: skip
-def test_a_cell_is_its_text_and_its_kind(cell: Cell, number: int, text: str, kind: CellKind) -> None:
-    assert converted([cell], [number]) == [(text, kind)]
+def test_a_cell_is_its_text_and_its_kind(cell: Cell, code: str, text: str, kind: CellKind) -> None:
+    known = number_format(code)
+    texts, kinds = column_of([cell], np.array([int(known.kind != "digits")], np.int32), [known])
+    assert (texts.to_pylist(), kinds.tolist()) == ([text], [kind])
 
 
 def scanned(folder: Path, rows: str) -> SheetScan:

@@ -59,6 +59,12 @@ def test_the_rule_of_a_column_gives_the_notation_of_its_cells(tmp_path: Path) ->
     rules = CellRules(decimal=",", true="sí", false="no")
     shown = [one(tmp_path, xml, rules).cells[2] for xml in ("<v>1.5</v>", 't="b"><v>0</v>', 't="b"><v>1</v>')]
     assert shown == ["1,5", "no", "sí"]
+    euros = '<numFmts><numFmt numFmtId="170" formatCode="0 EUR"/></numFmts><cellXfs><xf/><xf numFmtId="170"/></cellXfs>'
+    for is_text in (False, True):
+        row = one(tmp_path, 's="1"><v>738</v>', CellRules(is_text=is_text), styles=euros)
+        assert row.cells[2] == ("#N/A (738)" if is_text else "738")
+    assert isinstance(row, RejectedRow)
+    assert (row.code, row.reason[:46]) == ("cell_type", "'value' is a number that the sheet shows in an")
 
 
 @pytest.mark.parametrize(
@@ -86,42 +92,6 @@ def test_a_cell_without_a_certain_value_rejects_its_row_if_its_column_is_used(
     assert rows_of(table.with_cell_rules({"value": CellRules()}))[1] == [rejected]
 
 
-FORMATS = [
-    ("00000", "38", "00038", "00038"),
-    ("00000", "123456", "123456", "123456"),
-    ('"ART-"0000', "38", "ART-0038", "ART-0038"),
-    ("00\\.000", "12345", "12.345", "12.345"),
-    ("[Red]0000", "38", "0038", "0038"),
-    ("0000_);(0000)", "38", "0038", "0038"),
-    *((code, "38", "38", "38") for code in ("General", "@", "0", "0.00")),
-    ("#,##0", "1234", "1234", "1234"),
-    ("0.000", "19.367", "19.367", "19.367"),
-    ('0.00 "€"', "19.367", None, "19.367"),
-    ("00000", "-38", None, "-38"),
-    ("[<=9]00;000", "5", None, "5"),
-    ("0,", "38000", None, "38000"),
-    ("# ?/?", "0.5", None, "0.5"),
-    ("0%", "0.21", None, None),
-    ('0.00"%"', "21", None, None),
-]
-
-
-@pytest.mark.parametrize(("code", "number", "as_text", "as_number"), FORMATS)
-def test_a_number_format_counts_and_an_unknown_one_is_no_text(
-    tmp_path: Path, code: str, number: str, as_text: str | None, as_number: str | None
-) -> None:
-    quoted = code.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    own = f'<numFmts><numFmt numFmtId="170" formatCode="{quoted}"/></numFmts>'
-    styles = f'<!--{own.replace("0", "1")}-->{own}<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
-    styles += '<dxfs><dxf><numFmt numFmtId="170" formatCode="0.0"/></dxf></dxfs>'  # of a condition
-    for is_text, expected in ((True, as_text), (False, as_number)):
-        row = one(tmp_path, f's="1"><v>{number}</v>', CellRules(is_text=is_text), styles=styles)
-        assert (row.cells[2] if isinstance(row, Row) else None) == expected
-        if isinstance(row, RejectedRow):
-            assert (row.code, row.reason[:8]) == ("cell_type", "'value' ")
-            assert number not in row.reason
-
-
 @pytest.mark.parametrize("block", [1, 2, 4096])
 def test_number_formats_belong_to_their_rows_in_every_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
@@ -130,6 +100,7 @@ def test_number_formats_belong_to_their_rows_in_every_block(
     styles = (
         '<numFmts><numFmt numFmtId="164" formatCode="00000"/><numFmt numFmtId="165" formatCode="&quot;A-&quot;00"/>'
         '</numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs>'
+        '<dxfs><dxf><numFmt numFmtId="164" formatCode="0.0"/></dxf></dxfs><!--<numFmt numFmtId="165"/>-->'
     )
     rows = [(3, text("B3", "code") + text("C3", "name"))] + [
         (line, f'<c r="B{line}" s="{line % 3}"><v>{line}</v></c>' + text(f"C{line}", "x")) for line in (4, 5, 6, 8, 9)
