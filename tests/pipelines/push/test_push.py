@@ -30,6 +30,7 @@ from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
+from pipelines.push.pace import SETBACKS_MAX
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import PROBES_MAX, ledger_lock
 from pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
@@ -137,6 +138,16 @@ def test_retry_after_is_honoured_before_the_next_request_and_ends_the_push_where
     assert times[1] - times[0] >= 0.3
     pushed, client = at.answered(plan := at.plan([patch(1, 7), patch(2, 8)]), answer_of(429, retry_after_s=3600.0))
     assert (pushed.exit_code, len(client.sent), at.states(plan)) == (4, 1, ["planned"] * 2)
+
+
+@pytest.mark.parametrize("setback", [answer_of(429, retry_after_s=0.0), answer_of(0, state="not_sent")])
+def test_setbacks_end_a_push_only_where_nothing_gets_through_in_between(at: Place, setback: WriteOutcome) -> None:
+    count = SETBACKS_MAX + 2
+    plan, done = at.plan([patch(n, n) for n in range(1, count + 1)]), WriteOutcome("answered", 204)
+    pushed, client = at.answered(plan, *[setback] * (SETBACKS_MAX + 1))
+    assert (pushed.exit_code, len(client.sent), set(at.states(plan))) == (4, SETBACKS_MAX + 1, {"planned"})
+    pushed, client = at.answered(plan, *[setback, done] * count)
+    assert (pushed.exit_code, len(client.sent)) == (0, 2 * count)
 
 
 def test_a_platform_that_is_not_there_leaves_the_rest_unsent(at: Place) -> None:
