@@ -16,8 +16,8 @@ from typing import Final
 from sources.errors import UsageError
 
 VERSION: Final = 5
-_CONVERTED: Final = (3, 4)
-"""Versions that are converted: those of orderbridge 0.2."""
+_CONVERTED: Final = 4
+"""The version that is converted: that of orderbridge 0.2."""
 
 
 def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
@@ -29,7 +29,7 @@ def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
-    if version not in (0, *_CONVERTED, VERSION):
+    if version not in (0, _CONVERTED, VERSION):
         hint = "Use the orderbridge that wrote it. One of version 0.1 is converted by orderbridge 0.2."
         raise UsageError(f"{path} is a ledger of another version", hint)
     return int(version)
@@ -44,9 +44,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO ledger (salt) VALUES (?)", [secrets.token_bytes(32)])
-    if version == 3:
-        _add_counts(connection)
-    if version in _CONVERTED:  # they kept the values of variants alone, under the ids of a product and a variant
+    if version == _CONVERTED:  # it kept the values of variants alone, under the ids of a product and a variant
         connection.execute("ALTER TABLE confirmed RENAME TO confirmed_4")
         connection.execute(next(statement for statement in statements if "TABLE confirmed" in statement))
         connection.execute(
@@ -56,19 +54,3 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute("DROP TABLE confirmed_4")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
-
-
-def _add_counts(connection: sqlite3.Connection) -> None:
-    """Version 3 counted neither pushes nor commits.
-
-    For the numbers of their commits, microseconds are taken: they have the same order, and later commits follow them.
-    """
-    added = (("plans", "recorded_in"), ("plans", "pushes"), ("confirmed", "confirmed_in"), ("ledger", "commits"))
-    for table, name in added:
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
-    connection.execute("UPDATE plans SET recorded_in = CAST(opened_at * 1000000 AS INTEGER)")
-    connection.execute("UPDATE confirmed SET confirmed_in = CAST(confirmed_at * 1000000 AS INTEGER)")
-    connection.execute(
-        "UPDATE ledger SET commits = 1 + max(coalesce((SELECT max(recorded_in) FROM plans), 0),"
-        " coalesce((SELECT max(confirmed_in) FROM confirmed), 0))"
-    )

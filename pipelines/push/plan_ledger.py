@@ -83,12 +83,8 @@ class PlanLedger:
     def rows(self, *states: State) -> Iterator[LedgerRow]:
         """The operations in these states, or all of them, in the order of the plan."""
         where = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
-        cursor = self.ledger.connection.execute(
-            "SELECT id, method, path, fields, state, attempts, status, code, request_id, words, remote_id, sent_at,"
-            f" doubt_at, updated_at FROM operations WHERE plan = ?{where} ORDER BY id",
-            [self._plan, *states],
-        )
-        for number, method, path, fields, *rest in cursor:
+        sql = f"SELECT {', '.join(LedgerRow._fields)} FROM operations WHERE plan = ?{where} ORDER BY id"
+        for number, method, path, fields, *rest in self.ledger.connection.execute(sql, [self._plan, *states]):
             yield LedgerRow(number, method, path, _split(fields), *rest)
 
     def count_push(self) -> int:

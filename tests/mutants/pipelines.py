@@ -835,7 +835,7 @@ MUTANTS: Final = (
     Mutant(
         "values-of-older-ledgers-are-forgotten",
         "pipelines/ledger/schema.py",
-        "if version in _CONVERTED:",
+        "if version == _CONVERTED:",
         "if version == 3:",
         "tests/pipelines/ledger/test_ledger.py -k older_ledger",
     ),

@@ -385,7 +385,7 @@ def test_a_ledger_that_is_absent_or_whose_creation_was_interrupted_reads_as_an_e
         ("CREATE TABLE bookmarks (url TEXT)", "is not a ledger"),
         (None, "is not a ledger"),
         ("PRAGMA user_version = 99", "another version"),
-        ("PRAGMA user_version = 2", "another version"),
+        ("PRAGMA user_version = 3", "another version"),
     ],
 )
 def test_what_is_no_ledger_of_a_known_version_is_refused_and_left_alone(
@@ -404,8 +404,8 @@ def test_what_is_no_ledger_of_a_known_version_is_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
-def make_older(connection: sqlite3.Connection, version: int) -> None:
-    """Turns a ledger into one of version 3 or 4: values by ids; in version 3 no numbers of commits and pushes."""
+def make_older(connection: sqlite3.Connection) -> None:
+    """Turns a ledger into one of version 4: values by ids."""
     tables = files("pipelines.ledger").joinpath("tables.sql").read_text("utf-8").split(";")
     (confirmed,) = [table for table in tables if "TABLE confirmed" in table]
     ids = confirmed.replace("path TEXT", "product_id TEXT NOT NULL, variant_id TEXT").replace(
@@ -415,18 +415,13 @@ def make_older(connection: sqlite3.Connection, version: int) -> None:
         f"ALTER TABLE confirmed RENAME TO newer; {ids}; INSERT INTO confirmed SELECT host, '1', '7', field, value,"
         " confirmed_at, plan_id, confirmed_in FROM newer; DROP TABLE newer;"
     )
-    later = {"ledger": "commits", "plans": "recorded_in pushes", "confirmed": "confirmed_in"} if version == 3 else {}
-    for table, names in later.items():
-        for name in names.split():
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     connection.execute("ALTER TABLE plans ADD COLUMN key_version INTEGER NOT NULL DEFAULT 2")
-    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute("PRAGMA user_version = 4")
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-@pytest.mark.parametrize("version", [3, 4])
 def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_clock_says(
-    tmp_path: Path, version: int, readonly: bool
+    tmp_path: Path, readonly: bool
 ) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger.open(path) as ledger:
@@ -435,7 +430,7 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
         ]
         lead(plans[1], 1, "in_flight", "confirmed", values={"sku": '"b"'}, at=30.0)
         later = recorded(ledger, tmp_path / "later", patch(1, 7, sku="later"), at=40.0)
-        make_older(ledger.connection, version)
+        make_older(ledger.connection)
     with Ledger.open(path, readonly=readonly) as ledger:
         assert ledger.confirmed(HOST).select(["path", "value"]).to_pylist() == [{"path": VARIANT, "value": '"b"'}]
     with Ledger.open(path) as ledger:
