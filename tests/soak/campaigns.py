@@ -7,7 +7,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,7 @@ from tests.crashes.enumeration import enumerate_all
 from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
-from tests.soak.fortnight import ImportFortnight, fortnight_seed
+from tests.soak.fortnight import fortnight_seed
 from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
@@ -91,7 +90,6 @@ CAMPAIGNS: Final = {
     "platforms": Campaign(platform_seed),
     "push": Campaign(push_seed),
     "fortnights": Campaign(fortnight_seed, 1000),
-    "imports": Campaign(partial(fortnight_seed, fortnight=ImportFortnight), 1000),
     "files": Campaign(polluted_files),
     "sandbox": Campaign(sandbox_fuzz),
     "history": Campaign(history_seed),

@@ -1,12 +1,10 @@
 """A fortnight of nightly imports on a simulated platform and clock: exports overwritten every night, plans deleted.
 
-Each night the ERP has new customers, subcategories and stocks, and orders have changed the platform's. A job plans and
-pushes the three files under faults and crashes; then files are overwritten, plans deleted, and a person answers what
-only a person can. In the morning the job runs without faults. Then the platform equals the ERP: nothing is missing, and
-nothing is there twice. No line is in doubt for longer than that.
-
-`ImportFortnight` is the same by `orderbridge import`, whose files differ in dialect, encoding and order of columns from
-night to night, have columns that come and go, and lines that a person corrects in the workbook of the result.
+Each night the ERP has new customers, subcategories and stocks, and orders have changed the platform's. A job imports
+the three files (`orderbridge import`) under faults and crashes; they differ in dialect, encoding and order of columns
+from night to night, and have columns that come and go. Then files are overwritten, plans deleted, a person answers what
+only a person can, and corrects rejected lines in the workbook of the result. In the morning the job runs without
+faults. Then the platform equals the ERP: nothing is missing, nothing is there twice, no line is in doubt for longer.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ from pipelines.ledger.clock import ClockReading
 from pipelines.mapping import Mapping
 from pipelines.plan import current_state
 from pipelines.plan.current_state import CurrentCustomers
-from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.model import PushDependencies, PushOptions
@@ -78,6 +75,10 @@ class Fortnight:
         self.customers, self.subcategories = list[str](), list[str]()
         self.stocks = dict.fromkeys(range(1, VARIANTS + 1), 0)
         self.latest: dict[KindName, Path] = {}
+        self.platform = _current(self.world)
+        self.broken: set[str] = set()
+        self.files: dict[KindName, Path | None] = {}
+        self.asked: Counter[KindName] = Counter()
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
         self.dependencies = PushDependencies(
@@ -101,114 +102,6 @@ class Fortnight:
         for variant in self.world.state.variants.values():
             if self.draw.random() < 0.5:
                 variant.fields["stock"] = 0  # orders
-
-    def export(self, note: str) -> None:
-        """The ERP overwrites its files; with another note their bytes differ, as those of a workbook saved again."""
-        stocks = "".join(f"1,{variant},{stock},{note}\n" for variant, stock in self.stocks.items())
-        texts: dict[KindName, str] = {
-            "customers": "erpCode,firstName,email\n" + "".join(f"{c},Ana,{c}@example.test\n" for c in self.customers),
-            "subcategories": "categoryId,name\n" + "".join(f"7,{name}\n" for name in self.subcategories),
-            "variants": f"productId,variantId,stock,sku\n{stocks}",
-        }
-        for kind, text in texts.items():
-            (self.folder / f"{kind}.csv").write_text(text, "utf-8")
-
-    def job(self, name: str) -> None:
-        """Plans and pushes each file; a crash ends it."""
-        for kind in KINDS:
-            plan = self.folder / f"{name}-{kind}"
-            options = PlanOptions(kind, self.folder / f"{kind}.csv", out=plan, passwords="mail")
-            if kind != "customers":
-                options = PlanOptions(kind, self.folder / f"{kind}.csv", out=plan)
-            if not (self.folder / f"{kind}.csv").read_text("utf-8").partition("\n")[2]:
-                continue
-            try:
-                with crashing(self.world):
-                    make_plan(options)
-                    self.latest[kind] = plan
-                    self.push(plan)
-            except Crash:
-                self.counts["crashes"] += 1
-                return
-            except BridgeError as error:
-                self.problems.append(f"{name}, {kind}: {error}")
-
-    def push(self, plan: Path) -> None:
-        code = push(plan, PushOptions(agreed=True, settle_s=SETTLE_S), dependencies=self.dependencies).exit_code
-        self.counts[f"exit {code:d}"] += 1
-
-    def settle(self, plan: str | None = None, answers: Answers | None = None) -> None:
-        settle(plan, answers or Answers(), SETTLE_S, dependencies=self.dependencies)
-
-    def answer(self) -> None:
-        """A person looks at what the results of a job ask for, and answers for plans that may be gone."""
-        for row in [row for rows in results(self.latest["subcategories"]).values() for row in rows]:
-            if found := _ANSWER.search(row["words"]):
-                plan, operation = found.groups()
-            elif row["outcome"] == "in_doubt":
-                plan, operation = str(self.latest["subcategories"]), row["operation"]
-            else:
-                continue
-            wanted = self.subcategories[int(row["line"]) - 2]
-            is_there = any(one["name"] == wanted for one in self.world.state.subcategories)
-            number = frozenset({int(operation)})
-            self.settle(plan, Answers(landed=number) if is_there else Answers(not_landed=number))
-            self.counts["answers"] += 1
-
-    def night(self, day: int) -> None:
-        self.live(day)
-        self.export(f"n{day}")
-        self.world.rates = {**self.rates, "crash_commit": 0.02, "unproven": 0.1}
-        self.job(f"night-{day}")
-        if self.draw.random() < 0.4:  # the same night once more
-            self.world.pass_time(self.draw.uniform(1.0, 2000.0))
-            self.job(f"again-{day}")
-        self.world.rates = {}
-        if self.draw.random() < 0.5:
-            self.export(f"m{day}")
-        plans = [path.parent for path in sorted(self.folder.glob(f"*/{MANIFEST_FILE}"))]
-        for kind in KINDS:
-            for plan in plans if self.draw.random() < 0.5 else ():
-                if kind in plan.name:
-                    shutil.rmtree(plan)
-                    self.counts["plans deleted"] += 1
-        self.world.pass_time(SETTLE_S + 3600.0)
-        if self.draw.random() < 0.5:
-            self.settle()
-        self.job(f"morning-{day}")
-        self.correct()
-        if self.subcategories:
-            self.answer()
-            self.job(f"noon-{day}")
-        self.judge(day)
-
-    def correct(self) -> None:
-        """A person corrects what was rejected."""
-
-    def judge(self, day: int) -> None:
-        """Holds the platform against the ERP."""
-        state = self.world.state
-        codes = sorted(record["erpCode"] for record in state.records("customers"))
-        names = sorted(one["name"] for one in state.subcategories)
-        stocks = {variant: record.fields["stock"] for (_, variant), record in sorted(state.variants.items())}
-        for what, there, wanted in (
-            ("customers", codes, sorted(self.customers)),
-            ("subcategories", names, sorted(self.subcategories)),
-            ("stocks", stocks, self.stocks),
-        ):
-            if there != wanted:
-                self.problems.append(f"day {day}: {what} are {there}, the ERP has {wanted}")
-
-
-class ImportFortnight(Fortnight):
-    """A fortnight of `orderbridge import`."""
-
-    def __init__(self, seed: int, folder: Path) -> None:
-        super().__init__(seed, folder)
-        self.platform = _current(self.world)
-        self.broken: set[str] = set()
-        self.files: dict[KindName, Path | None] = {}
-        self.asked: Counter[KindName] = Counter()
 
     def export(self, note: str) -> None:
         """The ERP overwrites its files, each time in another form; some new customers have no e-mail address."""
@@ -281,6 +174,51 @@ class ImportFortnight(Fortnight):
         self.platform = _current(self.world)
         return PullResult("r", self.folder)
 
+    def settle(self, plan: str | None = None, answers: Answers | None = None) -> None:
+        settle(plan, answers or Answers(), SETTLE_S, dependencies=self.dependencies)
+
+    def answer(self) -> None:
+        """A person looks at what the results of a job ask for, and answers for plans that may be gone."""
+        for row in [row for rows in results(self.latest["subcategories"]).values() for row in rows]:
+            if found := _ANSWER.search(row["words"]):
+                plan, operation = found.groups()
+            elif row["outcome"] == "in_doubt":
+                plan, operation = str(self.latest["subcategories"]), row["operation"]
+            else:
+                continue
+            wanted = self.subcategories[int(row["line"]) - 2]
+            is_there = any(one["name"] == wanted for one in self.world.state.subcategories)
+            number = frozenset({int(operation)})
+            self.settle(plan, Answers(landed=number) if is_there else Answers(not_landed=number))
+            self.counts["answers"] += 1
+
+    def night(self, day: int) -> None:
+        self.live(day)
+        self.export(f"n{day}")
+        self.world.rates = {**self.rates, "crash_commit": 0.02, "unproven": 0.1}
+        self.job(f"night-{day}")
+        if self.draw.random() < 0.4:  # the same night once more
+            self.world.pass_time(self.draw.uniform(1.0, 2000.0))
+            self.job(f"again-{day}")
+        self.world.rates = {}
+        if self.draw.random() < 0.5:
+            self.export(f"m{day}")
+        plans = [path.parent for path in sorted(self.folder.glob(f"*/{MANIFEST_FILE}"))]
+        for kind in KINDS:
+            for plan in plans if self.draw.random() < 0.5 else ():
+                if kind in plan.name:
+                    shutil.rmtree(plan)
+                    self.counts["plans deleted"] += 1
+        self.world.pass_time(SETTLE_S + 3600.0)
+        if self.draw.random() < 0.5:
+            self.settle()
+        self.job(f"morning-{day}")
+        self.correct()
+        if self.subcategories:
+            self.answer()
+            self.job(f"noon-{day}")
+        self.judge(day)
+
     def correct(self) -> None:
         """A person fills in the missing addresses in the workbook, and imports it."""
         file = self.files.get("customers")
@@ -299,10 +237,20 @@ class ImportFortnight(Fortnight):
         self.counts["corrected"] += len(rows)
 
     def judge(self, day: int) -> None:
-        """See `Fortnight`; and each kind asks once at most for its columns."""
-        super().judge(day)
+        """Holds the platform against the ERP; and each kind asks once at most for its columns."""
         if max(self.asked.values(), default=0) > 1:
             self.problems.append(f"day {day}: asked {self.asked}")
+        state = self.world.state
+        codes = sorted(record["erpCode"] for record in state.records("customers"))
+        names = sorted(one["name"] for one in state.subcategories)
+        stocks = {variant: record.fields["stock"] for (_, variant), record in sorted(state.variants.items())}
+        for what, there, wanted in (
+            ("customers", codes, sorted(self.customers)),
+            ("subcategories", names, sorted(self.subcategories)),
+            ("stocks", stocks, self.stocks),
+        ):
+            if there != wanted:
+                self.problems.append(f"day {day}: {what} are {there}, the ERP has {wanted}")
 
 
 def _current(world: World) -> CurrentCustomers:
@@ -320,7 +268,7 @@ def _project(run: Fortnight) -> Iterator[None]:
     own: dict[str, Any] = {"DLT_PROJECT_DIR": str(folder), "WAREHOUSE__PATH": str(folder / "w.duckdb")}
 
     def customers(*_: object) -> CurrentCustomers:
-        return run.platform if isinstance(run, ImportFortnight) else _current(run.world)
+        return run.platform
 
     with (
         chdir(folder),
@@ -332,10 +280,10 @@ def _project(run: Fortnight) -> Iterator[None]:
         yield
 
 
-def fortnight_seed(seed: int, days: int = DAYS, fortnight: type[Fortnight] = Fortnight) -> Outcome:
+def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
     """Some days of one seed; problems name the day."""
     with tempfile.TemporaryDirectory(prefix="soak-fortnight-", dir=MEMORY) as folder:
-        run = fortnight(seed, Path(folder))
+        run = Fortnight(seed, Path(folder))
         with _project(run):
             for day in range(1, days + 1):
                 run.night(day)

@@ -22,8 +22,6 @@ from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping
 from pipelines.plan.model import Plan
 from pipelines.plan.rejects import RejectsWriter
-from pipelines.push import eligibility
-from pipelines.push.lookups import doubts_of
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.reconcile import odd_values
 from pipelines.warehouse import build, merge
@@ -38,7 +36,7 @@ from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
 from tests.crashes.enumeration import pull_crashes, push_crashes
 from tests.soak.campaigns import block
-from tests.soak.fortnight import ImportFortnight, fortnight_seed
+from tests.soak.fortnight import fortnight_seed
 from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
 from tests.soak.outcome import Outcome
@@ -137,17 +135,7 @@ JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
     "fortnights": (
         lambda: any(fortnight_seed(seed, days=3).problems for seed in range(2, 9)),
         {
-            "only a plan itself settles its doubts": lambda: patch(
-                eligibility,
-                "due_doubts",
-                lambda plan, ledger, rules: doubts_of(ledger, ledger.now() - rules.settle_s, plan),
-            ),
             "stock is sent when it was changed here": lambda: patch(Mapping, "always_sent", return_value=frozenset()),
-        },
-    ),
-    "imports": (
-        lambda: fortnight_seed(3, 3, ImportFortnight).problems,
-        {
             "a plan is continued although its file was overwritten": lambda: patch(
                 importing, "_unfinished_plan", _last_plan
             ),
