@@ -41,7 +41,29 @@ def decided(
     return list(zip(made["decision"], ids, strict=True)), reported
 
 
-# --- duplicates ------------------------------------------------------------------------------------------------------
+DUPLICATES: list[tuple[dict[str, list[str | None]], str, str, list[int | None], list[str | None]]] = [
+    ({"k": ["1", "2", "1", "1"]}, "pqpp", "first first merged merged", [None] * 4, [None] * 4),
+    ({"k": ["1", "2", "1", "1"]}, "pqpo", "conflicting first conflicting conflicting", [3, None, 3, 0],
+     ["k", None, "k", "k"]),
+    ({"k": ["2", "1", "1", None, "1", "2", "1"]}, "rppposp",
+     "conflicting conflicting conflicting first conflicting conflicting conflicting", [5, 4, 4, None, 1, 0, 4],
+     ["k", "k", "k", None, "k", "k", "k"]),
+    ({"erp": ["1", "1", "2"], "email": ["a", "b", "b"]}, "pqr", "conflicting conflicting conflicting", [1, 0, 1],
+     ["erp", "erp", "email"]),
+    ({"k": [None, None]}, "pp", "first first", [None] * 2, [None] * 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "bodies", "decisions", "other", "key"), DUPLICATES)
+def test_equal_rows_merge_and_contradictions_are_all_refused_and_name_a_row_that_differs(
+    keys: dict[str, list[str | None]], bodies: str, decisions: str, other: list[Any], key: list[Any]
+) -> None:
+    made = duplicates(texts(**keys), texts(b=list(bodies))["b"]).astype(object)
+    assert " ".join(made["decision"]) == decisions
+    made = made.where(made.notna(), None)
+    assert (made["other"].tolist(), made["key"].tolist()) == (other, key)
+    if "merged" in decisions:
+        assert made["first"].tolist() == [0, 1, 0, 0]
 
 
 def test_rows_share_a_key_of_any_kind_and_a_null_is_shared_by_nobody() -> None:
@@ -50,117 +72,47 @@ def test_rows_share_a_key_of_any_kind_and_a_null_is_shared_by_nobody() -> None:
     assert sharing(keys.iloc[:0]).tolist() == []
 
 
-def test_equal_rows_merge_into_the_first() -> None:
-    made = duplicates(texts(k=["1", "2", "1", "1"]), texts(b=["p", "q", "p", "p"])["b"])
-    assert made["decision"].tolist() == ["first", "first", "merged", "merged"]
-    assert made["first"].tolist() == [0, 1, 0, 0]
+PHONES = [{"id": "9", "erp_code": "A", "phone": "0034600111222"}, {"id": "8", "erp_code": "B", "phone": "600 333 444"}]
+ANA = {"id": "9", "erp_code": "A", "first_name": "Ana", "last_name": "Ruiz", "phone": "1", "price_list_id": "2"}
+SEVERAL = [{"id": "1", "erp_code": "A"}, {"id": "2", "erp_code": "a", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
+CUSTOMERS: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str, list[tuple[Any, ...]]]] = [
+    ([{"erpCode": "A1"}, {"firstName": "Ana"}, {"email": " "}], [{"id": "7", "erp_code": "B2"}],
+     "create no_key no_key", []),
+    ([{"erpCode": "007"}], [{"id": "9", "erp_code": " 007 "}], "exists_same=9", []),
+    ([{"email": "ANA@Example.com"}], [{"id": "9", "email": "ana@example.com"}], "exists_same=9", []),
+    ([{"email": "NIN\u0303O@x"}], [{"id": "9", "email": "niÑo@X\u200b"}], "exists_same=9", []),
+    ([{"loginCode": "L1"}], [{"id": "9", "login_code": "L1"}], "exists_same=9", []),
+    ([{"erpCode": "007"}, {"loginCode": "L1"}, {"erpCode": "7.0"}], [{"id": "9", "erp_code": "7", "login_code": "l1"}],
+     "create create create", []),
+    ([{"erpCode": "A", "email": "a@x"}], [{"id": "1", "erp_code": "A", "email": "a@x"}], "exists_same=1", []),
+    # only what is given is compared, and what the platform lacks differs
+    ([{"erpCode": "A"}, {"erpCode": "A", "firstName": "Ana", "priceListId": "2.0"}, {"erpCode": "A", "phone": "2"}],
+     [ANA], "exists_same=9 exists_same=9 exists_differs=9", [(2, "9", "phone", "2", "1")]),
+    ([{"erpCode": "A", "email": "a@x"}], [{"id": "9", "erp_code": "A"}], "exists_differs=9",
+     [(0, "9", "email", "a@x", None)]),
+    ([{"erpCode": "A", "phone": "+34 600-111-222"}, {"erpCode": "B", "phone": "600333445"}], PHONES,
+     "exists_same=9 exists_differs=8", [(1, "8", "phone", "600333445", "600 333 444")]),
+    # several customers, each with the key that found it
+    ([{"erpCode": "A", "email": "A@x"}, {"erpCode": "C"}], SEVERAL, "ambiguous exists_same=3",
+     [(0, "1", "erpCode", "A", "A"), (0, "2", "email", "A@x", "a@x")]),
+    # addresses that only look alike: long s, sharp s, Kelvin sign
+    *(case for given, there in (("maria@shop.es", "maria@ſhop.es"), ("STRASSE@x", "straße@x"), ("k@x", "\u212a@x"))
+      for case in (
+        ([{"email": given}], [{"id": "9", "email": there}], "ambiguous", [(0, "9", "email", given, there)]),
+        ([{"email": given}], [{"id": "9", "email": there}, {"id": "8", "email": given}], "ambiguous",
+         [(0, "9", "email", given, there), (0, "8", "email", given, given)]),
+        ([{"erpCode": "A", "email": given}], [{"id": "9", "email": there, "erp_code": "A"}], "exists_differs=9",
+         [(0, "9", "email", given, there)]))),
+]  # fmt: skip
 
 
-def test_rows_that_contradict_each_other_are_all_refused() -> None:
-    made = duplicates(texts(k=["1", "2", "1", "1"]), texts(b=["p", "q", "p", "other"])["b"])
-    assert made["decision"].tolist() == ["conflicting", "first", "conflicting", "conflicting"]
-
-
-def test_a_conflicting_row_is_reported_with_one_that_differs_from_it() -> None:
-    keys = texts(k=["2", "1", "1", None, "1", "2", "1"])
-    made = duplicates(keys, texts(b=["r", "p", "p", "p", "other", "s", "p"])["b"])
-    assert made["decision"].tolist() == ["conflicting"] * 3 + ["first"] + ["conflicting"] * 3
-    assert [None if pd.isna(at) else at for at in made["other"]] == [5, 4, 4, None, 1, 0, 4]
-
-
-def test_a_row_that_conflicts_with_two_others_rejects_all_three() -> None:
-    keys = texts(erp=["1", "1", "2"], email=["a", "b", "b"])
-    made = duplicates(keys, texts(b=["p", "q", "r"])["b"])
-    assert made["decision"].tolist() == ["conflicting"] * 3
-    assert made["key"].tolist() == ["erp", "erp", "email"]
-    assert made["other"].tolist() == [1, 0, 1]
-
-
-def test_rows_without_any_key_stand_alone() -> None:
-    made = duplicates(texts(k=[None, None]), texts(b=["p", "p"])["b"])
-    assert made["decision"].tolist() == ["first", "first"]
-
-
-# --- customers -------------------------------------------------------------------------------------------------------
-
-
-def test_a_customer_that_nobody_knows_is_created_and_one_without_keys_is_not() -> None:
-    made, differences = decided(
-        [{"erpCode": "A1"}, {"firstName": "Ana"}, {"email": " "}], [{"id": "7", "erp_code": "B2", "email": None}]
-    )
-    assert made == [("create", None), ("no_key", None), ("no_key", None)]
-    assert differences == []
-
-
-@pytest.mark.parametrize(
-    ("said", "there"),
-    [
-        ({"erpCode": "007"}, {"erp_code": " 007 "}),
-        ({"email": "ANA@Example.com"}, {"email": "ana@example.com"}),
-        ({"email": "NIN\u0303O@x"}, {"email": "niÑo@X\u200b"}),
-        ({"loginCode": "L1"}, {"login_code": "L1"}),
-    ],
-    ids=["erp code", "email in any case", "email beyond ascii", "login code"],
-)
-def test_a_customer_is_found_by_each_key(said: dict[str, str], there: dict[str, str]) -> None:
-    assert decided([said], [{"id": "9", **there}])[0] == [("exists_same", "9")]
-
-
-@pytest.mark.parametrize(
-    ("given", "there"),
-    [("maria@shop.es", "maria@ſhop.es"), ("STRASSE@x", "straße@x"), ("mike@x", "mi\u212ae@x")],
-    ids=["long s", "sharp s", "Kelvin sign"],
-)
-def test_an_address_that_only_looks_like_another_is_ambiguous_and_shown(given: str, there: str) -> None:
-    known = [{"id": "9", "email": there, "erp_code": "A"}]
-    assert decided([{"email": given}], known) == ([("ambiguous", None)], [(0, "9", "email", given, there)])
-    both = decided([{"email": given}], [*known, {"id": "8", "email": given}])
-    assert both == ([("ambiguous", None)], [(0, "9", "email", given, there), (0, "8", "email", given, given)])
-    by_code = decided([{"erpCode": "A", "email": given}], known)
-    assert by_code == ([("exists_differs", "9")], [(0, "9", "email", given, there)])
-
-
-def test_codes_are_found_as_they_stand() -> None:
-    known = [{"id": "9", "erp_code": "7", "login_code": "l1"}]
-    assert decided([{"erpCode": "007"}, {"loginCode": "L1"}, {"erpCode": "7.0"}], known)[0] == [("create", None)] * 3
-
-
-def test_only_columns_of_the_file_are_compared() -> None:
-    known = [{"id": "9", "erp_code": "A", "first_name": "Ana", "last_name": "Ruiz", "phone": "1", "price_list_id": "2"}]
-    made, differences = decided(
-        [{"erpCode": "A"}, {"erpCode": "A", "firstName": "Ana", "priceListId": "2.0"}, {"erpCode": "A", "phone": "2"}],
-        known,
-    )
-    assert [name for name, _ in made] == ["exists_same", "exists_same", "exists_differs"]
-    assert differences == [(2, "9", "phone", "2", "1")]
-
-
-def test_a_phone_that_the_platform_writes_in_another_way_is_the_same() -> None:
-    known = [
-        {"id": "9", "erp_code": "A", "phone": "0034600111222"},
-        {"id": "8", "erp_code": "B", "phone": "600 333 444"},
-    ]
-    asked = [{"erpCode": "A", "phone": "+34 600-111-222"}, {"erpCode": "B", "phone": "600333445"}]
-    made, differences = decided(asked, known)
-    assert [name for name, _ in made] == ["exists_same", "exists_differs"]
-    assert differences == [(1, "8", "phone", "600333445", "600 333 444")]
-
-
-def test_a_value_that_the_platform_lacks_differs() -> None:
-    _, differences = decided([{"erpCode": "A", "email": "a@x"}], [{"id": "9", "erp_code": "A"}])
-    assert differences == [(0, "9", "email", "a@x", None)]
-
-
-def test_several_customers_are_ambiguous_and_each_is_reported_with_the_key_that_found_it() -> None:
-    known = [{"id": "1", "erp_code": "A"}, {"id": "2", "erp_code": "a", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
-    made, differences = decided([{"erpCode": "A", "email": "A@x"}, {"erpCode": "C"}], known)
-    assert made == [("ambiguous", None), ("exists_same", "3")]
-    assert differences == [(0, "1", "erpCode", "A", "A"), (0, "2", "email", "A@x", "a@x")]
-
-
-def test_two_keys_that_find_the_same_customer_find_one() -> None:
-    known = [{"id": "1", "erp_code": "A", "email": "a@x"}]
-    assert decided([{"erpCode": "A", "email": "a@x"}], known)[0] == [("exists_same", "1")]
+@pytest.mark.parametrize(("inputs", "known", "decisions", "differences"), CUSTOMERS)
+def test_a_customer_is_found_by_its_keys_and_compared(
+    inputs: list[dict[str, Any]], known: list[dict[str, Any]], decisions: str, differences: list[tuple[Any, ...]]
+) -> None:
+    made, reported = decided(inputs, known)
+    assert " ".join(f"{name}={key}" if key else name for name, key in made) == decisions
+    assert reported == differences
 
 
 def test_a_document_is_compared_with_that_of_its_number_else_that_of_its_place() -> None:
