@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pipelines.imports.open import OpenFile, count_reject_columns, open_input_table
+from pipelines.imports.open import count_reject_columns, open_input_table
 from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
@@ -37,7 +37,7 @@ AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | No
 """Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
 
 
-def find_mapping(kind: KindName, file: Path, open_file: OpenFile | None = None, sheet: str = "") -> Path | None:
+def find_mapping(kind: KindName, file: Path, sheet: str = "") -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
     Of several for this `sheet`, one that has all its columns, that a person gave, that names most of them, the newest.
@@ -56,7 +56,7 @@ def find_mapping(kind: KindName, file: Path, open_file: OpenFile | None = None, 
         if sheet and mapping.read_options.sheet != sheet:
             continue
         try:
-            columns = set(own_columns(open_input_table(file, mapping.read_options, mapping, open_file)))
+            columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
         except UsageError:  # its [file] is of another file
             continue
         named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
@@ -72,7 +72,6 @@ def new_mapping(
     passwords: Literal["mail", "file"] | None,
     ask: AskColumns,
     ask_totals: AskTotals,
-    open_file: OpenFile | None = None,
     sheet: str = "",
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
@@ -80,7 +79,7 @@ def new_mapping(
     Raises:
         UsageError: the file cannot be read.
     """
-    table = open_input_table(file, ReadOptions(sheet=sheet or None), None, open_file)
+    table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
     proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))

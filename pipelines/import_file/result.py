@@ -132,7 +132,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
     )
     for name, added, lines in parts:
         sheet = workbook.add_worksheet(name)
-        writer = RejectsWriter(inputs.table, inputs.mapping.read_options, lines, inputs.password_column, inputs.mapping)
+        writer = RejectsWriter(inputs.table, inputs.mapping, lines)
         columns = writer.columns
         mapped = inputs.mapping.columns
         paths = {name: {name, *(mapped[name].paths if name in mapped else ())} for name in columns}

@@ -27,7 +27,6 @@ from pipelines.import_file.mappings import (
 )
 from pipelines.import_file.result import write_result
 from pipelines.imports import open_inputs
-from pipelines.imports.open import OpenFile, open_once
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping, load
@@ -40,7 +39,7 @@ from pipelines.push.verify import VerifyResult, verify
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
 from sources.errors import BridgeError, CoverageError, ExitCode, UsageError
-from sources.kinds import KINDS, PASSWORD, KindName
+from sources.kinds import KINDS, KindName
 from sources.settings import ledger_path, legacy_settings, warehouse_path
 from sources.words import number
 
@@ -131,8 +130,8 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept.
         BridgeError: a step failed before anything was sent.
     """
-    open_file, given, made = open_once(), options.mapping, None
-    options = _with_mapping(options, steps, open_file)
+    given, made = options.mapping, None
+    options = _with_mapping(options, steps)
     plan = _unfinished_plan(options)
     if plan is not None:
         _check_passwords(plan, options.passwords)
@@ -143,8 +142,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             PlanOptions(
                 options.kind, options.file, options.mapping, passwords=options.passwords, notify=options.notify,
                 lookups=options.lookups,
-            ),
-            open_file=open_file,
+            )
         )  # fmt: skip
         steps.on_plan(made)
         if given is not None:
@@ -168,7 +166,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
     return result
 
 
-def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFile) -> ImportOptions:
+def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
     """The options with the mapping that was kept for such a file, or a new one, which is kept.
 
     Without one, where nobody can be asked, the plan reports what is missing.
@@ -177,18 +175,18 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFil
         if options.sheet:
             raise UsageError("--sheet does not count with --mapping", "Set sheet under [file] in the mapping.")
         return options
-    path = find_mapping(options.kind, options.file, open_file, options.sheet)
+    path = find_mapping(options.kind, options.file, options.sheet)
     if path is not None:
         kept = load(path, options.kind)
         sheet = f", of the sheet {kept.read_options.sheet}" if kept.read_options.sheet else ""
         steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
         return replace(options, mapping=path, passwords=_passwords(options, kept, steps))
     kind, file, settings = options.kind, options.file, legacy_settings()
-    mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, open_file, options.sheet)
+    mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, options.sheet)
     if mapping is None:
         return options
     # a mapping that does not do would be found again, and nobody asked
-    open_inputs(kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics, open_file=open_file)
+    open_inputs(kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics)
     options = replace(options, passwords=_passwords(options, mapping, steps))
     mapping = mapping.with_passwords(options.passwords)
     path = keep_mapping(mapping)
@@ -199,8 +197,8 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps, open_file: OpenFil
 
 def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> Passwords | None:
     """How new customers get a password: as given, or asked for where neither the file nor its mapping says so."""
-    is_mapped = any(PASSWORD in column.paths for column in mapping.columns.values())
-    if options.passwords or mapping.generate_passwords or is_mapped or not KINDS[options.kind].has_login:
+    is_given = options.passwords or mapping.generate_passwords or mapping.password_column
+    if is_given or not KINDS[options.kind].has_login:
         return options.passwords
     return steps.ask_passwords()
 

@@ -168,7 +168,7 @@ class _Batch:
 
     def check_passwords(self) -> None:
         """Rejects inputs none of whose lines has a password."""
-        if (column := self._bindings.password_column) is not None:
+        if (column := self._bindings.mapping.password_column) is not None:
             for row in _where(pc.invert(self._any_line(pc.is_valid(self.lines[PASSWORD]), "any"))):
                 self.report(row, PASSWORD, "required", _REQUIRED, column, self.lines_of(row)[0])
 

@@ -117,11 +117,6 @@ class Bindings:
         return [field.name for field in fields if field.name != PASSWORD and (field.required or field.name in names)]
 
     @property
-    def password_column(self) -> str | None:
-        """The column with the passwords."""
-        return next((source.column for source in self.sources if source.path == PASSWORD), None)
-
-    @property
     def columns(self) -> list[str]:
         """Every column of the input file that is read."""
         mapping = self.mapping

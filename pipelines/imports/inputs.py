@@ -42,7 +42,7 @@ class Inputs:
         self.mapping = mapping = bindings.mapping
         self.kind = mapping.kind
         self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
-        self.password_column = bindings.password_column
+        self.password_column = mapping.password_column
         first_pass = prepared_lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
         self._bindings, remarks = survey(first_pass, bindings)
         self.table = table.with_cell_rules(_cell_rules(self._bindings))

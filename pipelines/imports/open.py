@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Pairs
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +30,6 @@ from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-rows?|sheet)\b")
-OpenFile = Callable[[Path, ReadOptions | None], SourceTable]
-"""Opens a file for reading with these options."""
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
 
@@ -43,7 +41,6 @@ def open_inputs(
     *,
     login_mode: LoginMode | None = None,
     semantics: Pairs[str, str] | None = None,
-    open_file: OpenFile | None = None,
 ) -> Inputs:
     """Opens a file as inputs of a kind. Without a mapping, one is proposed from the names of the columns.
 
@@ -54,7 +51,7 @@ def open_inputs(
     """
     if mapping is not None and mapping.kind != kind:
         raise UsageError(f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file.")
-    table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping, open_file)
+    table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     if mapping is None:
@@ -118,9 +115,16 @@ def open_lookups(mapping: Mapping, sources: Sequence[Source]) -> list[LookupTabl
 def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
     """Opens a file for a command that takes the options for reading from a mapping.
 
+    It is opened once for each way to read it, as long as it is not written.
+
     Raises:
         UsageError: the file cannot be read; the hint names an option of `preview` as a key of the mapping too.
     """
+    return _opened(file, options or ReadOptions(), file_version(file))
+
+
+@lru_cache(maxsize=4)
+def _opened(file: Path, options: ReadOptions, _: tuple[int, ...]) -> SourceTable:
     try:
         return open_table(file, options)
     except UsageError as error:
@@ -132,17 +136,9 @@ def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
         raise UsageError(error.message, f"{error.hint}\n  {where}") from None
 
 
-def open_once() -> OpenFile:
-    """`open_mapped`, which opens a file once for each way to read it, as long as it is not written."""
-    opened = cache(lambda file, options, version: open_mapped(file, options))
-    return lambda file, options: opened(file, options or ReadOptions(), file_version(file))
-
-
-def open_input_table(
-    file: Path, options: ReadOptions | None, mapping: Mapping | None, open_file: OpenFile | None = None
-) -> SourceTable:
+def open_input_table(file: Path, options: ReadOptions | None, mapping: Mapping | None) -> SourceTable:
     """Opens a file; in a reject file, cells that were escaped as formulas are restored. Raises UsageError."""
-    table = (open_file or open_mapped)(file, options)
+    table = open_mapped(file, options)
     added = count_reject_columns(table.columns, mapping)
     return UnescapedTable(table, added) if added else table
 

@@ -77,7 +77,7 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
             yield key, f'{name!r} has both a default and blank = "{column.blank}"; remove one'
     if mapping.generate_passwords is None:
         return
-    if any(PASSWORD in column.paths for column in mapping.columns.values()):
+    if mapping.password_column is not None:
         yield ("passwords", "make"), "a column is already mapped to password; map it or generate passwords, not both"
     if not KINDS[mapping.kind].has_login:
         yield ("passwords", "make"), f"{mapping.kind} have no passwords"
@@ -166,6 +166,5 @@ def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
 def _rows(mapping: Mapping) -> Iterator[Mistake]:
     if mapping.fill_within and not mapping.fill_down:
         yield ("rows", "fill_within"), "fill_within is set without fill_down; name the columns to fill"
-    passwords = {name for name, column in mapping.columns.items() if column.field == PASSWORD}
-    if passwords & {*mapping.fill_down, *mapping.group}:
+    if mapping.password_column in (*mapping.fill_down, *mapping.group):
         yield ("rows", "fill_down"), "a password column can be neither filled down nor grouped by"

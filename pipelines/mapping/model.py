@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from sources.files import ReadOptions
-from sources.kinds import KINDS, Semantics
+from sources.kinds import KINDS, PASSWORD, Semantics
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]
@@ -147,6 +147,11 @@ class Mapping:
         names = [name for name, column in self.columns.items() if column.field is not None]
         names += [*self.group, *self.fill_down, *self.fill_within, *self.skip_blank]
         return list(dict.fromkeys([*names, *(name for lookup in self.lookups for name in lookup.match)]))
+
+    @property
+    def password_column(self) -> str | None:
+        """The column with the passwords."""
+        return next((name for name, column in self.columns.items() if PASSWORD in column.paths), None)
 
     def with_passwords(self, generate: GeneratePasswords | None) -> Mapping:
         """A copy with this choice of generated passwords; None leaves it, and kinds without a login have none."""

@@ -25,7 +25,7 @@ from pipelines.imports.json_columns import as_json, bytes_of
 from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
-from pipelines.plan.summary import MAX_JUMPS, PriceJump
+from pipelines.plan.summary import MAX_JUMPS, PlanStatistics, PriceJump
 from sources.files.formulas import neutralize
 from sources.kinds import InputKind
 from transforms.erp.match_keys import loose_code
@@ -77,15 +77,12 @@ class Decider(ABC):
 
     Attributes:
         differences: fields that differ on the platform, of all tables so far: `DIFFERENCE_SCHEMA`.
-        jumps, jump_count: the first price jumps, and the number of all.
-        accepted: number of differences that are not listed, because a person has accepted them.
+        statistics: what else is counted: price jumps, and accepted differences, which are not listed.
     """
 
     def __init__(self) -> None:
         self.differences: list[pa.Table] = []
-        self.jumps: list[PriceJump] = []
-        self.jump_count = 0
-        self.accepted = 0
+        self.statistics = PlanStatistics()
 
     @abstractmethod
     def decide(self, table: pa.Table) -> Decision:
@@ -166,7 +163,7 @@ class CustomerDecider(Decider):
         ]
         is_accepted = np.array(accepted or [False] * len(differences), np.bool_)
         is_accepted &= differences["input"].isin(decisions["input"][differs]).to_numpy(np.bool_)
-        self.accepted += int(is_accepted.sum())
+        self.statistics.accepted += int(is_accepted.sum())
         left = differences[~is_accepted]
         return left, (differs & ~decisions["input"].isin(left["input"])).to_numpy(np.bool_)
 
@@ -261,10 +258,11 @@ class UpdateDecider(Decider):
         if "price" in self.increments or "price" not in inputs:
             return
         jumps = price_jumps(inputs, known)
-        self.jump_count += len(jumps)
+        found = self.statistics
+        found.jump_count += len(jumps)
         lines = first_of(table["lines"].combine_chunks())
-        for row in jumps.head(MAX_JUMPS - len(self.jumps)).to_dict("records"):
-            self.jumps.append(PriceJump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
+        for row in jumps.head(MAX_JUMPS - len(found.jumps)).to_dict("records"):
+            found.jumps.append(PriceJump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
 
 
 class CreateDecider(Decider):

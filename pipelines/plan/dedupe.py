@@ -43,7 +43,7 @@ def partition(
         BridgeError: a line is in no outcome, or in two.
     """
     tables, lines_read = _read(inputs, outcomes)
-    counts = PlanCounts(lines=lines_read)
+    counts = PlanCounts(decider.statistics, lines_read)
     duplicates = _Duplicates(inputs, tables)
     suspicious = SuspiciousValues(options.increments, is_sheet=inputs.files[0].suffix.casefold() == ".xlsx")
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
@@ -72,7 +72,7 @@ def partition(
             duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
             suspicious.add_merged(table.filter(pa.array(duplicates.are_merged(rows))))
     counts.sent = sum(map(len, sent))
-    counts.suspicious = suspicious.reasons()
+    counts.statistics.suspicious = suspicious.reasons() + decider.suspicious()
     lines = pa.concat_arrays([*sent, outcomes.table()["line"].combine_chunks()])
     if not counts.lines == len(lines) == len(pc.unique(lines)):
         raise BridgeError(f"{counts.lines} lines were read, but {len(lines)} have an outcome")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
-from pipelines.imports.open import OpenFile
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
@@ -52,7 +51,7 @@ from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.plan.requests import PlanCounts, RequestOptions
 from pipelines.plan.summary import PlanStatistics, summary
 from sources import __version__
-from sources.disk import create_private, first_free, usable_path
+from sources.disk import create_private, file_version, first_free, usable_path
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS, KindName, additive_fields, increment_fields
 from sources.settings import (
@@ -119,9 +118,7 @@ class PlanResult:
         return ExitCode.REJECTED if self.statistics.reasons else ExitCode.DONE
 
 
-def make_plan(
-    options: PlanOptions, on_proposal: Callable[[list[str]], object] = list, open_file: OpenFile | None = None
-) -> PlanResult:
+def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] = list) -> PlanResult:
     """Makes a plan (`orderbridge plan`).
 
     If no mapping was given, `on_proposal` is called with a line per column of the proposed one.
@@ -132,16 +129,14 @@ def make_plan(
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
-    files = [_plan_file(options.file)]  # before they are read: a change in between is noticed
+    versions = [(options.file, file_version(options.file))]  # before they are read: a change in between is noticed
     mapping = None
     if options.mapping is not None:
-        files.append(_plan_file(options.mapping))
+        versions.append((options.mapping, file_version(options.mapping)))
         mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
-        files += [_plan_file(lookup.path) for lookup in mapping.lookups]
+        versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
     login_mode, semantics = settings.login_mode, settings.semantics
-    inputs = open_inputs(
-        options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics, open_file=open_file
-    )
+    inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
     check_codes(inputs, options.file)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
@@ -150,7 +145,7 @@ def make_plan(
         current_state.check_ledger(warehouse_path(), ledger)
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:
-            manifest, statistics = maker.write(folder, files)
+            manifest, statistics = maker.write(folder, versions)
             name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
             target = options.out or first_free(project_file(""), name, partial(has_plan, folder=folder))
             is_new = publish_folder(folder, target.absolute())
@@ -210,8 +205,11 @@ class _PlanMaker:
             return UpdateDecider(self.kind, from_arrow(self.confirmed), increment_fields(semantics), self.always)
         return CreateDecider(self.kind, partial(self.ledger.is_created, host, self.kind.name))
 
-    def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
-        """Writes all files of the plan into a folder of its own. `files`: the input, the mapping, the lookups."""
+    def write(self, folder: Path, versions: list[tuple[Path, tuple[int, ...]]]) -> tuple[Manifest, PlanStatistics]:
+        """Writes all files of the plan into a folder of its own.
+
+        `versions` are those of the input, the mapping and the lookups when they were opened.
+        """
         options, inputs = self.options, self.inputs
         semantics = self.settings.semantics
         request_options = RequestOptions(
@@ -226,25 +224,20 @@ class _PlanMaker:
         write_outcomes(folder, lines, self.decider.differences, inputs.table.format.delimiter or ",")
         rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
         problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
-        mapping = inputs.mapping
-        RejectsWriter(inputs.table, mapping.read_options, problems, inputs.password_column, mapping).write(folder)
-        if any(file.sha256 != file_sha256(Path(file.path)) for file in files):
+        RejectsWriter(inputs.table, inputs.mapping, problems).write(folder)
+        files = [_plan_file(path) for path, _ in versions]
+        if any(file_version(path) != version for path, version in versions):
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
             )
-        statistics = PlanStatistics(
-            inputs=counts.inputs,
+        statistics = replace(
+            self.decider.statistics,
             reasons=reject_reasons(lines),
             skipped=skip_reasons(lines),
             first_lines=first_lines(lines),
-            jumps=self.decider.jumps,
-            jump_count=self.decider.jump_count,
-            not_repeatable=counts.not_repeatable,
             notes=inputs.notes,
             passwords=self.passwords,
-            suspicious=counts.suspicious + self.decider.suspicious(),
             notify=options.notify,
-            accepted=self.decider.accepted,
         )
         manifest = self._manifest(folder, counts, lines, files, mapping_toml)
         if self.kind.is_update:

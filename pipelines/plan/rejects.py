@@ -32,7 +32,7 @@ from pipelines.mapping.field_paths import resolve
 from pipelines.plan.model import REJECTS_FILE
 from sources.disk import create_private, write_private
 from sources.errors import UsageError
-from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
+from sources.files import DetectedFormat, RejectedRow, Row, SourceTable
 from sources.files.formulas import CsvFile, escape, neutralize
 from sources.files.model import LINE_COLUMN
 
@@ -55,17 +55,14 @@ class RejectsWriter:
     """Writes the reject file of a plan.
 
     Attributes:
-        read_options: with which the input was read; the reject file is read with the same.
+        mapping: of the input: the columns that it names belong to it, cells of passwords are left empty, and the
+            reject file is read with its options.
         problems: field, code and words by line, for `write`; the lines of `rows`.
-        password_column: of the input; its cells are left empty.
-        mapping: of the input: columns that it names belong to the input.
     """
 
     table: SourceTable
-    read_options: ReadOptions
+    mapping: ColumnMapping
     problems: Mapping[int, tuple[str, str, str]]
-    password_column: str | None = None
-    mapping: ColumnMapping | None = None
     _codes: list[_Code] = field(default_factory=list, init=False)
 
     @property
@@ -83,13 +80,13 @@ class RejectsWriter:
         path = folder / REJECTS_FILE
         for has_hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
             self._write(path, has_hint=has_hint)
-            if not self.problems or self.read_options.header_row is not None or self._reads_back(path):
+            if not self.problems or self.mapping.read_options.header_row is not None or self._reads_back(path):
                 break
         if self._codes:
             write_private(folder / CODES_FILE, msgspec.json.encode(self._codes))
 
     def _write(self, path: Path, *, has_hint: bool) -> None:
-        source, options, columns = self.format, self.read_options, self.columns
+        source, options, columns = self.format, self.mapping.read_options, self.columns
         encoding, delimiter = source.encoding or "utf-8", source.delimiter or ","
         quote = source.quote if source.kind == "text" else '"'
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
@@ -113,7 +110,7 @@ class RejectsWriter:
                 names = [escape(name) for name in columns]
                 writer.writerows(_header_rows(names, options.header_rows or 1))
             self._codes.clear()
-            texts = set(_text_columns(self.mapping)) if self.mapping is not None else set()
+            texts = set(_text_columns(self.mapping))
             for line, cells, note in self.rows():
                 if len(cells) == len(columns):
                     self._codes.extend(_codes(line, columns, cells, texts))
@@ -136,7 +133,7 @@ class RejectsWriter:
         lines = pa.array(list(self.problems), pa.int64())
         broken: list[RejectedRow] = []
         mapping = self.mapping
-        fill = FillDown(mapping) if mapping is not None and mapping.fill_down and not self.table.is_excerpt else None
+        fill = FillDown(mapping) if mapping.fill_down and not self.table.is_excerpt else None
         for lines_read in self.table.batches(on_reject=broken.append):
             batch = lines_read
             if fill is not None:
@@ -155,8 +152,8 @@ class RejectsWriter:
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
-        columns = self.format.columns
-        secret = columns.index(self.password_column) if self.password_column in columns else None
+        columns, password = self.format.columns, self.mapping.password_column
+        secret = columns.index(password) if password in columns else None
         if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
             # its cells may be in other columns than their own, one of them a password; or they are unknown
             return [""] * width, f"; its cells are not repeated: see line {row.line} of the file"
@@ -169,7 +166,7 @@ class RejectsWriter:
     def _reads_back(self, path: Path) -> bool:
         """Whether the written file is read as what was written."""
         try:
-            written = open_input_table(path, self.read_options, self.mapping)
+            written = open_input_table(path, self.mapping.read_options, self.mapping)
         except UsageError:
             return False
         columns = self._columns(written.format) if self.format.header_lines else written.columns

@@ -6,7 +6,7 @@ becomes a Python object, so that a file of millions of rows is planned in second
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports.json_columns import bytes_of, objects
 from pipelines.plan.model import PasswordSource
-from pipelines.plan.outcomes import Reason
+from pipelines.plan.summary import PlanStatistics
 from sources.kinds import InputKind
 
 _SILENT: Final = '{"send":false,"withCredentials":false}'
@@ -44,21 +44,18 @@ class RequestOptions:
 
 @dataclass(slots=True)
 class PlanCounts:
-    """Counts of a plan: of `lines` of the file, `sent` are sent; they are `inputs`, sent in `operations`.
+    """Counts of a plan: of `lines` of the file, `sent` are sent in `operations`.
 
     Attributes:
-        not_repeatable: operations that cannot be repeated.
         messages: to customers.
-        suspicious: values to check before sending.
+        statistics: what the summary shows besides.
     """
 
+    statistics: PlanStatistics
     lines: int = 0
     sent: int = 0
-    inputs: int = 0
     operations: int = 0
-    not_repeatable: int = 0
     messages: int = 0
-    suspicious: list[Reason] = field(default_factory=list)
 
 
 def requests(table: pa.Table, kind: InputKind, options: RequestOptions, counts: PlanCounts) -> bytes:
@@ -93,13 +90,13 @@ def requests(table: pa.Table, kind: InputKind, options: RequestOptions, counts: 
     for (body, is_repeatable), has in zip(bodies, has_body, strict=True):
         ids = ids + has
         counts.operations += int(has.sum())
-        counts.not_repeatable += 0 if is_repeatable else int(has.sum())
+        counts.statistics.not_repeatable += 0 if is_repeatable else int(has.sum())
         number, batch = (pa.array(n).cast(pa.string()) for n in (ids, (ids - 1) // options.batch_size + 1))
         head = ('{"id":', number, ',"batch":', batch, f',"method":"{verb}","path":"', path, '","body":', body)
         repeatable = f',"repeatable":{"true" if is_repeatable else "false"}'
         tail = (',"lines":[', lines, '],"target":"', target, '"', *keys, repeatable, password, "}\n")
         texts.append(pc.coalesce(pc.binary_join_element_wise(*head, *tail, ""), ""))  # null if there is no body
-    counts.inputs += table.num_rows
+    counts.statistics.inputs += table.num_rows
     return bytes_of(pc.binary_join_element_wise(*texts, ""))
 
 

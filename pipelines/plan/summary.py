@@ -52,7 +52,7 @@ class PriceJump(NamedTuple):
     power: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlanStatistics:
     """What the summary shows and the manifest does not contain.
 
@@ -66,11 +66,11 @@ class PlanStatistics:
         accepted: differences that are not listed, because a person has accepted them.
     """
 
-    inputs: int
+    inputs: int = 0
     reasons: Sequence[Reason] = ()
     skipped: Sequence[Reason] = ()
     first_lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    jumps: Sequence[PriceJump] = ()
+    jumps: list[PriceJump] = field(default_factory=list)
     jump_count: int = 0
     not_repeatable: int = 0
     notes: Sequence[str] = ()

@@ -34,7 +34,9 @@ def rejected(
     source.write_bytes(content)
     (folder / REJECTS_FILE).unlink(missing_ok=True)
     table = open_table(source, reported)
-    RejectsWriter(table, reported or ReadOptions(), dict.fromkeys(lines, why), secret, mapping).write(folder)
+    columns = {secret: MappedColumn(secret, "password")} if secret is not None else {}
+    used = mapping or Mapping("customers", columns, reported or ReadOptions())
+    RejectsWriter(table, used, dict.fromkeys(lines, why)).write(folder)
     return (folder / REJECTS_FILE).read_bytes()
 
 

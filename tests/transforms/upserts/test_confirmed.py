@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.transforms.upserts.test_decisions import texts
@@ -26,7 +28,10 @@ CHANGES: list[tuple[str, str | None, str | None, bool]] = [
 def test_a_field_is_sent_where_it_differs_from_the_last_confirmed(
     field: str, before: str | None, now: str | None, is_changed: bool
 ) -> None:
-    others = [{"key": "2/2", "field": field, "value": "1"}, {"key": "1/1", "field": "weight", "value": now}]
+    others: list[dict[str, Any]] = [
+        {"key": "2/2", "field": field, "value": "1"},
+        {"key": "1/1", "field": "weight", "value": now},
+    ]
     known = [*others, {"key": "1/1", "field": field, "value": before}] if before is not None else others
     made = changed_fields(texts(key=["0/0", "1/1"], **{field: [None, now]}), frame(CONFIRMED, known))
     assert made[field].tolist() == [False, is_changed]
