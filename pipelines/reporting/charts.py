@@ -8,20 +8,21 @@ with Altair 6 and vl-convert, which embeds its scripts).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
-import numpy as np
-
-Period = Literal["day", "month", "year"]
-N = TypeVar("N", int, Decimal)
 MAX_DAYS: Final = 62
 MAX_MONTHS: Final = 72
-UNITS: Final[Mapping[Period, Literal["D", "M", "Y"]]] = {"day": "D", "month": "M", "year": "Y"}
-FORMATS: Final[Mapping[Period, str]] = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+Period = Literal["day", "month", "year"]
+_PERIODS: Final[Mapping[Period, tuple[Callable[[date], int], Callable[[int], str]]]] = {
+    "day": (date.toordinal, lambda number: date.fromordinal(number).isoformat()),
+    "month": (lambda day: day.year * 12 + day.month - 1, lambda number: f"{number // 12:04}-{number % 12 + 1:02}"),
+    "year": (lambda day: day.year, lambda number: f"{number:04}"),
+}
+"""The number of the period that contains a day, and the name of the one with a number."""
 WIDTH: Final = 480
 HEIGHT: Final = 190
 LEFT: Final = 52
@@ -84,32 +85,48 @@ def time_chart(
         tooltip: a value in words.
         days: the first and the last day to show, if not those of the values.
     """
-    period, sums = by_period({**dict.fromkeys(days or (), Decimal(0)), **values})
-    starts = starts_between(min(sums), max(sums), period) if sums else []
+    shown = {**dict.fromkeys(days or (), Decimal(0)), **values}
+    period = _period(shown)
+    number_of, name_of = _PERIODS[period]
+    sums: dict[int, Decimal] = {}
+    for day in sorted(shown):
+        sums[number_of(day)] = sums.get(number_of(day), Decimal(0)) + shown[day]
+    first, count = (min(sums), max(sums) - min(sums) + 1) if sums else (0, 0)
     highest, lowest = max(sums.values(), default=Decimal(0)), min(sums.values(), default=Decimal(0))
     interval = _interval(max(highest, -lowest))
     below = math.ceil(max(-lowest, Decimal(0)) / interval)
     above = math.ceil(max(highest, Decimal(0)) / interval) if below else Y_STEPS
-    step = (WIDTH - LEFT) / max(len(starts), 1)
+    step = (WIDTH - LEFT) / max(count, 1)
     height = (HEIGHT - TOP - BOTTOM) / (below + above)
     zero = TOP + height * above
-    running = starts_between(as_of, as_of, period)[0] if as_of else None
     bars = []
-    for number, start in enumerate(starts):
-        if value := sums.get(start):
-            x, size = LEFT + step * (number + 0.08), float(value / interval) * height
-            name = f"{start.strftime(FORMATS[period])}{' so far' if start == running else ''}"
+    for number, value in sums.items():
+        if value:
+            x, size = LEFT + step * (number - first + 0.08), float(value / interval) * height
+            is_running = as_of is not None and number == number_of(as_of)
             shape = (f"{x:.1f}", f"{zero - max(size, 0):.1f}", f"{step * 0.84:.2f}", f"{abs(size):.1f}")
-            bars.append(Bar(*shape, f"{name}: {tooltip(value)}", start == running))
-    every = max(1, math.ceil(len(starts) / MAX_X_LABELS))
-    short = FORMATS[period].removeprefix("%Y-") if period == "day" else FORMATS[period]
+            words = f"{name_of(number)}{' so far' if is_running else ''}: {tooltip(value)}"
+            bars.append(Bar(*shape, words, is_running))
+    x_labels = [
+        (f"{LEFT + step * (n + 0.5):.1f}", name_of(first + n)[5 if period == "day" else 0 :])
+        for n in range(0, count, max(1, math.ceil(count / MAX_X_LABELS)))
+    ]
     return TimeChart(
         title.format(period=period),
         bars,
-        [(f"{LEFT + step * (n + 0.5):.1f}", starts[n].strftime(short)) for n in range(0, len(starts), every)],
+        x_labels,
         [(f"{zero - height * n:.1f}", _short(interval * n)) for n in range(-below, above + 1)],
         period if any(bar.is_running for bar in bars) else "",
     )
+
+
+def _period(days: Collection[date]) -> Period:
+    """The shortest period of which there are not too many bars."""
+    first, last = min(days, default=date.min), max(days, default=date.min)
+    if (last - first).days < MAX_DAYS:
+        return "day"
+    months, _ = _PERIODS["month"]
+    return "month" if months(last) - months(first) < MAX_MONTHS else "year"
 
 
 def _interval(value: Decimal) -> Decimal:
@@ -122,25 +139,3 @@ def _interval(value: Decimal) -> Decimal:
 def _short(value: Decimal) -> str:
     size, name = next((one for one in _SIZES if abs(value) >= one[0]), (1, ""))
     return f"{(value / size).normalize():f}{name}"
-
-
-def by_period(values: Mapping[date, N]) -> tuple[Period, dict[date, N]]:
-    """The sums of the values by first day of their period, in order of time."""
-    if not values:
-        return "day", {}
-    first, last = min(values), max(values)
-    months = (last.year - first.year) * 12 + last.month - first.month + 1
-    period: Period = "day" if (last - first).days < MAX_DAYS else "month" if months <= MAX_MONTHS else "year"
-    sums: dict[date, N] = {}
-    for day in sorted(values):
-        (start,) = starts_between(day, day, period)
-        sums[start] = sums[start] + values[day] if start in sums else values[day]
-    return period, sums
-
-
-def starts_between(first: date, last: date, period: Period) -> list[date]:
-    """The first day of each period from the one that contains a day to the one that contains another."""
-    unit = UNITS[period]
-    begin, end = (np.datetime64(day).astype(f"datetime64[{unit}]") for day in (first, last))
-    starts: list[date] = np.arange(begin, end + np.timedelta64(1, unit)).astype("datetime64[D]").tolist()
-    return starts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.reporting.charts import HEIGHT, MAX_DAYS, WIDTH, TimeChart, by_period, starts_between, time_chart
+from pipelines.reporting.charts import HEIGHT, MAX_DAYS, MAX_MONTHS, WIDTH, TimeChart, time_chart
 
 AS_OF = date(2026, 11, 21)
 
@@ -24,9 +24,9 @@ AMOUNTS = st.decimals("0.01", "1e12", places=2) | st.decimals("-1e12", "-0.01", 
 @given(st.dictionaries(st.dates(), AMOUNTS, min_size=1, max_size=20))
 def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, Decimal]) -> None:
     drawn = chart(values)
-    _, sums = by_period(values)
-    assert sum(sums.values()) == sum(values.values())
-    assert len(drawn.bars) == sum(value != 0 for value in sums.values())
+    shown = [Decimal(bar.tooltip.rpartition(": ")[2]) for bar in drawn.bars]
+    assert sum(shown) == sum(values.values())
+    assert all(shown)
     for bar in drawn.bars:
         assert 0 <= float(bar.x) <= WIDTH
         assert 0 <= float(bar.y) <= HEIGHT
@@ -79,9 +79,17 @@ def test_days_without_a_value_keep_their_place() -> None:
     assert drawn.x_labels[0][1] == first.strftime("%m-%d")
 
 
-def test_periods_follow_the_span_of_the_values() -> None:
-    for days, period in ((MAX_DAYS - 1, "day"), (MAX_DAYS, "month"), (2500, "year")):
-        found, _ = by_period({AS_OF: 1, AS_OF - timedelta(days=days): 1})
-        assert found == period
-    assert starts_between(date(9999, 12, 1), date.max, "month") == [date(9999, 12, 1)]
-    assert starts_between(date(2026, 12, 9), date(2027, 1, 2), "month") == [date(2026, 12, 1), date(2027, 1, 1)]
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [
+        (AS_OF - timedelta(days=MAX_DAYS - 1), ["2026-09-21", "2026-11-21 so far"]),
+        (AS_OF - timedelta(days=MAX_DAYS), ["2026-09", "2026-11 so far"]),
+        (date(2026 - MAX_MONTHS // 12, 12, 31), ["2020-12", "2026-11 so far"]),
+        (date(2026 - MAX_MONTHS // 12, 11, 30), ["2020", "2026 so far"]),
+        (date.min, ["0001", "2026 so far"]),
+    ],
+)
+def test_periods_follow_the_span_of_the_values(first: date, names: list[str]) -> None:
+    drawn = chart({AS_OF: Decimal(1), first: Decimal(1)})
+    assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
+    assert float(drawn.bars[0].x) < WIDTH / 2 < float(drawn.bars[1].x)
