@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -19,34 +19,23 @@ from tests.pipelines.warehouse.destinations import (
 )
 from tests.postgres import server
 
+KINDS: Final[dict[str, type[Destination]]] = {
+    "duckdb": DuckdbFile, "filesystem": ParquetFiles, "postgres": Postgres, "ducklake": DuckLake
+}  # fmt: skip
+
 
 @pytest.fixture(scope="session")
-def postgres_port() -> Iterator[Callable[[], int]]:
-    """The port of a server that the first test that asks for it starts."""
-    with ExitStack() as stack:
-        ports: list[int] = []
-
-        def port() -> int:
-            if not ports:
-                ports.append(stack.enter_context(server()))
-            return ports[0]
-
+def postgres_port() -> Iterator[int]:
+    with server() as port:
         yield port
 
 
-@pytest.fixture(params=["duckdb", "filesystem", "postgres", "ducklake"])
-def destination(request: pytest.FixtureRequest, tmp_path: Path, postgres_port: Callable[[], int]) -> Destination:
+@pytest.fixture(params=KINDS)
+def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Destination:
     """An empty destination of each kind."""
-    made: Destination
-    if request.param == "postgres":
-        made = Postgres(tmp_path, "postgres", postgres_port())
-    else:
-        kinds: dict[str, type[Destination]] = {
-            "duckdb": DuckdbFile,
-            "filesystem": ParquetFiles,
-            "ducklake": DuckLake,
-        }
-        made = kinds[request.param](tmp_path, request.param)
+    made = KINDS[request.param](tmp_path, request.param)
+    if isinstance(made, Postgres):
+        made.port = request.getfixturevalue("postgres_port")
     begin(made, tmp_path)
     return made
 

@@ -190,10 +190,15 @@ class DuckLake(Destination):
 class Postgres(Destination):
     """A database of its own in a server."""
 
-    def __init__(self, folder: Path, name: str, port: int) -> None:
-        super().__init__(folder, name)
-        self.port, self.database = port, f"test_{abs(hash(str(folder)))}"
-        self.url = f"postgresql://loader:{PASSWORD}@127.0.0.1:{port}/{self.database}"
+    port = 0
+
+    @property
+    def database(self) -> str:
+        return f"test_{abs(hash(str(self.folder)))}"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://loader:{PASSWORD}@127.0.0.1:{self.port}/{self.database}"
 
     def start(self) -> None:
         self._run("postgres", f"CREATE DATABASE {self.database}")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from psycopg2 import IntegrityError, OperationalError
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.destination import connect_destination
-from pipelines.warehouse.destination_errors import check_destination
+from pipelines.warehouse.destination_errors import check_destination, destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
@@ -180,6 +182,37 @@ def test_credentials_that_are_not_whole_are_refused_without_their_secret(
         check_destination(WarehouseSettings(path=Path("/nowhere"), destination="postgres"))
     assert reason in str(error.value)
     assert PASSWORD not in str(error.value)
+
+
+class JobFailedError(Exception):
+    """Of dlt: it quotes the statement, which has rows."""
+
+
+class UniqueViolation(IntegrityError):
+    """Of a database: it quotes the key."""
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            ConnectionError("no route: postgresql://ana:s3cret/x@db/shop"),
+            r"ConnectionError: no route: postgresql://\*\*\*@db",
+        ),
+        (ConnectionError("PASSWORD = s3cret/x host=db"), r"PASSWORD = \*\*\* host=db"),
+        (OperationalError("relation is locked\nDETAIL:  by s3cret"), "OperationalError: relation is locked$"),
+        (UniqueViolation("Key (id)=(s3cret) already exists"), "could not be used: UniqueViolation$"),
+        (JobFailedError("INSERT INTO t VALUES ('s3cret')"), "could not be used: JobFailedError$"),
+    ],
+)
+def test_the_reason_of_an_error_has_no_credentials_and_no_values(error: Exception, words: str) -> None:
+    wrapped = RuntimeError("of dlt")
+    wrapped.__cause__ = error
+    settings = WarehouseSettings(path=Path("/nowhere"), destination="postgres")
+    with pytest.raises(PlatformError) as caught, destination_errors(settings):
+        raise wrapped
+    assert re.search(words, caught.value.message)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_a_duckdb_without_what_a_ducklake_needs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
