@@ -23,7 +23,7 @@ from sandbox.legacy import Legacy
 from sandbox.messages import Call, SandboxResponse, encoded, family_error, v1_error
 from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
 from sandbox.state import Logged, State
-from sandbox.wire import Exchange, gzip_bomb, gzip_cut
+from sandbox.wire import Exchange, gzip_cut
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
 
 PLANTED_PASSWORD: Final = "hunter2-planted"  # noqa: S105 # tests search for it where it must not be
@@ -150,15 +150,9 @@ class Platform:
             return call.error(self.plan.random.choice((500, 502)), "internal", "something went wrong")
         if not answer.body:
             return answer
-        match name:
-            case "truncated_json":
-                return replace(answer, body=answer.body[: self.plan.random.randrange(1, len(answer.body))])
-            case "gzip_truncated":
-                return gzip_cut(answer)
-            case "gzip_bomb":
-                return gzip_bomb(answer)
-            case _:
-                return answer
+        if name == "truncated_json":
+            return replace(answer, body=answer.body[: self.plan.random.randrange(1, len(answer.body))])
+        return gzip_cut(answer) if name == "gzip_truncated" else answer
 
     async def _send(self, exchange: Exchange, answer: SandboxResponse, name: str) -> None:
         match name:
@@ -168,8 +162,8 @@ class Platform:
                 await exchange.reset_after(answer, 0.5)
             case "reset_after":
                 await exchange.reset_after(answer, 1.0)
-            case "drip" | "drip_headers":
-                await exchange.drip(answer, self.config.drip_s, headers_too=name == "drip_headers")
+            case "drip":
+                await exchange.drip(answer, self.config.drip_s)
             case _:
                 await exchange.answer(answer)
 

@@ -10,9 +10,7 @@ import asyncio
 import gzip
 import socket
 import struct
-import zlib
 from dataclasses import replace
-from functools import cache
 from http import HTTPStatus
 from typing import Final
 
@@ -24,7 +22,6 @@ EXTENSION: Final = "sandbox.transport"
 SETTLES: Final = ((b"x-orderbridge-settles", b"at-once"),)
 _LINGER_NONE: Final = struct.pack("ii", 1, 0)
 _SETTLE_S: Final = 0.02
-_BOMB_BYTES: Final = 256 * 1024 * 1024
 
 
 class Exchange:
@@ -81,12 +78,10 @@ class Exchange:
         await asyncio.sleep(_SETTLE_S)
         await self.reset()
 
-    async def drip(self, answer: SandboxResponse, pause_s: float, headers_too: bool) -> None:
-        """Sends one byte at a time until the client disconnects."""
-        head = _head(answer, b"close")
-        if not headers_too:
-            self._transport.write(head)
-        for byte in head + answer.body if headers_too else answer.body:
+    async def drip(self, answer: SandboxResponse, pause_s: float) -> None:
+        """Sends one byte of the body at a time until the client disconnects."""
+        self._transport.write(_head(answer, b"close"))
+        for byte in answer.body:
             if self._transport.is_closing():
                 break
             self._transport.write(bytes((byte,)))
@@ -109,22 +104,6 @@ def gzip_cut(answer: SandboxResponse) -> SandboxResponse:
     """The response gzip-compressed, with the last third of the body missing."""
     packed = gzip.compress(answer.body)
     return replace(answer, body=packed[: max(12, len(packed) * 2 // 3)]).with_header(b"content-encoding", b"gzip")
-
-
-def gzip_bomb(answer: SandboxResponse) -> SandboxResponse:
-    """A body of a few hundred bytes that decompresses, in two steps, to 256 MiB of JSON."""
-    return replace(answer, body=_bomb()).with_header(b"content-encoding", b"gzip, gzip")
-
-
-@cache
-def _bomb() -> bytes:
-    outer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    inner = zlib.compressobj(1, zlib.DEFLATED, 31)
-    blank = b" " * (1024 * 1024)
-    packed = [outer.compress(inner.compress(b'{"data":['))]
-    packed += [outer.compress(inner.compress(blank)) for _ in range(_BOMB_BYTES // len(blank))]
-    packed += [outer.compress(inner.compress(b"]}")), outer.compress(inner.flush()), outer.flush()]
-    return b"".join(packed)
 
 
 def _head(answer: SandboxResponse, connection: bytes) -> bytes:

@@ -32,7 +32,7 @@ PERSON = "Planted-Apellido-Privado"
 HIDDEN = "planted_hidden_4711"
 """Stands in answers of a platform that says what it should not, as a part of the key, too."""
 ECHOED = f"brand_test_{HIDDEN}"
-ENDLESS = {"stall", "drip", "drip_headers"}
+ENDLESS = {"stall", "drip"}
 DISRUPTED = [f.name for f in FAULTS if f.kind == "disruption" and f.reach != "write" and f.name not in ENDLESS]
 ALTERED = [f.name for f in FAULTS if f.kind == "alteration"]
 FEW = {"customers": 12, "orders": 8, "promotions": 4, "price_lists": 3}

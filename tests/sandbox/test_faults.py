@@ -6,7 +6,6 @@ import gzip
 import json
 import socket
 import time
-import zlib
 from typing import Any
 
 import httpx
@@ -127,9 +126,8 @@ def test_a_stall_ends() -> None:
         assert client.get(LIST).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["drip", "drip_headers"])
-def test_drips(name: str) -> None:
-    with serve(SandboxConfig(faults={name: 1}, drip_s=0.0002)) as sandbox:
+def test_drip() -> None:
+    with serve(SandboxConfig(faults={"drip": 1}, drip_s=0.0002)) as sandbox:
         taken, was_reset = raw(sandbox, f"{V1}/whoami")
         head, _, body = taken.partition(b"\r\n\r\n")
         assert not was_reset
@@ -138,17 +136,14 @@ def test_drips(name: str) -> None:
         assert json.loads(body)["environment"] == "SANDBOX"
 
 
-@pytest.mark.parametrize(("name", "arrives"), [("drip", "body"), ("drip_headers", "head")])
-def test_drips_are_slow(name: str, arrives: str) -> None:
-    with talking(faults={name: 1}, drip_s=0.01) as (_, client):
+def test_a_drip_is_slow() -> None:
+    with talking(faults={"drip": 1}, drip_s=0.01) as (_, client):
         began = time.monotonic()
-        with client.stream("GET", f"{V1}/whoami") as answer:
-            head_s = time.monotonic() - began
-            next(answer.iter_raw())
-        assert (head_s > 0.5) == (arrives == "head")
+        assert client.get(f"{V1}/whoami").json()["environment"] == "SANDBOX"
+        assert time.monotonic() - began > 0.5
 
 
-@pytest.mark.parametrize("config", [{"faults": {"stall": 1}}, {"latency_ms": 60_000}, {"faults": {"drip_headers": 1}}])
+@pytest.mark.parametrize("config", [{"faults": {"stall": 1}}, {"latency_ms": 60_000}, {"faults": {"drip": 1}}])
 def test_stopping_is_quick_and_quiet(config: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
     began = time.monotonic()
     with serve(SandboxConfig(**config)) as sandbox:
@@ -168,18 +163,6 @@ def test_gzip_truncated() -> None:
         assert len(packed) == int(answer.headers["content-length"])
         with pytest.raises(EOFError):
             gzip.decompress(packed)
-
-
-def test_gzip_bomb() -> None:
-    with talking(faults={"gzip_bomb": 1}) as (_, client), client.stream("GET", LIST) as answer:
-        assert answer.headers["content-encoding"] == "gzip, gzip"
-        packed = b"".join(answer.iter_raw())
-        assert len(packed) < 100_000
-        inner = gzip.decompress(packed)
-        unpacked = zlib.decompressobj(31)
-        start = unpacked.decompress(inner, 1 << 20)
-        assert start.startswith(b'{"data":[')
-        assert len(start) == 1 << 20
 
 
 def test_expired_key() -> None:
@@ -328,8 +311,8 @@ def writes(state: Any, verb: str) -> int:
 def test_every_fault_has_help_and_a_test() -> None:
     assert all(NAMES.values())
     text = "".join(name for name in (*globals(), *vars(test_hostile)) if name.startswith("test_"))
-    own = {"rate_429", "error_500", "error_502", "error_503", "error_504", "rate_429_retry_after", "drip_headers"}
-    renamed = {"html_200": "html", "drip": "drips"}
+    own = {"rate_429", "error_500", "error_502", "error_503", "error_504", "rate_429_retry_after"}
+    renamed = {"html_200": "html"}
     assert [f.name for f in FAULTS if f.name not in own and renamed.get(f.name, f.name) not in text] == []
 
 

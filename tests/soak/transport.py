@@ -44,7 +44,7 @@ class MemoryExchange:
         """A part of the body, then a reset."""
         self.response, self.share, self.is_reset = answer, share, share < 1.0
 
-    async def drip(self, answer: SandboxResponse, pause_s: float, headers_too: bool) -> None:
+    async def drip(self, answer: SandboxResponse, pause_s: float) -> None:
         """Longer than any client waits."""
         self.is_reset = True
 

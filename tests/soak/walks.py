@@ -39,7 +39,7 @@ from tests.soak.transport import InlineExecutor, SandboxTransport
 from tests.sources.http.backoff import without_backoff
 
 MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-SLOW: Final = {"stall", "drip", "drip_headers", "gzip_bomb"}
+SLOW: Final = {"stall", "drip"}
 """Faults that only test a client's patience or cost time."""
 CALM: Final = [fault.name for fault in FAULTS if fault.reach != "write" and fault.kind != "hostile"]
 HOSTILE: Final = [fault.name for fault in FAULTS if fault.kind == "hostile"]

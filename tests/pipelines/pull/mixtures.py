@@ -21,7 +21,7 @@ from tests.pipelines.pull.truth import RESOURCES, ids, same
 from tests.soak.outcome import Outcome
 from tests.sources.http.backoff import without_backoff
 
-SLOW = {"stall", "drip", "drip_headers", "gzip_bomb"}
+SLOW = {"stall", "drip"}
 READ_FAULTS = [fault.name for fault in FAULTS if fault.reach != "write" and fault.kind != "hostile"]
 MIXED_FAULTS = [name for name in READ_FAULTS if name not in SLOW]
 UNMIXED = {"rate_limit", "order_sequence", "cursor_reuse"}
