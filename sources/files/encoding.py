@@ -95,16 +95,14 @@ class Text:
 
     def blocks(self) -> Iterator[str]:
         """The text in blocks that end with a line end; only the last one may lack it."""
-        partial: list[str] = []
+        rest = ""
         for text in decode_file(self.path, self.encoding, self.begin, self.chars):
-            cut = lines_end(text)
-            if cut:
-                yield "".join([*partial, text[:cut]])
-                partial = []
-            if cut < len(text):
-                partial.append(text[cut:])
-        if partial:
-            yield "".join(partial)
+            rest += text
+            if end := lines_end(rest):
+                yield rest[:end]
+                rest = rest[end:]
+        if rest:
+            yield rest
 
 
 def decode_file(path: Path, encoding: str, begin: int, chars: int = sys.maxsize) -> Iterator[str]:

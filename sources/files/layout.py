@@ -36,7 +36,6 @@ from sources.files.row_shape import (
     is_data,
     is_rule,
     is_totals,
-    number_of_cells,
     type_of,
 )
 from sources.words import number
@@ -226,7 +225,7 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     if len(cells) < 2:
         return False
     raise Unclear(
-        f"line {line} has {number_of_cells(cells)} with text, line {names} a name for each column",
+        f"line {line} has {number(len(cells), 'cell')} with text, line {names} a name for each column",
         "",
         _names_on(line, names) | {"both have": {"header_row": line, "header_rows": count}},
     )
@@ -370,7 +369,7 @@ def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> N
         is_metadata = has_labels(filled, width) or (has_names and any(type_of(cell) in _VALUES for cell in filled))
         is_broken = is_next and record.cells is None
         if is_broken or ((is_quoted or is_other) and not is_metadata):
-            fault = f"{number_of_cells(record.cells or ())} where the rows have {width}"
+            fault = f"{number(len(record.cells or ()), 'cell')} where the rows have {width}"
             raise Unclear(
                 f"line {record.line} looks like the header, but has {'misplaced quotes' if is_broken else fault}; "
                 f"otherwise line {header.line} is the header",

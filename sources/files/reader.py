@@ -44,7 +44,6 @@ from sources.files.model import (
 from sources.files.row_shape import (
     BYTE_ORDER_MARK,
     RowShape,
-    begins_with_quote,
     has_stray_quotes,
     swallows,
     unusual_rows,
@@ -203,7 +202,7 @@ class TextTable(SourceTable):
                 and has_stray_quotes("".join(raw), mark, is_padded=self.dialect.is_padded)
             ):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
-            elif checks_unclosed and any(map(begins_with_quote, cells)):
+            elif checks_unclosed and any(cell != '"' and cell.startswith('"') for cell in cells):  # inches, ditto
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
             elif is_blank(cells, width):
                 feed.is_ended = True

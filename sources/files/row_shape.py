@@ -88,11 +88,6 @@ def is_data(kind: str) -> bool:
     return kind not in ("", "text")
 
 
-def number_of_cells(cells: Sequence[str]) -> str:
-    """The number of cells with its noun."""
-    return number(len(cells), "cell")
-
-
 class RowShape(NamedTuple):
     """The cells that a row must have: one per column.
 
@@ -115,15 +110,6 @@ class RowShape(NamedTuple):
     header: int = 0
     keeps_totals: bool = False
 
-    @property
-    def typed(self) -> int | None:
-        """A column with data, in which another table has a name."""
-        return next(iter(self.steady), next((at for at, kind in enumerate(self.types) if is_data(kind)), None))
-
-    def words(self) -> frozenset[str]:
-        """With what a header or names of columns may begin."""
-        return frozenset(word for name in self.columns for word in (name, name.upper(), name.lower(), name.title()))
-
     def fit(self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
 
@@ -145,7 +131,7 @@ class RowShape(NamedTuple):
     def _width_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
         """Why a record has the wrong number of cells; otherwise it gets one for each column."""
         width, count = len(self.columns), len(cells)
-        numbers = f"{number_of_cells(cells)}, but the header has {width}"
+        numbers = f"{number(len(cells), 'cell')}, but the header has {width}"
         if count > width and any(cells[width:]):
             return "too_long", numbers
         if count > width and count != width + self.surplus:
@@ -153,7 +139,7 @@ class RowShape(NamedTuple):
         if count < width and not self.fill:
             return "too_short", f"{numbers}: no cell for {self.columns[count]!r}"
         if count == width and self.surplus:
-            others = f"{number_of_cells(cells)}, but the other lines have {width + self.surplus}"
+            others = f"{number(len(cells), 'cell')}, but the other lines have {width + self.surplus}"
             return "too_short", f"{others}; a delimiter is missing in the line"
         cells[width:] = []
         cells += [""] * (width - count)
@@ -231,16 +217,17 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
 
     Marked are blank rows, rows that may be totals, a rule, a title or a header, and rows with cells outside the table.
     """
+    words = {word for name in shape.columns for word in (name, name.upper(), name.lower(), name.title())}
     names = pc.utf8_trim_whitespace(columns[0])
-    unusual = np.asarray(
-        pc.or_(pc.is_in(columns[0], pa.array([*shape.words()])), pc.match_substring_regex(names, _UNUSUAL))
-    )
+    unusual = np.asarray(pc.or_(pc.is_in(columns[0], pa.array(words)), pc.match_substring_regex(names, _UNUSUAL)))
     is_blank = pc.equal(names, "")
     if pc.any(is_blank).as_py():
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
         unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL_LATER), True))
-    if (typed := shape.typed) is not None:
+    # a column with data, in which another table has a name
+    typed = next(iter(shape.steady), next((at for at, kind in enumerate(shape.types) if is_data(kind)), None))
+    if typed is not None:
         unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], _DATA if shape.header else "[0-9@]"))
     if len(shape.columns) > 2 and shape.types:
         is_single = pc.equal(columns[1], "")
@@ -279,11 +266,6 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     lines = list(filter(None, _LINE_END.split(text)))
     full = sum(_size(line, delimiter) in widths for line in lines)
     return max(widths) > 1 and 2 * full > len(lines) > (2 if max(widths) == 2 else 1)
-
-
-def begins_with_quote(cell: str) -> bool:
-    """Whether a cell that is read without quotes begins with one; a single one may be inches or a ditto mark."""
-    return cell.startswith('"') and cell != '"'
 
 
 def _size(line: str, delimiter: str) -> int:

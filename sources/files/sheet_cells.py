@@ -110,20 +110,6 @@ class CellKind(IntEnum):
     OTHER_FORM = 5
 
 
-_KINDS: Final[Mapping[type, CellKind]] = {
-    str: CellKind.TEXT,
-    int: CellKind.NUMBER,
-    float: CellKind.NUMBER,
-    bool: CellKind.LOGICAL,
-    dt.time: CellKind.DATE,
-    dt.date: CellKind.DATE,
-    dt.datetime: CellKind.DATE,
-    dt.timedelta: CellKind.DATE,
-}
-_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
-_KIND_OF_CODE: Final = np.array(list(_KINDS.values()), np.int8)
-
-
 class SheetColumn(NamedTuple):
     """The cells of a column.
 
@@ -142,15 +128,15 @@ def column_of(
     """Converts cells of a column; `numbers` of their formats in `known_formats` begin with 1, and 0 is none."""
     types = set(map(type, cells))
     if len(types) == 1:
-        kind = types.pop()
-        texts, kinds = _CONVERSIONS[kind](cells), np.full(len(cells), _KINDS[kind], np.int8)
+        kind, convert = _TYPES[types.pop()]
+        texts, kinds = convert(cells), np.full(len(cells), kind, np.int8)
     else:
         codes = np.fromiter(map(_CODES.__getitem__, map(type, cells)), np.int8, len(cells))
         texts = pa.nulls(len(cells), _TEXT)
-        for kind in types:
-            is_kind = codes == _CODES[kind]
-            converted = _CONVERSIONS[kind](list(compress(cells, is_kind.tolist())))
-            texts = pc.replace_with_mask(texts, is_kind, converted)
+        for one in types:
+            is_one = codes == _CODES[one]
+            converted = _TYPES[one][1](list(compress(cells, is_one.tolist())))
+            texts = pc.replace_with_mask(texts, is_one, converted)
         kinds = _KIND_OF_CODE[codes]
     if numbers is not None:
         for number in np.unique(numbers[numbers > 0]).tolist():
@@ -195,16 +181,19 @@ def _duration(cell: dt.timedelta) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest.seconds:02}{fraction}"
 
 
-_CONVERSIONS: Final[Mapping[type, Callable[[Sequence[Any]], pa.Array]]] = {
-    str: lambda cells: pa.array(cells, _TEXT),
-    float: _numbers,
-    int: lambda cells: pa.array(map(number_text, cells), _TEXT),
-    bool: lambda cells: pa.array(["TRUE" if cell else "FALSE" for cell in cells], _TEXT),
-    dt.date: lambda cells: pc.cast(pa.array(cells, pa.date32()), _TEXT),
-    dt.datetime: _datetimes,
-    dt.time: lambda cells: pa.array([cell.isoformat() for cell in cells], _TEXT),
-    dt.timedelta: lambda cells: pa.array(map(_duration, cells), _TEXT),
+_TYPES: Final[Mapping[type, tuple[CellKind, Callable[[Sequence[Any]], pa.Array]]]] = {
+    str: (CellKind.TEXT, lambda cells: pa.array(cells, _TEXT)),
+    float: (CellKind.NUMBER, _numbers),
+    int: (CellKind.NUMBER, lambda cells: pa.array(map(number_text, cells), _TEXT)),
+    bool: (CellKind.LOGICAL, lambda cells: pa.array(["TRUE" if cell else "FALSE" for cell in cells], _TEXT)),
+    dt.date: (CellKind.DATE, lambda cells: pc.cast(pa.array(cells, pa.date32()), _TEXT)),
+    dt.datetime: (CellKind.DATE, _datetimes),
+    dt.time: (CellKind.DATE, lambda cells: pa.array([cell.isoformat() for cell in cells], _TEXT)),
+    dt.timedelta: (CellKind.DATE, lambda cells: pa.array(map(_duration, cells), _TEXT)),
 }
+"""What cells of a type hold, and how they become texts."""
+_CODES: Final = {kind: code for code, kind in enumerate(_TYPES)}
+_KIND_OF_CODE: Final = np.array([kind for kind, _ in _TYPES.values()], np.int8)
 
 
 def _formatted(
