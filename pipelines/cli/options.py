@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -43,13 +44,13 @@ def _numbers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> f
     """Ids of operations in texts such as `17` and `17,20-24`."""
     numbers: set[int] = set()
     for part in ",".join(texts).split(",") if texts else ():
-        first, dash, last = part.strip().partition("-")
-        last = last if dash else first
-        if not all(text.isascii() and text.isdecimal() for text in (first, last)):
+        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+        if match is None:
             raise click.BadParameter(f"{part!r} is not the number of an operation, such as 17 or 20-24")
-        if int(last) - int(first) > _RANGE_MAX:
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first > _RANGE_MAX:
             raise click.BadParameter(f"{part!r} is too long a range")
-        numbers.update(range(int(first), int(last) + 1))
+        numbers.update(range(first, last + 1))
     return frozenset(numbers)
 
 

@@ -117,18 +117,13 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
     def environment(self) -> Environment:
         """The environment that the key's prefix names. Raises UsageError if it names none, or perhaps either."""
         key = self.api_key.reveal()
-        places = {prefix: key.find(prefix) for prefix in PUBLIC_V1_PREFIXES if key.find(prefix) > 0}
-        environments = [PUBLIC_V1_PREFIXES[prefix] for prefix in sorted(places, key=lambda prefix: places[prefix])]
-        if not environments:
+        environments = [name for prefix, name in PUBLIC_V1_PREFIXES.items() if key.find(prefix) > 0]
+        if len(environments) != 1:
+            what = "contains both `_test_` and `_live_`" if environments else "has no prefix that names its environment"
             raise UsageError(
-                f"{named('sources.public_v1.api_key')} has no prefix that names its environment",
-                "A key of this family starts with `<brand>_live_` or `<brand>_test_`. Is it the other family's key?",
-            )
-        if environments[0] == "sandbox" and "production" in environments:
-            # `brand_test_live_…` may be the live key of a brand that ends in `_test`
-            raise UsageError(
-                f"{named('sources.public_v1.api_key')} contains both `_test_` and `_live_`: its environment is unclear",
-                "Ask the platform for a key that contains one of the two.",
+                f"{named('sources.public_v1.api_key')} {what}",
+                "A key of this family starts with `<brand>_live_` or `<brand>_test_`. Is it the other family's key? Of "
+                "one that contains both, the environment is unclear: ask the platform for another.",
             )
         return cast(Environment, environments[0])
 
