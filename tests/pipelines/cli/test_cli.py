@@ -108,7 +108,7 @@ def test_answers_are_numbers_and_ranges_and_times_are_minutes() -> None:
         ("pull coupons --log json", {}, 2),
         ("status --json", {"WAREHOUSE__PATH": "none.duckdb"}, 2),
         ("preview none.csv --json", {}, 2),
-        ("push none --json", {}, 2),
+        ("push none --json --log plain", {}, 2),
     ],
 )
 def test_errors_are_json_too(shop: Bridge, line: str, more: dict[str, str], code: int) -> None:

@@ -16,6 +16,7 @@ from unittest import mock
 import duckdb
 import pytest
 
+from pipelines.cli.pull import ending
 from pipelines.pull import walking
 from pipelines.pull.check import check
 from pipelines.pull.model import PullOptions
@@ -326,6 +327,7 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pyt
         first = fresh.pull()
         checked = {result.what: result for result in check(threading.Event())}
     assert (first.exit_code, first.left_out, len(first.lists)) == (0, ("price_lists", "orders"), 2)
+    assert ending(first)[0] == "not read, as their family has no settings: price_lists, orders"
     settings = checked["settings of public v1"]
     assert (settings.exit_code, settings.message) == (0, "not set: price_lists, orders are not read")
     assert {result.exit_code for result in checked.values()} == {0}
