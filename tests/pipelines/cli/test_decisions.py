@@ -81,15 +81,10 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     assert run(project, "accept").out == "nothing is accepted\n"
     assert run(project, "accept", RULE, "9", "--who", "ana", "--why", "again").code == 0
     assert run(project, "accept").out.startswith(f"{RULE} '9': again (ana, "), "also after the last one was withdrawn"
-
-
-def test_accepting_again_takes_the_place_of_the_entry(project: Path) -> None:
-    for why in ("first", "second"):
-        assert run(project, "accept", RULE, "--who", "ana", "--why", why, "--up-to", "20").code == 0
-    assert run(project, "accept", RULE, "--who", "ana", "--why", "third", "--severity", "info").code == 0
+    for more in (("first", "--up-to", "9"), ("second", "--up-to", "20"), ("third", "--severity", "info")):
+        assert run(project, "accept", RULE, "9", "--who", "ana", "--why", *more).code == 0
     up_to, severity = run(project, "accept").out.splitlines()
-    assert up_to.startswith(f"{RULE}: second (ana, ")
-    assert up_to.endswith(", up to 20)")
+    assert (up_to.startswith(f"{RULE} '9': second (ana, "), up_to.endswith(", up to 20)")) == (True, True)
     assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
 
 

@@ -346,6 +346,8 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pyt
         fresh.path.unlink()
         with pytest.raises(UsageError, match="SOURCES__PUBLIC_V1__API_KEY"):
             fresh.pull()
+    with without("LEGACY", "PUBLIC_V1"), pytest.raises(UsageError, match="SOURCES__LEGACY__BASE_URL"):
+        fresh.pull()
 
 
 # --- lists that fail -----------------------------------------------------------------------------------------------
