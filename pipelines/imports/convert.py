@@ -114,8 +114,8 @@ class _Batch:
         """Parses the cells of a source."""
         parsed, codes = source.reading.read(cells)
         self.report_codes(source.column_in_file, [source.path], codes, source.reading.words)
-        if source.target.steps and has_limits(source.target.field):
-            self._is_within = pc.and_(self._is_within, self._any_line(_is_within(source, parsed), "all"))
+        if source.target.steps and has_limits(source.target.field) and not self._is_grouped:
+            self._is_within = pc.and_(self._is_within, _is_within(source, parsed))
         self.lines[source.path] = _json_of(source, parsed)
 
     def report_codes(self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]) -> None:
@@ -168,8 +168,9 @@ class _Batch:
 
     def check_passwords(self) -> None:
         """Rejects inputs none of whose lines has a password."""
-        if (column := self._bindings.mapping.password_column) is not None:
-            for row in _where(pc.invert(self._any_line(pc.is_valid(self.lines[PASSWORD]), "any"))):
+        if (column := self._bindings.mapping.password_column) is not None and self.size:
+            is_given = pc.is_valid(self.lines[PASSWORD]).to_numpy(zero_copy_only=False)
+            for row in np.flatnonzero(~np.logical_or.reduceat(is_given, self.offsets[:-1])).tolist():
                 self.report(row, PASSWORD, "required", _REQUIRED, column, self.lines_of(row)[0])
 
     def check_limits(self, body: Texts) -> None:
@@ -220,13 +221,6 @@ class _Batch:
             line = int(self.line_numbers[other[row]])
             self.report(row, source.path, "lines_differ", _DIFFERS, source.column_in_file, line)
         return texts.take(pa.array(first, mask=first == count))
-
-    def _any_line(self, flags: pa.Array, of: str) -> pa.Array:
-        """Whether a flag is set for any line of each input, or for all of them."""
-        if not self._is_grouped or not self.size:
-            return flags
-        reduced = (np.logical_or if of == "any" else np.logical_and).reduceat
-        return pa.array(reduced(flags.to_numpy(zero_copy_only=False), self.offsets[:-1]))
 
     def _input_of(self, line: int) -> int:
         return int(np.searchsorted(self.offsets, line, "right")) - 1

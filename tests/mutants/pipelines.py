@@ -36,7 +36,7 @@ MUTANTS: Final = (
         "pipelines/plan/folder.py",
         "    sync(folder)\n    folder.rename(target)\n",
         "    folder.rename(target)\n    sync(target)\n",
-        "tests/pipelines/plan/test_folder.py -k on_the_disk",
+        "tests/pipelines/plan/test_folder.py -k synced",
     ),
     Mutant(
         "documents-go-to-the-customers-of-the-first-part",
@@ -290,14 +290,14 @@ MUTANTS: Final = (
         "pipelines/warehouse/ops.py",
         "WHERE c.published",
         "WHERE true",
-        "tests/pipelines/plan/test_held_back.py",
+        "tests/pipelines/plan/test_make.py -k held_back",
     ),
     Mutant(
         "a-plan-reads-a-walk-that-was-held-back",
         "pipelines/pull/publishing.py",
         "ops.record_coverage(connection, run_id, walked, published=change is not None)",
         "ops.record_coverage(connection, run_id, walked, published=True)",
-        "tests/pipelines/plan/test_held_back.py",
+        "tests/pipelines/plan/test_make.py -k held_back",
     ),
     Mutant(
         "loaded-rows-are-not-compared-with-walked-ones",
@@ -424,7 +424,7 @@ MUTANTS: Final = (
         "pipelines/plan/summary.py",
         "notes=statistics.notes,",
         "notes=set(statistics.notes),",
-        "tests/pipelines/plan/test_held_back.py",
+        "tests/pipelines/plan/test_make.py -k notes",
     ),
     Mutant(
         "customers-get-messages-that-nobody-asked-for",

@@ -17,77 +17,47 @@ EMAILS = ["ana@example.com", "info@example.org", "", "luz@example.net"]
 TAX_IDS = ["B12345674", "00000000T", "A58818501", ""]
 PHONES = ["+34 600 112 233", "934000902", "", "91 555 01 02"]
 CODES = ["000901", "000902", "000903", "000904"]
-EXPORTS: dict[str, dict[str, tuple[str, list[str]]]] = {
-    "spanish": {
-        "Código": ("erpCode", CODES), "Razón social": (FISCAL, COMPANIES), "Nombre": ("firstName", ["Ana", "Eva"]),
-        "Apellidos": ("lastName", ["Ruiz", "Gil"]), "Teléfono": ("phone", PHONES), "Correo": ("email", EMAILS),
-        "Dirección fiscal": (ADDRESS, ["Calle Mayor 1"]), "NIF": (NUMBER, TAX_IDS), "Tarifa": ("priceListId", ["1"]),
-    },
-    "english": {
-        "Customer No.": ("erpCode", CODES), "Company": (FISCAL, COMPANIES), "First name": ("firstName", ["Ana"]),
-        "Surname": ("lastName", ["Ruiz"]), "Telephone": ("phone", PHONES), "E-mail": ("email", EMAILS),
-        "Billing address": (ADDRESS, ["1 High St"]), "VAT number": (NUMBER, TAX_IDS),
-        "Price list": ("priceListId", ["2"]),
-    },
-    "portuguese": {
-        "Código do cliente": ("erpCode", CODES), "Razão social": (FISCAL, COMPANIES), "Nome": ("firstName", ["Ana"]),
-        "Apelido": ("lastName", ["Gil"]), "Telefone": ("phone", PHONES), "Correio eletrónico": ("email", EMAILS),
-        "Morada": (ADDRESS, ["Rua Augusta 1"]), "NIF": (NUMBER, TAX_IDS), "Tabela de preços": ("priceListId", ["1"]),
-    },
-    "french": {
-        "Code client": ("erpCode", CODES), "Raison sociale": (FISCAL, COMPANIES), "Prénom": ("firstName", ["Zoé"]),
-        "Nom": ("lastName", ["Gil"]), "Téléphone": ("phone", PHONES), "Courriel": ("email", EMAILS),
-        "Adresse": (ADDRESS, ["1 rue Pavée"]), "N° TVA": (NUMBER, TAX_IDS), "Tarif": ("priceListId", ["1"]),
-    },
-    "italian": {
-        "Codice cliente": ("erpCode", CODES), "Ragione sociale": (FISCAL, COMPANIES), "Nome": ("firstName", ["Ada"]),
-        "Cognome": ("lastName", ["Neri"]), "Telefono": ("phone", PHONES), "Indirizzo e-mail": ("email", EMAILS),
-        "Indirizzo": (ADDRESS, ["Via Roma 1"]), "Partita IVA": (NUMBER, TAX_IDS), "Listino": ("priceListId", ["1"]),
-    },
-    "german": {
-        "Kundennummer": ("erpCode", CODES), "Firma": (FISCAL, COMPANIES), "Vorname": ("firstName", ["Jörg"]),
-        "Name": ("lastName", ["Groß"]), "Telefon": ("phone", PHONES), "E-Mail-Adresse": ("email", EMAILS),
-        "Anschrift": (ADDRESS, ["Hauptstr. 1"]), "USt-IdNr.": (NUMBER, TAX_IDS), "Preisliste": ("priceListId", ["1"]),
-    },
-    "Odoo": {
-        "Internal Reference": ("erpCode", CODES), "Name": (FISCAL, COMPANIES), "Email": ("email", EMAILS),
-        "Phone": ("phone", PHONES), "Mobile": ("", PHONES), "Street": (ADDRESS, ["Calle Mayor 1"]),
-        "City": ("", ["Vigo"]), "Tax ID": (NUMBER, TAX_IDS), "Pricelist": ("priceListId", ["3"]),
-        "Salesperson": ("", ["eva@shop.example"] * 4), "Tags": ("", ["VIP"]),
-    },
-    "Holded": {
-        "Nombre": (FISCAL, COMPANIES), "Código": ("erpCode", CODES), "NIF": (NUMBER, TAX_IDS),
-        "Email": ("email", EMAILS), "Teléfono": ("phone", PHONES), "Móvil": ("", PHONES),
-        "Dirección": (ADDRESS, ["Calle Mayor 1"]), "Población": ("", ["Vigo"]), "Código postal": ("", ["36201"]),
-        "Provincia": ("", ["Pontevedra"]), "País": ("", ["España"]), "Tarifa": ("priceListId", ["1"]),
-    },
-    "SAP Business One": {
-        "CardCode": ("erpCode", CODES), "CardName": (FISCAL, COMPANIES), "GroupCode": ("", ["100"]),
-        "LicTradNum": (NUMBER, TAX_IDS), "Phone1": ("phone", PHONES), "Cellular": ("", PHONES),
-        "E_Mail": ("email", EMAILS), "Address": (ADDRESS, ["Calle Mayor 1"]), "ListNum": ("priceListId", ["1"]),
-        "Balance": ("", ["12,50"]), "CntctPrsn": ("", ["Ana Ruiz"]),
-    },
-    "ContaPlus": {
-        "COD": ("erpCode", CODES), "TITULO": (FISCAL, COMPANIES), "NIF": (NUMBER, TAX_IDS),
-        "DOMICILIO": (ADDRESS, ["CL MAYOR 1"]), "POBLACION": ("", ["VIGO"]), "PROVINCIA": ("", ["PONTEVEDRA"]),
-        "CODPOSTAL": ("", ["36201"]), "TELEF01": ("phone", PHONES), "FAX01": ("", PHONES), "EMAIL": ("email", EMAILS),
-    },
-    "Shopify": {
-        "Customer ID": ("erpCode", ["'6940095561234"]), "First Name": ("firstName", ["Ana"]),
-        "Last Name": ("lastName", ["Ruiz"]), "Email": ("email", EMAILS), "Accepts Email Marketing": ("", ["yes", "no"]),
-        "Default Address Company": (FISCAL, COMPANIES), "Default Address Address1": (ADDRESS, ["1 High St"]),
-        "Default Address Address2": ("", [""]), "Default Address City": ("", ["Leeds"]),
-        "Default Address Phone": ("", PHONES), "Phone": ("phone", PHONES), "Total Spent": ("", ["99.90"]),
-        "Note": ("", [""]), "Tax Exempt": ("", ["no"]), "Tags": ("", ["b2b"]),
-    },
-    "WooCommerce": {
-        "customer_id": ("erpCode", ["17", "18"]), "user_login": ("loginCode", ["ana", "eva"]),
-        "first_name": ("firstName", ["Ana"]), "last_name": ("lastName", ["Ruiz"]), "user_email": ("email", EMAILS),
-        "billing_company": (FISCAL, COMPANIES), "billing_phone": ("phone", PHONES), "billing_first_name": ("", ["Ana"]),
-        "billing_address_1": (ADDRESS, ["Calle Mayor 1"]), "billing_email": ("documents[0].email", EMAILS),
-        "billing_city": ("", ["Vigo"]), "orders": ("", ["4"]),
-    },
+SAMPLES = {
+    "erpCode": CODES, "F": COMPANIES, "email": EMAILS, "phone": PHONES, "N": TAX_IDS, "priceListId": ["1"],
+    "documents[0].email": EMAILS, **dict.fromkeys(("Mobile", "Móvil", "Cellular", "FAX01"), PHONES),
+    "Default Address Phone": PHONES, "Salesperson": ["eva@shop.example"] * 4, "Accepts Email Marketing": ["yes", "no"],
 }  # fmt: skip
+"""Cells of a column, by its field or its name."""
+EXPORTS: dict[str, str] = {
+    "spanish": "Código=erpCode, Razón social=F, Nombre=firstName, Apellidos=lastName, Teléfono=phone, Correo=email, "
+        "Dirección fiscal=A, NIF=N, Tarifa=priceListId",
+    "english": "Customer No.=erpCode, Company=F, First name=firstName, Surname=lastName, Telephone=phone, "
+        "E-mail=email, Billing address=A, VAT number=N, Price list=priceListId",
+    "portuguese": "Código do cliente=erpCode, Razão social=F, Nome=firstName, Apelido=lastName, Telefone=phone, "
+        "Correio eletrónico=email, Morada=A, NIF=N, Tabela de preços=priceListId",
+    "french": "Code client=erpCode, Raison sociale=F, Prénom=firstName, Nom=lastName, Téléphone=phone, "
+        "Courriel=email, Adresse=A, N° TVA=N, Tarif=priceListId",
+    "italian": "Codice cliente=erpCode, Ragione sociale=F, Nome=firstName, Cognome=lastName, Telefono=phone, "
+        "Indirizzo e-mail=email, Indirizzo=A, Partita IVA=N, Listino=priceListId",
+    "german": "Kundennummer=erpCode, Firma=F, Vorname=firstName, Name=lastName, Telefon=phone, E-Mail-Adresse=email, "
+        "Anschrift=A, USt-IdNr.=N, Preisliste=priceListId",
+    "Odoo": "Internal Reference=erpCode, Name=F, Email=email, Phone=phone, Mobile=, Street=A, City=, Tax ID=N, "
+        "Pricelist=priceListId, Salesperson=, Tags=",
+    "Holded": "Nombre=F, Código=erpCode, NIF=N, Email=email, Teléfono=phone, Móvil=, Dirección=A, Población=, "
+        "Código postal=, Provincia=, País=, Tarifa=priceListId",
+    "SAP Business One": "CardCode=erpCode, CardName=F, GroupCode=, LicTradNum=N, Phone1=phone, Cellular=, "
+        "E_Mail=email, Address=A, ListNum=priceListId, Balance=, CntctPrsn=",
+    "ContaPlus": "COD=erpCode, TITULO=F, NIF=N, DOMICILIO=A, POBLACION=, PROVINCIA=, CODPOSTAL=, TELEF01=phone, "
+        "FAX01=, EMAIL=email",
+    "Shopify": "Customer ID=erpCode, First Name=firstName, Last Name=lastName, Email=email, Accepts Email Marketing=, "
+        "Default Address Company=F, Default Address Address1=A, Default Address Address2=, "
+        "Default Address City=, Default Address Phone=, Phone=phone, Total Spent=, Note=, Tax Exempt=, Tags=",
+    "WooCommerce": "customer_id=erpCode, user_login=loginCode, first_name=firstName, last_name=lastName, "
+        "user_email=email, billing_company=F, billing_phone=phone, billing_first_name=, billing_address_1=A, "
+        "billing_email=documents[0].email, billing_city=, orders=",
+}  # fmt: skip
+SHORT = {"F": FISCAL, "A": ADDRESS, "N": NUMBER}
+
+
+def columns_of(export: str) -> dict[str, tuple[str, list[str]]]:
+    """The field of each column, and its cells."""
+    pairs = [one.split("=") for one in export.split(", ")]
+    return {name: (SHORT.get(field, field), SAMPLES.get(field or name, ["Ana"])) for name, field in pairs}
 
 
 OTHERS: dict[str, tuple[str, str]] = {
@@ -109,7 +79,7 @@ OTHERS: dict[str, tuple[str, str]] = {
     "general": ("variants", "Name=,Value=,URL="),
     **{f"interface {kind}": (kind, ",".join(f"{path}={path}" for path in all_paths(kind))) for kind in KINDS},
 }  # fmt: skip
-CASES = {name: ("customers", columns) for name, columns in EXPORTS.items()} | {
+CASES = {name: ("customers", columns_of(export)) for name, export in EXPORTS.items()} | {
     name: (kind, {one.split("=")[0]: (one.split("=")[1], []) for one in pairs.split(",")})
     for name, (kind, pairs) in OTHERS.items()
 }

@@ -24,14 +24,15 @@ from pipelines.cli.plan import plan
 from pipelines.cli.process import prepare_environment
 from pipelines.ledger.model import StateChange
 from pipelines.ledger.store import Ledger
+from pipelines.mapping import load
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
-from pipelines.plan.summary import summary
+from pipelines.plan.summary import PlanStatistics, summary
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -334,6 +335,14 @@ def test_a_skipped_line_and_a_rare_value_are_reported_in_the_summary(work: Path)
     assert "\n- 1 line skipped: PVP: empty (line 2)\n" in summary_of(made)
 
 
+def test_notes_stand_in_their_order(work: Path) -> None:
+    made = variants(work, "1;1;A;;\n", passwords="mail")
+    assert load(made.folder / "mapping.toml").generate_passwords is None, "variants have no passwords"
+    notes = [f"column {number}: decimal comma" for number in range(12)]
+    text = summary(made.manifest, PlanStatistics(1, notes=notes), Path())
+    assert [line for line in text.splitlines() if "decimal comma" in line] == [f"- {note}" for note in notes]
+
+
 # --- the folder ------------------------------------------------------------------------------------------------------
 
 
@@ -629,6 +638,20 @@ def test_rows_of_the_platforms_list_that_were_refused_are_reported(unread: Bridg
     assert "the push looks up each new customer again before it sends" in summary_of(made)
     unread.pull("customers")
     assert customers("E007;Ana;ana@example.com;;N1\n").manifest.plan_id != made.manifest.plan_id  # of another read
+
+
+def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(unread: Bridge) -> None:
+    first = unread.pull("customers", "promotions")
+    for key in unread.platform.state.ids("customers")[:5]:
+        unread.platform.state.remove("customers", key)
+    second = unread.pull("customers", "promotions")
+    assert (second.exit_code, bool(second.published)) == (ExitCode.COVERAGE, True)
+    made = customers("NEW1;Ana;new@example.test;;\n")
+    assert load(made.folder / "mapping.toml").generate_passwords == "mail"
+    assert made.manifest.read is not None
+    assert (made.manifest.read.run_id, made.manifest.read.verdict, made.manifest.read.rows) == (
+        first.run_id, "complete", 6,
+    )  # fmt: skip
 
 
 def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> None:
