@@ -114,13 +114,18 @@ def test_a_row_that_is_quarantined_after_the_saved_cursor_is_noticed(orders: Ord
 
 
 @pytest.mark.parametrize(
-    ("reading", "message"),
-    [("rejected", "rejected the saved cursor"), ("restarts", "to other rows"), ("skips", "to other rows")],
+    ("reading", "new", "message"),
+    [
+        ("rejected", 20, "rejected the saved cursor"),
+        ("restarts", 20, "to other rows"),
+        ("skips", 20, "to other rows"),
+        ("skips", 0, "to fewer rows"),
+    ],
 )
-def test_a_cursor_that_does_not_continue_is_noticed(tmp_path: Path, reading: str, message: str) -> None:
+def test_a_cursor_that_does_not_continue_is_noticed(tmp_path: Path, reading: str, new: int, message: str) -> None:
     orders = Orders(tmp_path, cursor_reuse=reading)
     start = orders.position()
-    orders.state.grow("orders", 20)
+    orders.state.grow("orders", new)
     with pytest.raises(TailMismatch, match=message):
         orders.walk(start)
 
