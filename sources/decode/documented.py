@@ -26,7 +26,16 @@ from msgspec import UNSET, Raw, UnsetType
 from sources.contract import Field, Record
 from sources.decode import rows
 from sources.decode.json_text import dump, has_odd_decimals, json_texts
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_array
+from sources.decode.ndjson import (
+    ColumnarFallback,
+    NdjsonBatch,
+    attempted,
+    has_empty,
+    items_of,
+    parse,
+    positions,
+    text_array,
+)
 from sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
 from sources.decode.table_schema import (
     ABSENT,
@@ -253,12 +262,7 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
 
 def columnar(table: TableSchema, pages: Sequence[Page]) -> Decoded | None:
     """The fast path, for clean pages; None if a check fails."""
-    if not pages or not (text := NdjsonBatch(pages)).is_clean():
-        return None
-    try:
-        return _Columnar(table, text).decoded()
-    except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid):
-        return None
+    return attempted(pages, lambda text: _Columnar(table, text).decoded())
 
 
 class _Columnar:

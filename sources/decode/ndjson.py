@@ -6,11 +6,12 @@ parser would read differently from the row-by-row path raises, and the caller fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ import pyarrow.json as pj
 from sources.decode.rows import Page
 
 _BLOCK_MIN: Final = 1 << 20
+T = TypeVar("T")
 
 
 class ColumnarFallback(Exception):
@@ -82,6 +84,16 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     _check_decimals(rows)
     numbers = int32_array(np.array([page.number for page in pages]))
     return ParsedRows(rows, [numbers.take(parents), positions(parents)])
+
+
+def attempted(pages: Sequence[Page], read: Callable[[NdjsonBatch], T]) -> T | None:
+    """What the fast path reads of pages; None if a check fails."""
+    if not pages or not (text := NdjsonBatch(pages)).is_clean():
+        return None
+    try:
+        return read(text)
+    except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
 
 
 def _check_decimals(array: pa.Array) -> None:

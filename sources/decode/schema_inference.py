@@ -234,8 +234,7 @@ class InferredNode:
     def forget_counts(self) -> None:
         """Counts from zero on, below this place; kinds stay until they are settled again."""
         for _, node in self.below():
-            if node.kept is None:  # else only the first look finds what widens it: a batch is not counted there
-                node.counts.clear()
+            node.counts.clear()
 
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""

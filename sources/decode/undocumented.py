@@ -30,6 +30,7 @@ from sources.decode.json_text import RawReader, column_value, dump, has_odd_deci
 from sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
+    attempted,
     has_empty,
     items_of,
     parse,
@@ -177,18 +178,16 @@ class InferredSchema:
 
     def _columnar(self, pages: Sequence[Page]) -> _ColumnarBatch | None:
         """The fast path, for pages that fit the types; None if a check fails."""
-        if not pages or not (text := NdjsonBatch(pages)).is_clean():
-            return None
-        try:
-            declared = parse_type(self._root, self.record.key)
-            if has_odd_decimals(text, declared.decimals):
-                return None
-            reader = RawReader(self._root) if declared.has_raw else None
-            items = reader.read(text.pages) if reader is not None else []
-            parsed = parse(text, declared.type, "error" if reader is None else "ignore")
-            return _ColumnarBatch(self._table, _Items(parsed.rows, items, [], parsed.place), reader)
-        except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return None
+        return attempted(pages, self._read_columns)
+
+    def _read_columns(self, text: NdjsonBatch) -> _ColumnarBatch:
+        declared = parse_type(self._root, self.record.key)
+        if has_odd_decimals(text, declared.decimals):
+            raise ColumnarFallback
+        reader = RawReader(self._root) if declared.has_raw else None
+        items = reader.read(text.pages) if reader is not None else []
+        parsed = parse(text, declared.type, "error" if reader is None else "ignore")
+        return _ColumnarBatch(self._table, _Items(parsed.rows, items, [], parsed.place), reader)
 
 
 @dataclass(frozen=True, slots=True)

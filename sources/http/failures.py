@@ -134,17 +134,12 @@ _PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
 _NO_MESSAGES: Final = ("code", "status", "statuscode", "type", "requestid", "traceid", "timestamp", "id")
 _MESSAGE: Final = re.compile("(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv")
 
-ACCESS_HINTS: Final = dict(
-    zip(
-        PUBLIC_V1_AUTH_CODES,
-        (
-            "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
-            "The platform does not know this key: paste it again, whole, and check that it is of this environment.",
-            "The key has expired: create a new one and put it into sources.public_v1.api_key.",
-        ),
-        strict=True,
-    )
+_ACCESS_HINTS: Final = (
+    "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
+    "The platform does not know this key: paste it again, whole, and check that it is of this environment.",
+    "The key has expired: create a new one and put it into sources.public_v1.api_key.",
 )
+ACCESS_HINTS: Final = dict(zip(PUBLIC_V1_AUTH_CODES, _ACCESS_HINTS, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -351,7 +351,7 @@ MUTANTS: Final = (
         "sources/extract/page_files.py",
         "if (distinct - self._distinct) * 10 < self._next_check // 2:",
         "if distinct == self._distinct:",
-        "tests/sources/extract/test_hostile.py -k orders-2",
+        "tests/sources/extract/test_hostile.py -k random",
     ),
     Mutant(
         "single-pages-of-one-size-prove-a-list",

@@ -26,6 +26,7 @@ from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
 from sources import resources
 from sources.contract import CUSTOMER
+from sources.decode.schema_inference import InferredNode
 from sources.errors import Unreachable
 from sources.extract import spool
 from sources.extract.result import WalkOptions
@@ -335,6 +336,19 @@ def test_fields_keep_their_kinds_and_names_in_later_runs(tmp_path: Path, platfor
     assert "note__a" not in pipe.default_schema.tables["orders"]["columns"]
     rows = query(pipe, "SELECT DISTINCT note, extra, extra_2, _extra FROM orders")
     assert rows == [(None, None, "2", '{"note":{"a":1}}')]
+
+
+def test_a_child_table_that_no_record_has_any_more_is_emptied(
+    tmp_path: Path, platform: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = pipeline(tmp_path)
+    with monkeypatch.context() as patched:  # as in a pipeline of version 0.2, whose state has no kinds
+        patched.setattr(InferredNode, "known_kinds", lambda _: iter(()))
+        pipe.run(public_v1().with_resources("orders"))
+    for key in platform.state.ids("orders"):
+        platform.state.change("orders", key, {"lines": None})
+    pipe.run(public_v1().with_resources("orders"))
+    assert counts(pipe, "orders__lines", "orders__lines__taxes") == {"orders__lines": 0, "orders__lines__taxes": 0}
 
 
 def test_the_schema_contract_of_the_source_counts(tmp_path: Path, platform: Sandbox) -> None:

@@ -276,7 +276,18 @@ def test_a_required_field_that_is_absent_is_observed() -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [b"", b"null", b"{}", b"[1", b"[1,]", b"[{} {}]", b"[]]", b'[]}\n{"rows":[]', b'[{"id":2}]}\n{"rows":[{"id":3}]'],
+    [
+        b"",
+        b"null",
+        b"{}",
+        b"[1",
+        b"[1,]",
+        b"[{} {}]",
+        b"[1] 2",
+        b"[]]",
+        b'[]}\n{"rows":[]',
+        b'[{"id":2}]}\n{"rows":[{"id":3}]',
+    ],
     ids=lambda rows: repr(rows),
 )
 def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:

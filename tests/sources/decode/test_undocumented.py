@@ -54,9 +54,7 @@ def values(*written: str) -> tuple[str, list[object]]:
     return column("x", *(f'{{"id":1,"x":{value}}}' for value in written))
 
 
-@pytest.mark.parametrize(
-    "large", [*("9" * digits + ".5" for digits in (30, 31, 40)), "6635556758133544294974398742231.5e2"]
-)
+@pytest.mark.parametrize("large", [*(f"{'9' * digits}.5" for digits in (30, 31, 40)), "7.51702e32"])
 @pytest.mark.parametrize("form", ["{}", "[{}]", '{{"y":{}}}', '[{{"y":{}}}]'])
 def test_a_number_of_more_digits_than_a_decimal_has_is_not_in_its_column(form: str, large: str) -> None:
     numbers = ["1.5"] * 40 + [large]
@@ -467,9 +465,11 @@ def test_an_object_keyed_by_ids_is_json_text(where: str) -> None:
 
 @pytest.mark.parametrize(("count", "is_text"), [(200, False), (201, True)])
 def test_an_object_with_more_than_200_fields_is_json_text(count: int, is_text: bool) -> None:
-    row = json.dumps({"id": 1, "wide": {f"k{n}": n for n in range(count)}})
+    wide = {f"k{n}": n for n in range(count)}
+    row = json.dumps({"id": 1, "wide": wide} | ({"a": wide, "b": wide, "c": wide, "last": 1} if is_text else {}))
     _, (decoded,) = walk([raw_page(row)])
-    assert ("wide" in decoded.tables["orders"].schema.names) is is_text
+    names = decoded.tables["orders"].schema.names
+    assert ("wide" in names) is ("last" in names) is is_text
 
 
 def test_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:

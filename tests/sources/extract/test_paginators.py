@@ -95,7 +95,11 @@ def test_v1_an_expired_cursor_starts_again_and_another_rejection_is_an_error() -
 
 @pytest.mark.parametrize(
     "body",
-    [*(b"", b"<html>", b'{"data": [', b'{"data": [1, 2}', b"null", b"[]", b"\xff\xfe"), b'{"\xff": 1, "data": [1, 2}'],
+    [
+        *(b"", b"<html>", b'{"data": [', b'{"data": [1, 2}', b"null", b"[]", b"\xff\xfe"),
+        b'{"\xff": 1, "data": [1, 2}',
+        b'{"data": []} 2',
+    ],
 )
 @pytest.mark.parametrize("paginator", ALL)
 def test_what_is_no_json_object_is_broken(paginator: Paginator, body: bytes) -> None:
