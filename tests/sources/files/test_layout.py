@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions
-from tests.sources.files.reading import check, described, rows_of, table
+from sources.files import ReadOptions, encoding
+from tests.sources.files.reading import check, described, error_of, rows_of, table
 
 QUOTED = '"Z1";"x; y";"9,00"\n'
 NAMES = "Código;Nombre;PVP\n"
@@ -223,11 +223,6 @@ def test_both_parts_of_a_row_that_a_line_break_tore_are_rejected(tmp_path: Path,
     check(tmp_path, text, rejected=f"{torn}, 42 too_short, 43 too_short")
 
 
-def test_the_reason_of_totals_names_how_a_row_of_that_name_is_kept(tmp_path: Path) -> None:
-    _, [row] = rows_of(table(tmp_path, f"{COLORS}Total;;;\nA4;azul;Clavo;1,00\n"))
-    assert row.reason.endswith('set in the mapping, under [rows]: totals = "skip" or "keep"')
-
-
 def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
     text = 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n'
     _, rejected = rows_of(table(tmp_path, text, ReadOptions(quote='"')))
@@ -238,5 +233,8 @@ def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
             list(table(tmp_path, data).batches())
 
 
-def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
-    check(tmp_path, NAMES + ROWS + QUOTED + 'A4;"Perno;1,00\n', error="a quote opened on line 6 is … --quote none")
+def test_a_blank_line_at_the_end_of_a_block_ends_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{NAMES}{ROWS}\nRef;;Precio\nx;A3;4\n"
+    for size in range(60, 90):
+        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
+        assert "two tables: line 6 has names" in error_of(tmp_path, text)
