@@ -74,3 +74,6 @@ def test_rejected_rows_of_a_file_of_rejects_are_restored_too(tmp_path: Path) -> 
     assert [row.cells for row in again.rows()] == [("=1", "a"), ("=2", "b", "c"), ("-x", "d")]
     with pytest.raises(UsageError, match="line 3: 3 cells"):
         list(again.batches())
+    (tmp_path / "whole.csv").write_text("code;'=name\n" + "'=1;a\n" * 5, "utf-8")
+    whole = UnescapedTable(open_table(tmp_path / "whole.csv", ReadOptions(delimiter=";")))  # read by Arrow
+    assert [row.cells for row in whole.rows()] == [("=1", "a")] * 5
