@@ -276,7 +276,7 @@ MUTANTS: Final = (
         "pipelines/warehouse/merge.py",
         "    if missing * 2 > known:\n",
         "    if missing > known:\n",
-        "tests/pipelines/pull/test_pull.py -k shrank or held_back",
+        "tests/pipelines/warehouse/test_merge.py -k held_back",
     ),
     Mutant(
         "an-empty-list-is-published",

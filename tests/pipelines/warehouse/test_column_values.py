@@ -57,6 +57,7 @@ RANGE = "no value is between the first and the last of before"
         (NUMBERS, NUMBERS._replace(minimum="150", maximum="9000"), TIMES),
         (NUMBERS, NUMBERS._replace(minimum="0.15", maximum="9"), TENTH),
         (NUMBERS, NUMBERS._replace(minimum="0.15", maximum="9.1"), None),
+        (Pulse(19, 0, 0, 19, "1", "9"), Pulse(19, 0, 0, 19, "100", "900"), None),
         (NUMBERS, NUMBERS._replace(minimum="1.5", maximum="90000"), None),
         (NUMBERS, NUMBERS._replace(zeros=None, minimum=None, maximum=None), None),
         (FLAGS, FLAGS._replace(zeros=100, distinct=1), "0% of the values are other than 0 or false, 60% before"),
@@ -119,6 +120,11 @@ def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None
     assert nights.read(9) == [], "compared with what was accepted, and not with what was before"
     assert nights.read(95) == []
     assert nights.read(40) == ["values_jumped, warning: customers: phone: 40% of the rows have a value, 95% before"]
+    nights = Nights()
+    assert nights.read(90) == []
+    assert nights.read(10) != []
+    nights.accept()
+    assert nights.read(9) == [], "also within a month"
 
 
 def test_values_that_go_slowly_are_a_jump_within_a_month() -> None:
