@@ -32,7 +32,7 @@ from transforms import findings
 from transforms.rules import read_rules
 
 NAME = "invoices"
-COUNT, PAGE = 60, 20
+COUNT, PAGE = 50, 20
 DOCUMENTED = (Field("id", "identifier", "string", required=True), Field("number", "text"), Field("total", "number"))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sources.contract import CUSTOMER, PRICE_LIST, PROMOTION, Field, Record
 from sources.decode.documented import by_rows, columnar, decode
 from sources.decode.rows import Decoded, Page
-from sources.decode.table_schema import schema_of, snake, table_schema
+from sources.decode.table_schema import parent_key, schema_of, snake, table_schema
 from sources.errors import ContractBroken
 
 
@@ -405,3 +405,10 @@ def test_batches_do_not_change_what_is_read(rows: list[object], sizes: list[int]
     assert whole.observations == sum((part.observations for part in parts), Counter())
     for name, table in whole.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in parts])
+
+
+@pytest.mark.parametrize("key", ["customer_id", "order_id", "invoice_id", "branch_id", "tax_id", "stock_id"])
+def test_the_column_of_a_child_table_is_the_singular_of_its_list(key: str) -> None:
+    singular = key.removesuffix("_id")
+    plural = f"{singular}es" if singular.endswith(("ch", "x")) else f"{singular}s"
+    assert parent_key(Record(plural, ())) == key
