@@ -177,7 +177,8 @@ def _(sandbox: Sandbox, client: httpx.Client) -> None:
 
 def adjustments(expected: set[str]) -> Look:
     def look(sandbox: Sandbox, client: httpx.Client) -> None:
-        lists = client.get(f"{V1}/prices/lists").json()["priceLists"]
+        lists = sandbox.state.records("price_lists")
+        assert client.get(f"{V1}/prices/lists").json() == {"priceLists": lists}
         assert {row["adjustmentType"] for row in lists} == expected
         assert all(re.fullmatch(r"-?\d+(\.\d+)?", row["adjustmentValue"]) for row in lists)
 
