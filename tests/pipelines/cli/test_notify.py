@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,7 +106,11 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     assert done.code == 5, done.said
     refused = fresh.command(*given[:2], "none.csv", NOTIFY__URL=webhook.url)
     assert refused.code == 2
-    sent, failed = webhook.posted
+    push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
+    ended: Any = SimpleNamespace(plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None)
+    notification.notify_import(Secret(webhook.url), ended, ["       1  confirmed"])
+    sent, failed, ended_early = webhook.posted
+    assert ended_early["text"].endswith("(exit code 2)\n1  confirmed\nno space left")
     assert (sent["exit_code"], sent["kind"]) == (5, "customers")
     assert sent["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
     assert sent["text"].startswith("warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\n")
