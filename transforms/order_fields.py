@@ -140,14 +140,14 @@ class AmountEvidence:
         self._notation = NotationEvidence()
         self.certain = self.either = 0
 
-    def add(self, values: Column[Any], is_missing: Column[Any] | None = None) -> None:
-        """Examines values of any type. Those of orders that are missing prove a notation, and are not counted."""
-        listed = values if is_missing is None else values[~is_missing]
+    def add(self, values: Column[Any], others: Column[Any] | None = None) -> None:
+        """Examines values of any type; others, of orders that are missing, prove a notation and are not counted."""
         if array(values).type != TEXT:
-            self.certain += int(money(listed, self).count())
+            self.certain += int(money(values, self).count())
             return
-        self._notation.add(array(texts_of(values)))
-        texts = texts_of(listed)
+        texts = texts_of(values)
+        for examined in (texts, *([] if others is None else [texts_of(others)])):
+            self._notation.add(array(examined))
         is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
         self.either += int(is_either.sum())
         self.certain += int((texts.str.fullmatch(_DECIMAL).fillna(False) & ~is_either).sum())
@@ -180,12 +180,12 @@ class ColumnFacts:
         self.amounts = AmountEvidence()
         self.words: set[str] = set()
 
-    def add(self, values: Column[Any], is_missing: Column[Any]) -> None:
-        """Examines values of any type."""
-        texts = texts_of(values[~is_missing])
+    def add(self, values: Column[Any], others: Column[Any]) -> None:
+        """Examines values of any type; `others` are of orders that are missing."""
+        texts = texts_of(values)
         self.given += int(texts.count())
         if "total" in self._fields:
-            self.amounts.add(values, is_missing)
+            self.amounts.add(values, others)
         if "order_status" in self._fields:
             self.words.update(texts.dropna().unique())
         if "currency" in self._fields:
@@ -337,8 +337,9 @@ def _examined(orders: OrderColumns, names: Sequence[str], used: Iterable[tuple[s
         wanted.setdefault(name, set()).add(field_name)
     facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
     for part in orders.parts(facts) if facts else ():
+        listed, others = part[~part["is_missing"]], part[part["is_missing"]]
         for name, of_column in facts.items():
-            of_column.add(part[name], part["is_missing"])
+            of_column.add(listed[name], others[name])
     return facts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pandas as pd
@@ -276,14 +277,27 @@ def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(
     assert changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
 
 
+def with_missing(columns: str, count: int = COUNT // 2) -> pd.DataFrame:
+    """Orders of which the first ones are no longer listed."""
+    rows = orders(columns)
+    gone = [datetime(2026, 1, 1, tzinfo=UTC) if n < count else None for n in NUMBERS]
+    return rows.assign(_missing_since=pd.Series(gone, rows.index, dtype=rows["_missing_since"].dtype))
+
+
 def test_orders_that_are_no_longer_listed_do_not_decide_which_column_is_chosen() -> None:
-    rows = orders("money: total")
-    gone = pd.Series(pd.NaT, rows.index, dtype=rows["_missing_since"].dtype)
-    gone[rows.index % 2 == 0] = pd.Timestamp("2026-01-01", tz="UTC")
-    rows = rows.assign(total=rows["total"].where(rows.index % 2 == 1), _missing_since=gone)
-    assert choose_fields(rows, CUSTOMERS).fields.total == "total"
-    rows["total"] = rows["total"].where(rows.index != 1)
-    assert choose_fields(rows, CUSTOMERS).evidence["total"] == "29 of 30 are decimal numbers"
+    rows = with_missing("money: total amount; text: grand_total")
+    rows["total"], rows["amount"] = rows["total"].where(rows.index >= 30), rows["amount"].where(rows.index < 30)
+    rows["grand_total"] = rows["grand_total"].where(rows.index < 30)
+    choice = choose_fields(rows, CUSTOMERS)
+    assert (choice.fields.total, choice.evidence["total"]) == ("total", "30 of 30 are decimal numbers")
+    assert {choice.evidence[name] for name in ("amount", "grand_total")} == {"0 of 30 are decimal numbers"}
+
+
+def test_totals_of_orders_that_are_no_longer_listed_prove_their_notation() -> None:
+    rows = with_missing("text: total")
+    rows["total"] = rows["total"].where(rows.index < 30, "1.234")
+    choice = choose_fields(rows, CUSTOMERS)
+    assert (choice.fields.total, choice.amounts.is_point) == ("total", True)
 
 
 def test_texts_with_three_decimals_prove_no_total() -> None:
