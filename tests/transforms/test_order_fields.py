@@ -128,6 +128,7 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
     "id by chance and a code": ("small: customer__id; code: customer__code", "customer__code - - - -"),
     "two that differ": ("id: customer_id; small: buyer_id", ""),
     "unknown customers": ("other: customer_id", ""),
+    "a status of sixty words": ("other: status", ""),
     "delivery date": ("when: delivery_date", ""),
     "customer's creation": ("when: customer__created_at", ""),
     "cancellation of one": ("rare: cancelled_at", ""),
@@ -275,6 +276,31 @@ def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(
     assert changes(choice) == [f"total: total is kept, but {given} of 60 orders have a value"] * is_error
     assert changes(choose_fields(rows, CUSTOMERS, OrderFields(total="total"), pinned)) == []
     assert changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
+
+
+@pytest.mark.parametrize(("value", "found"), [("9", True), ("CANCELLED", False)])
+def test_values_of_the_setting_that_no_order_has_are_found(value: str, found: bool) -> None:
+    choice = choose_fields(orders("state: status"), CUSTOMERS, OrderFields(cancelled_values=(value,)))
+    assert ("cancelled_unknown" in set(choice.findings["rule"])) is found
+
+
+@pytest.mark.parametrize(("count", "found"), [(3, False), (4, True)])
+def test_another_column_of_totals_that_differs_in_more_than_a_few_orders_is_found(count: int, found: bool) -> None:
+    rows = orders("money: total amount")
+    rows["amount"] = rows["amount"].where(rows.index >= count, rows["amount"] * 1.1)
+    choice = choose_fields(rows, CUSTOMERS)
+    assert ("totals_differ" in set(choice.findings["rule"])) is found
+
+
+def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts() -> None:
+    rows = orders("id: total")
+    lines = frame(
+        {"order_id": TEXT, "quantity": BIGINT, "price": pa.float64()},
+        [{"order_id": f"o{n}", "quantity": 1, "price": (n + 1) / 100 + (n == 7)} for n in NUMBERS],
+    )
+    choice = choose_fields(rows, CUSTOMERS, lines=lines)
+    assert choice.fields.is_in_cents
+    assert {"total_in_cents", "lines_differ"} <= set(choice.findings["rule"])
 
 
 def with_missing(columns: str, count: int = COUNT // 2) -> pd.DataFrame:
