@@ -25,11 +25,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from tests.mutants import pipelines, sources, transforms
-from tests.mutants.mutant import Mutant, PatchError
+from tests.mutants.mutant import Mutant, PatchError, read_mutants
 
 CHECKOUT: Final = Path(__file__).parents[2]
-CATALOGUE: Final = (*sources.MUTANTS, *transforms.MUTANTS, *pipelines.MUTANTS)
+CATALOGUE: Final = tuple(
+    mutant for file in sorted(Path(__file__).parent.glob("*.txt")) for mutant in read_mutants(file)
+)
 TIMEOUT_S: Final = 600.0
 """Tests that take longer have failed: a bug may let a walk or a push go on for ever."""
 _NOT_COPIED: Final = (".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".import_linter_cache", "demo", "dist")

@@ -1,7 +1,17 @@
-"""A planted bug: what it breaks, where, and the tests that must fail."""
+"""A planted bug: what it breaks, where, and the tests that must fail.
+
+The catalogues are the text files of this folder. An entry is its name, the file and the arguments of pytest, and whole
+lines of the file, before (`-`) and after (`+`):
+
+    * an-ambiguous-number-is-guessed
+    @ transforms/numbers.py: tests/transforms/test_numbers.py
+    -            return "ambiguous"
+    +            return "comma"
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,35 +27,46 @@ class Mutant:
     Attributes:
         name: what is wrong once it is applied, in a few words joined by hyphens.
         file: the patched file, from the root of the checkout.
-        before: a snippet that occurs exactly once in the file.
-        after: what replaces it.
         tests: arguments of pytest that select the tests, at least one of which must fail.
+        before: lines that occur exactly once in the file.
+        after: what replaces them; empty: nothing.
     """
 
     name: str
     file: str
+    tests: str
     before: str
     after: str
-    tests: str
 
     def patched(self, checkout: Path) -> str:
         """The text of the file with the bug in it.
 
         Raises:
-            PatchError: the snippet is not in the file exactly once, or the result is not Python.
+            PatchError: the lines are not in the file exactly once, or the result is not Python.
         """
         try:
-            text = (checkout / self.file).read_text("utf-8")
+            text = f"\n{(checkout / self.file).read_text('utf-8')}"
         except FileNotFoundError:
             raise PatchError(f"{self.name}: there is no {self.file}: name the file that has the code now") from None
-        count = text.count(self.before)
+        count = text.count(f"\n{self.before}")
         if count != 1:
-            words = f"{self.name}: {self.file} contains the snippet {count} times: adapt the patch to the code"
+            words = f"{self.name}: {self.file} contains the lines {count} times: adapt the patch to the code"
             raise PatchError(f"{words}\n{self.before}")
-        patched = text.replace(self.before, self.after)
+        patched = text.replace(f"\n{self.before}", f"\n{self.after}").removeprefix("\n")
         try:
             if self.file.endswith(".py"):
                 compile(patched, self.file, "exec")
         except SyntaxError as error:
             raise PatchError(f"{self.name}: the patch is not Python: {error}") from None
         return patched
+
+
+def read_mutants(catalogue: Path) -> Iterator[Mutant]:
+    """The entries of a file, in their order. Raises PatchError: one is not in the form that the module shows."""
+    for entry in catalogue.read_text("utf-8").split("\n* ")[1:]:
+        name, place, *lines = entry.rstrip("\n").split("\n")
+        file, colon, tests = place.removeprefix("@ ").partition(": ")
+        before, after = ("".join(f"{line[1:]}\n" for line in lines if line[:1] == sign) for sign in "-+")
+        if not (place.startswith("@ ") and colon and before) or any(line[:1] not in ("-", "+") for line in lines):
+            raise PatchError(f"{catalogue.name}: {name} is not a name, a place and lines")
+        yield Mutant(name, file, tests, before, after)
