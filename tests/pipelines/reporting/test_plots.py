@@ -100,6 +100,8 @@ def test_two_errors_are_visible_among_thousands() -> None:
     plot = plots.findings(pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"]))
     lengths = [float(length) for length in re.findall(r'class="bar \w*" style="width:([\d.]+)%', plot.html)]
     assert lengths == [pytest.approx(15.2, abs=0.1), 100.0]
+    same = plots.bars({"a": 3, "b": 3}, "Title", "unit")
+    assert len(list(elements(same).iter("th"))) == 2, "no bars where all values are the same"
 
 
 def test_the_steps_of_the_funnel_add_up() -> None:
