@@ -466,23 +466,25 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
 # --- creates that cannot be looked up --------------------------------------------------------------------------------
 
 
-def test_warehouses_are_told_apart_by_code_and_without_one_by_name(work: Path) -> None:
-    rows = "name,isDefault,location.line,code\nSur,false,C 1,S\nSur,false,C 1,T\nEste,false,C 1,\nEste,false,C 2,\n"
+@pytest.mark.parametrize(
+    ("kind", "rows", "sent", "others"),
+    [
+        ("warehouses",
+         "name,isDefault,location.line,code\nSur,false,C 1,S\nSur,false,C 1,T\nEste,false,C 1,\nEste,no,C 2,\n",
+         ["/logistics/warehouses Sur"] * 2, dict.fromkeys((4, 5), ("rejected", "conflicting_lines"))),
+        ("subcategories", "categoryId,name\n7,Té\n7,Café\na-1,Té\n7,Té\n",
+         [f"/categories/{key}/subcategories {name}" for key, name in ((7, "Té"), (7, "Café"), ("a-1", "Té"))],
+         {5: ("merged", "")}),
+    ],
+)  # fmt: skip
+def test_creates_are_told_apart_by_their_codes_or_by_name_and_place(
+    work: Path, kind: KindName, rows: str, sent: list[str], others: dict[int, tuple[str, str]]
+) -> None:
     (work / "erp.csv").write_text(rows, "utf-8")
-    made = make_plan(PlanOptions("warehouses", work / "erp.csv"))
-    assert [body["code"] for body in bodies(made)] == ["S", "T"]
-    assert fates(made) == dict.fromkeys((4, 5), ("rejected", "conflicting_lines"))
-
-
-def test_subcategories_are_told_apart_by_category_and_name(work: Path) -> None:
-    mapping = 'kind = "subcategories"\n[columns]\n"Categoría" = "categoryId"\nNombre = "name"\n'
-    files = written(work, "Categoría;Nombre\n7;Té\n7;Café\na-1;Té\n7;Té\n", mapping)
-    made = make_plan(PlanOptions("subcategories", *files))
-    assert [(one.path, one.body, one.repeatable) for one in operations(made)] == [
-        (f"/categories/{category}/subcategories", {"name": name}, False)
-        for category, name in ((7, "Té"), (7, "Café"), ("a-1", "Té"))
-    ]
-    assert fates(made) == {5: ("merged", "")}
+    made = make_plan(PlanOptions(kind, work / "erp.csv"))
+    assert [f"{one.path} {one.body['name']}" for one in operations(made)] == sent
+    assert not any(one.repeatable for one in operations(made))
+    assert fates(made) == others
 
 
 @pytest.mark.parametrize(
