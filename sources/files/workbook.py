@@ -223,8 +223,7 @@ class SheetTable(SourceTable):
         if not unusual.any():
             return table, []
         rejects = []
-        for _ in range(2):  # the rows after a blank one and a title may begin another table
-            unusual[1:] |= unusual[:-1]
+        unusual[1:] |= unusual[:-1]  # the row after a blank one or a title may begin another table
         places = np.flatnonzero(unusual)
         cells = zip(*(column.take(places).to_pylist() for column in texts), strict=True)
         ended = -1

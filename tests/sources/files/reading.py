@@ -33,6 +33,8 @@ def rows_of(opened: SourceTable) -> tuple[list[Row], list[RejectedRow]]:
     batches = [part.to_pylist() for part in opened.batches(3, rejects.append)]
     assert [tuple(row.values()) for part in batches for row in part] == [(*row.cells, row.line) for row in rows]
     assert rejects == [row for row in found if isinstance(row, RejectedRow)]
+    lines = [row.line for row in opened.rows()]
+    assert lines == sorted(lines)
     return rows, rejects
 
 
