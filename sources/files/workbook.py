@@ -116,7 +116,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     columns = _columns(sheet, scan)
     lines = len(columns[0].texts) if columns else 0
     head = [Record(line, line, cells if any(cells) else []) for line, cells in _cells(columns, 0, HEAD_ROWS)]
-    layout = detect_layout(head, replace(options, short_rows="fill"))
+    layout = detect_layout(head, options)
     width = len(layout.shape.columns)
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0

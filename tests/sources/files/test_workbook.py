@@ -227,7 +227,11 @@ def test_other_archives_are_named_with_what_to_do(tmp_path: Path, parts: dict[st
     ("rows", "words"),
     [
         ('<row r="1"/><row><c r="A4294967295"><v>1</v></c></row>', "outside of the limits"),
-        ('<row r="1"/><row><c r="ZZZZ5"><v>1</v></c></row>', "outside of the limits"),
+        *(
+            (f'<row r="1"/><row><c r="{place}"><v>1</v></c></row>', "outside of the limits")
+            for place in ("ZZZZ5", "?5")
+        ),
+        ('<row><c r="A1"><v>1</v></c></row><row><c r="CV100000"><v>1</v></c></row>', "to row 100,000 and column 100"),
         (f'<row r="{"9" * 5000}"><c><v>1</v></c></row>', "outside of the limits"),
         (sheet(HEADER, (2, text("A2", "a") + '<c r="C2" s="4"><v>34600112233</v></c>')), "formatted as a duration"),
     ],
