@@ -22,7 +22,10 @@ from tests.pipelines.bridge import Bridge, bridge, command, start
 CHECKOUT = Path(__file__).parents[3]
 INPUT = "clientes.csv"
 NAME = "Zurita-Personal"
-EXAMPLES = {"the file of `--csv`": ("clean.csv",)}
+EXAMPLES = {
+    "the file of `--csv`": ("clean.csv",),
+    "the file of `--erp-result`; `.result-*/` while it is written": ("comparison.xlsx", ".result-*/"),
+}
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
                 "check",
             ):
                 shell.run(line)
+            shell.run(f"reconcile --erp-customers {INPUT} --erp-result comparison.xlsx", (0, 5, 9))
             shell.run(f"preview {INPUT} --csv clean.csv")
             shell.run(f"plan customers {INPUT} --passwords file --out plan-1")
             shell.watch("push plan-1 --yes --accept-unproven", kill_at=".ledger.sqlite.walk/*")
@@ -142,7 +146,7 @@ def test_every_file_is_in_the_table_and_private_whatever_the_umask(seen: Shell) 
 def test_each_row_of_the_table_is_a_file_that_is_written(seen: Shell) -> None:
     elsewhere = (".warehouse.duckdb.copied/", ".warehouse.duckdb.copying/", "orderbridge/", "$TMPDIR/orderbridge-*")
     of_others = ("demo/", ".dlt/reviewed.csv")  # tests of their commands
-    transient = (".orderbridge-plan-*/", "plan-*/.result-*/", ".*.new", *elsewhere, *of_others)
+    transient = (".orderbridge-plan-*/", ".result-*/", "plan-*/.result-*/", ".*.new", *elsewhere, *of_others)
     for pattern in [pattern for row in table() for pattern in row.patterns]:
         row = Row((pattern,), is_personal=False, has_keys=False)
         assert pattern in transient or any(map(row.matches, seen.modes)), pattern
