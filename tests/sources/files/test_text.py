@@ -37,6 +37,12 @@ def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
     assert cells(mixed) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")], "only Unicode calls these line ends"
 
 
+def test_a_mark_of_the_end_amid_a_file_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in range(1, 16):
+        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
+        assert cells(table(tmp_path, "a;b\n1;x\x1a\n2;y\n")) == [("1", "x\x1a"), ("2", "y")]
+
+
 @pytest.mark.parametrize(
     ("text", "given", "delimiter", "expected"),
     [
@@ -64,8 +70,9 @@ def test_the_dialect_is_found_or_taken_as_given(
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"delimiter": ";;"}, {"delimiter": " "}, {"quote": "ab"}, {"escape": "xx"}, {"quote": ";", "delimiter": ";"}],
-)
+    [{"delimiter": ";;"}, {"delimiter": " "}, {"quote": "ab"}, {"escape": "xx"}, {"quote": ";", "delimiter": ";"},
+     {"quote": '"', "escape": '"'}],
+)  # fmt: skip
 def test_a_dialect_of_other_than_single_characters_is_an_error(tmp_path: Path, wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="must be one character"):
         table(tmp_path, BASIC, ReadOptions(**wrong))  # type: ignore[arg-type]
