@@ -52,8 +52,9 @@ def test_a_price_list_has_the_declared_columns() -> None:
             [],
         ),
         (
-            [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE)],
-            {**dict.fromkeys("123", ("orphan", None, None)), "4": ("root", "4", 0)},
+            [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE),
+             row("5", "4", _missing_since=GONE)],
+            {**dict.fromkeys("123", ("orphan", None, None)), "4": ("root", "4", 0), "5": ("linked", "4", 1)},
             [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")],
         ),
         (
