@@ -24,6 +24,7 @@ GROUPED = '[columns]\ncode = "erpCode"\nname = "firstName"\nnif = "documents[+].
 @SIZES
 def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    monkeypatch.setattr("pipelines.imports.inputs.BATCH_ROWS", size)
     text = "code,name,nif\nA,Ana,1\nA,,2\nB,,3\nA2,Al,\nC,,4\nC,Cy,\n"
     assert read(tmp_path, text, GROUPED, "customers") == [
         Ready((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
@@ -53,6 +54,7 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reported: list[tuple[tuple[int, ...], str]], size: int
 ) -> None:
     monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    monkeypatch.setattr("pipelines.imports.inputs.BATCH_ROWS", size)
     items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
     assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == reported
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))

@@ -256,13 +256,13 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
 
 
 def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(work: Path) -> None:
-    made = variants(work, "1;1;a;1,5;1\n1;2;b;2,5;2\n1;1;a;1,50;1\n1;2;b;2,5;3\n1;2;b;2,5;2\n1;3;c;3,5;3\n")
+    made = variants(work, "1;3;c;3,5;3\n1;1;a;1,5;1\n1;2;b;2,5;2\n1;1;a;1,50;1\n1;2;b;2,5;3\n1;2;b;2,5;2\n")
     assert {one.path for one in operations(made)} == {"/products/1/variants/1", "/products/1/variants/3"}
     conflicting = ("rejected", "conflicting_lines")
-    assert fates(made) == {3: conflicting, 4: ("merged", ""), 5: conflicting, 6: conflicting}
+    assert fates(made) == {4: conflicting, 5: ("merged", ""), 6: conflicting, 7: conflicting}
     lines = list(Plan(made.folder).unsent_lines())
-    assert [line.same_as for line in lines] == [None, 2, None, None]
-    assert lines[0].words == "line 5 has the same productId, variantId and other values"
+    assert [line.same_as for line in lines] == [None, 3, None, None]
+    assert lines[0].words == "line 6 has the same productId, variantId and other values"
     assert made.exit_code == 5
     adds_up(made)
 
