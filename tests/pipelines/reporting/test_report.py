@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pipelines.reporting.report import START, report
+from pipelines.reporting.status import read_status
 from pipelines.reporting.tables import anchor
 from pipelines.warehouse.build import open_warehouse
 from sources.contract import LISTS
@@ -329,8 +330,13 @@ def test_a_first_report_says_none_of_this_and_begins_with_what_changed(warehouse
     words = words_of(warehouse)
     assert "This is the first run: everything is new" in words
     assert words.index("What changed") < words.index("Lists: coverage")
-    for text in ("No ERP export", "pulled again", "not published", "does not know", "not proven", "was not read"):
+    for text in ("No ERP export", "pulled again", "not published", "does not know", "not proven", "run before"):
         assert text not in words
+
+
+def test_runs_are_listed_as_they_were_recorded_whatever_the_clock_showed(warehouse: Path) -> None:
+    change(warehouse, RECORDED_BEFORE.format(run="20990101T000000Z-0", ended_at="2099-01-01 00:00Z"))
+    assert read_status().runs[-1]["run_id"] == "20990101T000000Z-0"
 
 
 def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(warehouse: Path) -> None:
@@ -360,6 +366,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
         "DELIVERED 3 EUR 21.00", "DELIVERED 1 – 10.25", "Cancelled 1 EUR 10.25", "The fainter bar is the running month",
     ):  # fmt: skip
         assert text in words
+    assert words.index("DELIVERED 3") < words.index("Cancelled 1"), "the most frequent first"
     assert "<b>" not in words
     unknown = "UPDATE reconciled.orders SET total = NULL WHERE ordered_date > '2025-01-01' AND currency = 'EUR'"
     assert "EUR 0.50 3 – –" in words_of(warehouse, unknown), "orders were made, and no total of them is known"
