@@ -156,6 +156,7 @@ def test_quotes_beyond_the_sample_are_found(tmp_path: Path, monkeypatch: pytest.
     [
         ("code,name", "Red\nSoft, warm"),
         ("code,name", "Two\nlines"),
+        ("code,name", "Red\nSoft,warm"),
         ("name,code", "Red, soft\nwarm"),
         ("code,address,city", "Calle Mayor, 5\n28013 Madrid, Spain"),
         ("code,name,price,text", "Sizes:\nS,M,L,XL\nWash at 30"),
