@@ -205,7 +205,7 @@ def _sequence(
         return None
     row = build.execute(_STEPS.format(name=sql_name(name), is_text=kind == "VARCHAR"), {"path": str(path)}).fetchone()
     rises, falls, steps_back, are_times = row or (0, 0, 0, False)
-    if not are_times:
+    if not are_times or rises is None:  # or a single value, which no other follows
         return None
     if rises and falls:
         return "mixed" if steps_back else None

@@ -8,10 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from pipelines.cli.status import lines
 from pipelines.pull.model import PullOptions
+from pipelines.pull.order_tail import _sequence
 from pipelines.pull.pull import pull
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.reporting.notification import run_summary
@@ -304,3 +306,11 @@ def test_a_tail_that_cannot_be_is_refused_before_a_request(tmp_path: Path, optio
         with pytest.raises(UsageError, match=message):
             pull(options)
         assert made.platform.state.requests == 0
+
+
+@pytest.mark.parametrize("values", ["(1)", "(1), (NULL)"])
+def test_a_single_time_is_no_sequence(tmp_path: Path, values: str) -> None:
+    path = tmp_path / "orders.parquet"
+    with duckdb.connect() as build:
+        build.execute(f"COPY (SELECT 1760000000 + n AS placed FROM (VALUES {values}) AS orders(n)) TO '{path}'")
+        assert _sequence(build, path, "placed", "BIGINT") is None
