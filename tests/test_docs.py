@@ -136,7 +136,7 @@ def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
     page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
     named = re.findall(r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")])
     folders = [CHECKOUT / name for name in ("sources", "transforms", "pipelines", "sandbox", "tests/mutants")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".toml")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".toml", ".txt")]
     code = "".join(path.read_text("utf-8") for path in files)
     names = {part.name for path in files for part in (path, *path.relative_to(CHECKOUT).parents)}
     for name in named:
