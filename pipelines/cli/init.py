@@ -49,7 +49,9 @@ def command(sandbox: bool) -> None:
     folder = project_folder()
     path = secrets_file(folder)
     if path.exists():
-        click.echo(f"{escape(path)} exists: not changed")
+        click.echo(
+            f"{escape(path)} exists: not changed. To change a setting, edit its line there, or add it to its section"
+        )
     else:
         from sandbox.config import settings
 

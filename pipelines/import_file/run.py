@@ -30,7 +30,7 @@ from pipelines.imports import open_inputs
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping, load
-from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, make_plan
+from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, check_login_mode, make_plan
 from pipelines.plan.model import Plan, file_sha256
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.checks import describe_plan, operations_left
@@ -130,6 +130,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept.
         BridgeError: a step failed before anything was sent.
     """
+    check_login_mode(options.kind, legacy_settings())
     given, made = options.mapping, None
     options = _with_mapping(options, steps)
     plan = _unfinished_plan(options)

@@ -118,6 +118,13 @@ class PlanResult:
         return ExitCode.REJECTED if self.statistics.reasons else ExitCode.DONE
 
 
+def check_login_mode(kind: KindName, settings: LegacySettings) -> None:
+    """Raises UsageError if the kind needs to know how customers log in, and no setting says so."""
+    if KINDS[kind].has_login and settings.login_mode is None:
+        hint = "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`."
+        raise UsageError("it is not known how customers log in", hint)
+
+
 def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] = list) -> PlanResult:
     """Makes a plan (`orderbridge plan`).
 
@@ -176,9 +183,10 @@ class _PlanMaker:
     def _require_customer_settings(self) -> None:
         """What only customers need: a login mode, a source of passwords, the customers of the platform."""
         missing: list[UsageError] = []
-        if self.settings.login_mode is None:
-            hint = "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`."
-            missing.append(UsageError("it is not known how customers log in", hint))
+        try:
+            check_login_mode(self.options.kind, self.settings)
+        except UsageError as error:
+            missing.append(error)
         try:
             self.passwords = _password_source(self.options, self.inputs)
         except UsageError as error:

@@ -114,6 +114,8 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         yield (result := _attempt(f"settings of {_FAMILIES[family]}", partial(_base_url, load)))
         if result.exit_code == ExitCode.DONE:
             families[family] = result.message
+            if family == "legacy" and legacy_settings().login_mode is None:
+                yield CheckResult("", "login_mode: not set; customers cannot be imported")
     if http.exit_code != ExitCode.DONE:
         return
     if len(families) == len(_FAMILIES):

@@ -81,7 +81,7 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(project:
     (project / ".gitignore").write_bytes(b"mine\n*.duckdb\n# a\xf1o")
     for _ in range(2):
         done = CliRunner().invoke(orderbridge, ["init", "--sandbox"])
-        assert "exists: not changed" in done.stdout
+        assert "exists: not changed. To change a setting, edit" in done.stdout
     assert (project / ".dlt/secrets.toml").read_text() == "# mine\n"
     lines = (project / ".gitignore").read_text("latin-1").splitlines()
     assert lines[:3] == ["mine", "*.duckdb", "# año"]

@@ -36,6 +36,16 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
 
 
+def test_an_import_that_lacks_a_login_mode_ends_before_the_first_question(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE")
+    monkeypatch.setattr("pipelines.import_file.run.new_mapping", lambda *_: pytest.fail("it asks"))
+    with pytest.raises(UsageError, match="how customers log in"):
+        desk.run(desk.write())
+    assert (desk.done, desk.said) == ([], [])
+
+
 def test_a_file_is_opened_once_however_many_mappings_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
