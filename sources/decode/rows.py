@@ -23,25 +23,30 @@ from sources.errors import ContractBroken
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},"]', re.DOTALL)
 _NAME: Final = re.compile(rb'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
+_VALUE: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"\[\]{},:]+|[\[{].*[\]}]', re.DOTALL)
+"""A string, one token, or a container, whose brackets `_members` has matched."""
 _CLOSING: Final = {b"[": b"]", b"{": b"}"}
 _LEVELS: Final = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def array_items(data: bytes) -> list[bytes]:
-    """The items of an array, each whatever it is. Raises ValueError if the bytes are not one array."""
-    return _members(data, b"[")
+    """The items of an array, each whatever it is. Raises ValueError if the bytes are not one array of single values."""
+    items = _members(data, b"[")
+    if not all(map(_VALUE.fullmatch, items)):
+        raise ValueError("an item is not a single value")
+    return items
 
 
 def object_members(data: bytes) -> list[tuple[bytes, bytes]]:
     """The names (JSON strings, quoted) and values of an object, repeated names too.
 
     Raises:
-        ValueError: the bytes are not one object.
+        ValueError: the bytes are not one object, or the value of a member is not a single one.
     """
     members = []
     for member in _members(data, b"{"):
-        if not (name := _NAME.match(member)) or name.end() == len(member):
-            raise ValueError("a member without a name or a value")
+        if not (name := _NAME.match(member)) or not _VALUE.fullmatch(member, name.end()):
+            raise ValueError("a member is not a name and a single value")
         members.append((name[1], member[name.end() :]))
     return members
 

@@ -99,6 +99,9 @@ def test_v1_an_expired_cursor_starts_again_and_another_rejection_is_an_error() -
         *(b"", b"<html>", b'{"data": [', b'{"data": [1, 2}', b"null", b"[]", b"\xff\xfe"),
         b'{"\xff": 1, "data": [1, 2}',
         b'{"data": []} 2',
+        *(b'{"meta": 1 2, "data": [], "hasMore": false}', b'{"data": [], "x": true false, "hasMore": false}'),
+        *(b'{"data": [], "hasMore": false "nextCursor": null}', b'{"data": [], "hasMore": false, "x": {} 5}'),
+        *(b'{"data": [{"id": 1} 5], "hasMore": false}', b'{"data": [5 "x"], "hasMore": false}'),
     ],
 )
 @pytest.mark.parametrize("paginator", ALL)
