@@ -21,6 +21,7 @@ from pipelines.cli import verify as verify_command
 from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
 from pipelines.cli.process import KEPT, STOP, exit_process, print_error, start
 from pipelines.cli.terminal import escape, print_result
+from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -155,17 +156,20 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
     answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)
     contested = {name: path for path, names in proposed.contested.items() for name in names}
     taken = {column.field for column in proposed.columns.values()}
+    names = sorted(proposed.unknown, key=lambda name: name not in contested)
     click.echo(
-        f"Columns that match no field of {proposed.kind}, or the same one: type a field, i to ignore the column, or\n"
-        f"a to ignore it and all that follow. The fields: orderbridge template {proposed.kind} --mapping",
+        f"{number(len(names), 'column')} of the file {'is' if len(names) == 1 else 'are'} not known"
+        f"{', or mean the same field' if contested else ''}: {', '.join(map(escape, names))}\n"
+        f"Type a field of {proposed.kind}, i to ignore the column, or a to ignore it and all that follow.\n"
+        f"The fields: orderbridge template {proposed.kind} --mapping",
         err=True,
     )
-    for name in sorted(proposed.unknown, key=lambda name: name not in contested):
+    for name in names:
         cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][:_EXAMPLES]
         path = contested.get(name, "a")
         default = "i" if path in taken else path
         while True:
-            answer = click.prompt(f"  {escape(name)} ({', '.join(cells)})", default=default, err=True).strip()
+            answer = click.prompt(f"  {escape(name)} ({' · '.join(cells)})", default=default, err=True).strip()
             target = resolve(proposed.kind, answer)
             if answer in ("i", "a"):
                 break

@@ -150,6 +150,7 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
         "Riesgo": None,
     }
     shown = capsys.readouterr().err
+    assert shown.startswith("6 columns of the file are not known, or mean the same field: Correo, E-mail, Zona, ")
     assert re.search(r"fiscalName is not a field of customers \(did you mean documents\[0\].fiscalName\?\)", shown)
 
 

@@ -73,6 +73,9 @@ OTHERS: dict[str, tuple[str, str]] = {
     "subcategories": ("subcategories", "Categoría=categoryId,Nombre=name,Descripción=description,Orden=order"),
     "warehouses": ("warehouses", "Almacén=name,Por defecto=isDefault,Dirección=location.line,CP=location.zipCode,"
                    "code=code"),
+    "Peru": ("variants", "Producto=productId,Variante=variantId,Exento IGV=priceIsTaxExempt"),
+    "short": ("customers", "Código=erpCode,Lista=priceListId"),
+    "both": ("customers", "Tarifa=priceListId,Lista="),
     # what may mean another field: `Clave` is the customer's code in some ERPs; `Address 2` is no second document
     "doubtful": ("customers", "Clave=,Cliente=,Customer=,Dirección 2=,Address2=,Empresa 2=,"
                  "Correo fiscal 2=,Number=,Send="),
