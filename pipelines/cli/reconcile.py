@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAX_LINE_NUMBERS: Final = 20
 _ROWS: Final = {"exceptions": "findings"}
 """What the rows of a table are called, if not like the table."""
+_LISTS: Final = {"order_lines": "orders", "customer_orders": "orders"}
+"""The list that a table is made from, if not that of its name."""
 _UNMATCHED: Final = {
     "only_in_erp": "only in the ERP",
     "only_in_platform": "only on the platform",
@@ -57,7 +59,7 @@ def command(fail_on: FailOn, **options: Any) -> None:  # noqa: ANN401 # checked 
             write_erp_result(files.result)
     print_reconcile(result, reporter.style)
     if reporter.style != "json":
-        print_lines(origin_line())
+        print_lines(*([f"comparison: {files.result}"] if files.result is not None else []), origin_line())
     exit_process(result.exit_code)
 
 
@@ -102,13 +104,18 @@ def _lines(result: ReconcileResult, columns: Sequence[str], findings: Sequence[S
 
 
 def sizes(result: ReconcileResult) -> str:
-    """The rows of each reconciled table."""
-    parts = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
+    """The rows of each reconciled table, without those of lists that were never read."""
+    lists = {table: _LISTS.get(table, table.replace("_history", "s")) for table in result.rows}
+    parts = (
+        f"{rows} {_ROWS.get(table, table.replace('_', ' '))}"
+        for table, rows in result.rows.items()
+        if lists[table] not in result.never_read
+    )
     return f"reconciled: {', '.join(parts)}"
 
 
-def match_lines(match: MatchSummary) -> list[str]:
-    """The match with the ERP's customers, in sentences."""
+def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:
+    """The match with the ERP's customers, in sentences; `brief`: without how the columns are read."""
     counts: Counter[str] = Counter()
     for status, _, rows in match.statuses:
         counts[status] += rows
@@ -124,7 +131,8 @@ def match_lines(match: MatchSummary) -> list[str]:
     if match.differences:
         fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
         lines.append(f"differences: {fields}; both values are in reconciled.erp_differences")
-    lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
+    if not brief:
+        lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
     if match.unread:
         lines.append(f"columns of the file not used: {', '.join(match.unread)}")
     return lines + _rejected(match.refused)

@@ -6,7 +6,7 @@ import os
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,6 +20,8 @@ from sources.words import number
 if TYPE_CHECKING:
     from pipelines.pull.model import PullResult
     from pipelines.reconcile.reconcile import FailOn, ReconcileResult
+
+_ERP: Final = "erp_customers"
 
 
 @click.command(
@@ -81,6 +83,8 @@ def command(
             reconcile_command.print_reconcile(reconciling.result, reporter.style)
     else:
         print_lines(*summary(result, reconciling.result))
+    if reporter.style != "json" and reconciling.result is not None and files.result is not None:
+        print_lines(f"comparison: {files.result}")
     exit_process(result.exit_code)
 
 
@@ -99,6 +103,10 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         lines.append(reconcile_command.sizes(reconciled))
         shown = ", ".join(f"{count} {severity}" for severity, count in reconciled.severities.most_common())
         new = f" ({in_words(reconciled.new)[0]})" if reconciled.new else ""
-        lines += [f"findings: {shown}{new}; --verbose lists them, orderbridge report says what to do"] if shown else []
-        lines += reconcile_command.match_lines(reconciled.match)[:1] if reconciled.match else []
+        old = 0 if reconciled.match else sum(count for entity, *_, count in reconciled.findings if entity == _ERP)
+        kept = f" ({old} of the last comparison with the ERP)" if old else ""
+        listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
+        lines += [listed] if shown else []
+        lines += reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
+        lines += reconcile_command.variant_lines(reconciled.variants) if reconciled.variants else []
     return lines + pull_command.ending(result)

@@ -178,7 +178,9 @@ def _reconcile() -> str:
     values = asdict(reconcile_settings())
     values |= {f"order_{name}": column for name, column in values.pop("orders").items()}
     shown = [f"{name} = {value}" for name, value in values.items() if value]
-    return ", ".join(shown) or "not set; detected automatically"
+    if not values["timezone"]:
+        shown.append("time zone UTC (reconcile.timezone)")
+    return ", ".join(shown)
 
 
 def _host(family: Family, url: str, targets: Targets, stop: threading.Event) -> str:

@@ -69,6 +69,7 @@ class ReconcileResult:
         fail_on: see `FailOn`.
         order_fields: the columns of the raw orders by the field that they hold; None where no column is known.
         proposed: those of `order_fields` that no setting names, with their evidence.
+        never_read: lists that the warehouse has no read of.
         match: with the ERP's customers; None without a file.
         variants: of the ERP compared with what was confirmed; None without a file.
     """
@@ -82,6 +83,7 @@ class ReconcileResult:
     fail_on: FailOn = "error"
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
+    never_read: list[str] = field(default_factory=list)
     match: MatchSummary | None = None
     variants: VariantSummary | None = None
 
@@ -218,6 +220,7 @@ class Reconciling:
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
         inputs = StepInputs(build, run_id, self._settings, dates, map_tasks, accepted)
+        result.never_read = [name for name in LISTS if name not in inputs.reads]
         findings, observed = inputs.findings, []
         for name, step in STEPS.items():
             steps.info("reconciling %s", name)

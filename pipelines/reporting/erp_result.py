@@ -25,6 +25,27 @@ COLUMNS: Final = (
     "status", "line", "erp_code", "name", "customer_id", "matched_by", "reason", "may be", "differences"
 )  # fmt: skip
 _WORDS: Final = {"only_in_erp": "only in the ERP", "only_in_platform": "only on the platform"}
+_REASONS: Final = {
+    "too_short": "fewer cells than the header has",
+    "too_long": "more cells than the header has; there may be a delimiter too many in the line",
+    "torn": "may be a part of another line",
+    "quoting": "its quotation marks do not end where a cell ends",
+    "nul": "has a NUL character",
+    "control": "has a control character: export the file again as UTF-8",
+    "cell_error": "has an error value of a spreadsheet",
+    "cell_type": "a cell of a code or text is formatted as a number, date or logical value",
+    "repeated_header": "repeats the header",
+    "totals": "looks like a line of totals",
+    "rule": "is a title, units or dashes only",
+    "byte_order_mark": "begins as another file does, appended to this one",
+    "fill_torn": "takes a value from a line above that could not be read",
+    "lookup_not_found": "the lookup file has no row for it",
+    "lookup_ambiguous": "the lookup file has several rows for it, with different values",
+    "group_apart": "the lines of its group are not consecutive",
+    "group_torn": "a neighbouring line, perhaps of its group, could not be read",
+    "lines_differ": "the lines of its group have different values",
+}
+"""Why a line is rejected, by the code of its finding."""
 ROWS_MAX: Final = 1_048_575
 _HINT: Final = "Name another file: --erp-result FILE.xlsx"
 _ROWS: Final = """
@@ -70,7 +91,9 @@ def write_erp_result(out: Path) -> None:
                 raise UsageError("a sheet does not hold so many rows", "Query reconciled.erp_customers (docs/erp.md).")
             for _, _, status, *cells in part:
                 at += 1
-                texts = [_WORDS.get(status, status), *("" if cell is None else str(cell) for cell in cells)]
+                words = _REASONS if status == "rejected" else {}
+                shown = ("" if cell is None else words.get(cell, str(cell)) for cell in cells)
+                texts = [_WORDS.get(status, status), *shown]
                 write_row(sheet, at, list(map(neutralize, texts)), [text] * len(COLUMNS))
         sheet.autofilter(0, 0, at, len(COLUMNS) - 1)
 

@@ -21,7 +21,7 @@ from pipelines.cli.main import orderbridge
 from pipelines.cli.run import summary
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.reconcile.reconcile import Reconciling
+from pipelines.reconcile.reconcile import ReconcileResult, Reconciling
 from sources import errors
 from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
@@ -137,6 +137,7 @@ def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> 
     assert {"sources.http.timeout_s = 60 (SOURCES__HTTP__TIMEOUT_S)"} <= shown
     assert {"sources.public_v1.api_key = *** (SOURCES__PUBLIC_V1__API_KEY)"} <= shown
     assert "read_timeout_s" not in done.out
+    assert any("time zone UTC" in str(line.get("detail", line)) for line in lines)
     done = shop.command("check", SOURCES__LEGACY__API_KEY=HIDDEN)
     assert (done.code, done.err) == (3, "")
     assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.out
@@ -184,6 +185,11 @@ def test_a_run_shows_the_progress_of_each_list_its_steps_and_its_summary(
     assert published == f"published {shop.path} (run {result.run_id})"
     result.held_back["orders"] = "row count dropped"
     assert "orders: row count dropped" in summary(result, None)
+    of_old_match = ReconcileResult("", shop.path, findings=[("erp_customers", "line_refused", "error", 1)])
+    assert "findings: 1 error (1 of the last comparison with the ERP);" in "".join(summary(result, of_old_match))
+    tables = dict.fromkeys(("customers", "price_lists", "orders", "customer_orders", "price_list_history"), 0)
+    partial = ReconcileResult("", shop.path, tables, never_read=["price_lists", "orders"])
+    assert "reconciled: 0 customers" in summary(result, partial)
     assert {name: seen[-1][:2] for name, seen in calls.items()} == {name: (rows,) * 2 for name, rows in LISTED.items()}
     assert {total for _, total, sweep in calls["customers"] if sweep == 1} == {None}
     assert {total for _, total, sweep in calls["customers"] if sweep == 2} == {SMALL["customers"]}

@@ -198,6 +198,8 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop) -> None:
     for name in ("reconcile", "run"):  # the second replaces the workbook of the first
         done = shop.run(name, "--erp-customers", str(shop.file), "--erp-result", str(out))
         assert done.code == 9, done.said
+        for says in ("1 line rejected and not compared: 10", "differences: ", "not used: Zona", f"comparison: {out}"):
+            assert says in done.out
         assert out.stat().st_mode & 0o777 == 0o600
     rows = [dict(zip(COLUMNS, row.cells, strict=True)) for row in open_table(out).rows() if isinstance(row, Row)]
     found = [(row["status"], row["line"], shop.names.get(row["customer_id"], row["customer_id"])) for row in rows]
@@ -210,7 +212,7 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop) -> None:
         ("only on the platform", "", "only there"),
     ]  # fmt: skip
     by_line = {row["line"]: row for row in rows}
-    assert by_line["10"]["reason"] == "too_long"
+    assert by_line["10"]["reason"] == "more cells than the header has; there may be a delimiter too many in the line"
     assert (by_line["8"]["may be"], by_line["8"]["name"]) in {(key, "Repetida") for key in shop.names}
     assert (by_line["11"]["name"], by_line["7"]["matched_by"]) == ("'=1+1", "")
     assert by_line["5"]["differences"] == "erp_code: 00015 in the ERP, – on the platform"
