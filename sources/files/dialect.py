@@ -26,6 +26,7 @@ DELIMITERS: Final = (";", ",", "\t", "|")
 DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")
 SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")
+_LINE_END: Final = re.compile(r"[\r\n]")
 
 
 @dataclass(frozen=True)
@@ -163,12 +164,12 @@ def _is_padded(text: str, delimiter: str) -> bool:
 
 
 def _wrapped(text: str, delimiter: str, quote: str) -> int:
-    """The number of cells that begin and end with the quote."""
+    """The number of cells that begin and end with the quote; those of several lines must have doubled ones."""
     if quote not in text:
         return 0
     edge, mark = re.escape(delimiter), re.escape(quote)
-    cell = rf"(?:^|{edge}|[\r\n]){mark}(?:[^{mark}]|{mark}{mark})*+{mark}(?={edge}|[\r\n]|$)"
-    return sum(1 for _ in re.finditer(cell, text))
+    cells = re.findall(rf"(?:^|{edge}|[\r\n]){mark}((?:[^{mark}]|{mark}{mark})*+){mark}(?={edge}|[\r\n]|$)", text)
+    return sum(quote in cell or not _LINE_END.search(cell) for cell in cells)
 
 
 def _score(records: list[Record], dialect: Dialect) -> float:

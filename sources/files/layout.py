@@ -118,7 +118,7 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
         keeps_totals=options.totals == "keep",
     )
     if options.header_row is None:
-        shape = _typed(shape, below)
+        shape = _typed(shape, below, records)
     return Layout(shape, lines, header[-1].last + 1 if header else filled[at].line, skipped + before, renamed)
 
 
@@ -149,14 +149,15 @@ def _check_widths(line: int, names: int, surplus: int, width: int, rows: list[li
         )
 
 
-def _typed(shape: RowShape, rows: list[Record]) -> RowShape:
+def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowShape:
     """The shape with the types of its columns, from the rows up to a blank line or to the names of another table."""
     width, names = len(shape.columns), {name.casefold() for name in shape.columns}
+    blank = {record.line for record in records if record.cells is not None and is_blank(record.cells, 2)}  # not broken
     usual: list[list[str]] = []
-    ended, last = False, 0
+    ended = False
     for row in rows[:ROWS_COMPARED]:
         cells = row.cells or []
-        ended, last = ended or (len(usual) > 1 and row.line > last + 1), row.last
+        ended = ended or (len(usual) > 1 and row.line - 1 in blank)
         is_odd = len(cells) < width or is_rule(cells) or is_totals(cells)
         repeated = names.intersection(map(str.casefold, cells))
         if is_odd or (width > 1 and (sum(map(bool, cells)) < 2 or len(repeated) > 1)):
@@ -296,7 +297,8 @@ def _may_be_note(cells: list[str] | None, width: int) -> bool:
     if cells is None or not cells[0] or any(cells[1:]) or width < (2 if len(cells) == 1 else 3):
         return False
     text = cells[0].strip()
-    is_text = " " in text or type_of(text) == "text"
+    kind = type_of(text)
+    is_text = kind == "text" or (" " in text and kind not in ("number", "date"))
     return is_text and not _DELIMITED.search(text) and text.count(",") != width - 1
 
 

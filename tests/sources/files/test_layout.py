@@ -136,6 +136,9 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
       for rows in (ROWS, MANY)
       for header in ("Cliente;Ciudad;Saldo", "Ref;Nombre;PVP", "Código;Nombre;Precio", "nombre;código;pvp")),
     (f"{NAMES}A0;Clavo;1\nCÓDIGO;NOMBRE;PVP\n{ROWS}{OTHER}", "", {"error": "line 7 has names"}),
+    # a line with broken quotes is no blank line: the rows after it show the types too
+    (NAMES + '"A1";"x";"ask"\n"A2";"y";"ask"\n"A3";"z"x;"5"\n' + "".join(f"A{n};n;{n}\n" for n in range(4, 30)) + OTHER,
+     "", {"error": "two tables: line 31 has names"}),
     (f"{NAMES}{ROWS}VARIOS;Artículo;1,00\nPORTES;;gratis\nC1;Saldo;10\n", "", {"rejected": ""}),
     ("Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\n;;;C3;30\n", "",
      {"error": "two tables side by side: columns 1 to 2, and those from column 4 on … --header-row 1"}),
@@ -173,7 +176,8 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     (f"{NAMES}{ROWS}Gil", "", {"rejected": "4 torn, 5 too_short"}),
     *((f"{PEOPLE}{last}\n", "", {"rejected": f"{torn}{4 + last.startswith(chr(10))} too_short", "footnotes": ()})
       for last, torn in (("\n3;Eva;e@b.com", ""), *((last, "3 torn, ") for last in (
-          "4,Eva,e@b.com,Roma", "\n4,Eva,e@b.com,Roma", "3", "\n3", "28001 Madrid", "x|y", "\nx1;y", "\n0041")))),
+          "4,Eva,e@b.com,Roma", "\n4,Eva,e@b.com,Roma", "3", "\n3", "28001 Madrid", "x|y", "\nx1;y", "\n0041",
+          "\n12 345")))),
     *((f"{PEOPLE}{last}\n", "", {"rows": [2, 3], "rejected": "", "footnotes": lines})
       for last, lines in (("\nPrecios sin IVA, salvo error", (5,)), ("Total: 1.234,50", (4,)), ("Fin", (4,)),
                           ("\nListado;;;", (5,)), ("\nNota\nVálido hasta mayo", (5, 6)), ("\n;;;\nNota", (6,)))),

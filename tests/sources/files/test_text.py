@@ -54,6 +54,10 @@ def test_a_mark_of_the_end_amid_a_file_ends_nothing(tmp_path: Path, monkeypatch:
         *((f"sep={mark}\n{BASIC}", None, ";", CELLS) for mark in ",;|"),  # a wrong one too
         ('part\tsize\n1\t"a" b\n2\t"c" d\n', LITERAL, "\t", [("1", '"a" b'), ("2", '"c" d')]),
         ('code, name, sum\n"1", "Perno, i", 1.50\n2, x, 3\n', None, ",", [("1", "Perno, i", "1.50"), ("2", "x", "3")]),
+        # ditto marks, which look like quoted cells of several lines
+        ('code;name;city\nA1;N1;Madrid\nA2;N2;"\nA3;N3;"\nA4;N4;Lugo\nA5;N5;"\nA6;N6;Vigo', None, ";",
+         [("A1", "N1", "Madrid"), ("A2", "N2", '"'), ("A3", "N3", '"'), ("A4", "N4", "Lugo"), ("A5", "N5", '"'),
+          ("A6", "N6", "Vigo")]),
         ("a;b\n1; x\n2;y\n3;z\n", None, ";", [("1", " x"), ("2", "y"), ("3", "z")]),
         ("a;b;c\n" + "1;A;x\n" * 9 + "2;'Classic';x\n", None, ";", [("1", "A", "x")] * 9 + [("2", "'Classic'", "x")]),
     ],
