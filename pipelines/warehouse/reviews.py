@@ -98,9 +98,10 @@ def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
 
 
 def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None:
-    """Adds decisions to the file of the project; the last one about a pair counts. Raises OSError, UsageError."""
+    """Adds decisions to the file of the project, in their order; the last one counts. Raises OSError, UsageError."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    reviews = read_reviews() | {pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()}
+    reviews = {pair: one for pair, one in read_reviews().items() if pair not in decided}
+    reviews |= {pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()}
     text = io.StringIO()
     write_csv(text, Review._fields, (one._asdict() for one in reviews.values()))
     reviews_file().parent.mkdir(mode=0o700, exist_ok=True)

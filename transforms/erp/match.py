@@ -38,7 +38,7 @@ from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, frame, is_repeated, 
 from transforms.texts import tidied
 
 REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
-"""What a person has decided about pairs; for `line_key` see `transforms.erp.tables.line_keys`."""
+"""What a person has decided about pairs, in the order of the decisions; for `line_key` see `transforms.erp.tables.line_keys`."""
 REVIEWED: Final = {"_line": BIGINT, "customer_id": TEXT, "is_accepted": BOOLEAN}
 """The same about the lines of a file."""
 
@@ -149,7 +149,10 @@ def reviewed_lines(lines: pd.DataFrame, reviews: pd.DataFrame | None) -> pd.Data
 def _reviewed(
     pairs: Pairs, lines: pd.DataFrame, customers: pd.DataFrame, reviewed: pd.DataFrame | None
 ) -> tuple[Pairs, Bools]:
-    """The pairs without rejected ones and with accepted ones, and which are accepted."""
+    """The pairs without rejected ones and with accepted ones, and which are accepted.
+
+    Of several accepted pairs of a line or of a customer only the last one counts.
+    """
     if reviewed is None or reviewed.empty:
         return pairs, np.zeros(len(pairs.line), np.bool_)
     rows = [
@@ -160,8 +163,11 @@ def _reviewed(
     numbers = (rows[0] * size + rows[1])[is_here]
     is_accepted = reviewed["is_accepted"].to_numpy(np.bool_)[is_here]
     all_pairs = np.setdiff1d(pairs.line * size + pairs.customer, numbers[~is_accepted])
-    all_pairs = np.union1d(all_pairs, numbers[is_accepted])
-    return Pairs(*np.divmod(all_pairs, max(size, 1))), np.isin(all_pairs, numbers[is_accepted])
+    accepted = numbers[is_accepted]
+    is_replaced = [pd.Index(side).duplicated("last") for side in np.divmod(accepted, max(size, 1))]
+    accepted = accepted[~np.logical_or(*is_replaced)]
+    all_pairs = np.union1d(all_pairs, accepted)
+    return Pairs(*np.divmod(all_pairs, max(size, 1))), np.isin(all_pairs, accepted)
 
 
 def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:

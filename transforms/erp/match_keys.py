@@ -74,7 +74,7 @@ def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     """Codes without punctuation and zeros in front of numbers, in one case: what spreadsheets and typists change."""
     if not codes.str.isalnum().all():
         codes = codes.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
-    if codes.str.isdigit().all():
+    if codes.str.fullmatch("[0-9]+").all():
         return codes.str.lstrip("0")
     return codes.str.lower().str.lstrip("0").str.replace("([^0-9])0+", r"\1", regex=True)
 

@@ -159,11 +159,12 @@ def test_a_file_of_pairs_comes_back_from_a_spreadsheet_with_decisions(
 def test_a_decision_takes_the_place_of_an_earlier_one_and_the_file_is_private(project: Path) -> None:
     write_reviews({"code 7 = 1": ("accept", 'one, two, "three", four,\nfive')}, "ana")
     assert [one.why for one in read_reviews().values()] == ['one, two, "three", four,\nfive']
-    write_reviews({"code 7 = 1": ("reject", "another branch"), "code 8 = 2": ("accept", "")}, "eva")
+    write_reviews({"code 8 = 2": ("accept", "")}, "ana")
+    write_reviews({"code 7 = 1": ("reject", "another branch")}, "eva")
     assert [(one.pair, one.decision, one.who) for one in read_reviews().values()] == [
+        ("code 8 = 2", "accept", "ana"),
         ("code 7 = 1", "reject", "eva"),
-        ("code 8 = 2", "accept", "eva"),
-    ]
+    ], "in the order of the decisions"
     assert (project / ".dlt/reviewed.csv").stat().st_mode & 0o777 == 0o600
 
 

@@ -17,7 +17,7 @@ from pandas.testing import assert_frame_equal
 from tests.transforms.erp.whole import MatchResult, hashes, match
 from transforms.erp.candidates import common_keys
 from transforms.erp.match import REVIEWS, reviewed_lines
-from transforms.erp.match_keys import hash_keys, key_values
+from transforms.erp.match_keys import hash_keys, key_values, loose_code
 from transforms.erp.tables import (
     ERP_CUSTOMERS,
     ERP_DIFFERENCES,
@@ -25,7 +25,7 @@ from transforms.erp.tables import (
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
 )
-from transforms.frames import BIGINT, TEXT, frame
+from transforms.frames import BIGINT, TEXT, column, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
 PERSON = {"first_name": "Ana", "last_name": "García Ruiz", "phone": "+51 987 654 321"}
@@ -451,6 +451,28 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
     assert keys[2].startswith("keys ")
 
 
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        ([(2, "1"), (2, "2")], [(2, "2", "matched"), (3, None, "only_in_erp"), (None, "1", "only_in_platform")]),
+        ([(2, "2"), (2, "1")], [(2, "1", "matched"), (3, None, "only_in_erp"), (None, "2", "only_in_platform")]),
+        ([(2, "1"), (3, "1")], [(2, "2", "matched"), (3, "1", "matched")]),
+        ([(3, "1"), (2, "2"), (3, "2")], [(2, "1", "matched"), (3, "2", "matched")]),
+    ],
+)
+def test_the_later_decision_about_a_line_or_a_customer_counts(
+    accepted: list[tuple[int, str]], expected: list[tuple[int | None, str | None, str]]
+) -> None:
+    lines = erp({"erp_code": "100", "email": "ana@x.com"}, {"erp_code": "200"})
+    known = customers({"email": "ana@x.com"}, {"email": "ana@x.com"})
+    reviews = frame(
+        REVIEWS,
+        [{"line_key": f"code {line - 1}00", "customer_id": one, "is_accepted": True} for line, one in accepted],
+    )
+    made = matched(lines, known, reviewed=reviewed_lines(lines, reviews))
+    assert reported(made, "line", "customer_id", "status") == expected
+
+
 def test_lines_with_one_code_are_reviewed_apart() -> None:
     lines = erp({"erp_code": "D", "email": "d@x"}, {"erp_code": "D", "email": "e@x"}, {"erp_code": "F"})
     pairs = matched(lines, customers({"email": "d@x"}, {"email": "e@x"}, {"erp_code": "F"})).pairs
@@ -463,6 +485,12 @@ def test_values_that_identify_nobody_have_no_hash_and_keys_do_not_mix() -> None:
     found = hash_keys(key_values(rows, {key: key for key in ("erp_code", "login_code")}), hashes)
     assert (found["erp_code"].index.tolist(), found["login_code"].nunique()) == ([0, 1, 4], 1)
     assert not set(found["erp_code"]) & set(found["login_code"])
+
+
+@pytest.mark.parametrize("others", [(), ("A1",)])
+def test_the_form_of_a_code_is_the_same_whatever_codes_are_beside_it(others: tuple[str, ...]) -> None:
+    codes = ("007", "٣007", *others)
+    assert loose_code(column(pa.array(codes)))[:2].tolist() == ["7", "٣7"]
 
 
 VALUES: dict[str, tuple[str | None, ...]] = {
