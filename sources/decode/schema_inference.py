@@ -234,7 +234,8 @@ class InferredNode:
     def forget_counts(self) -> None:
         """Counts from zero on, below this place; kinds stay until they are settled again."""
         for _, node in self.below():
-            node.counts.clear()
+            if node.kept is None:  # else only this look counts: batches are not counted there
+                node.counts.clear()
 
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""

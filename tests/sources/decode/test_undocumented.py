@@ -272,6 +272,13 @@ def test_what_a_person_declared_decides_before_the_values() -> None:
     assert (row["amount"], row["amount_2"], item["sku"]) == (Decimal(5), "x", "A")
 
 
+@pytest.mark.parametrize("values", [None, 30])
+def test_values_are_counted_where_a_person_or_earlier_walks_decided(values: int | None) -> None:
+    schema = InferredSchema(ORDER, None, {'["total"]': KeptKind("decimal", values)})
+    schema.decode([raw_page(*['{"id":1,"total":1.5}'] * 100)])
+    assert schema.kinds() == [('["total"]', "decimal", 100)]
+
+
 def test_arrays_of_objects_are_child_tables() -> None:
     rows = (
         '{"id":7,"lines":[{"sku":"A","taxes":[{"rate":1},{"rate":2.5}]},{"sku":"B","taxes":[]}],"ship":{"parts":[{}]}}',
