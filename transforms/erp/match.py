@@ -38,7 +38,9 @@ from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, frame, is_repeated, 
 from transforms.texts import tidied
 
 REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
-"""What a person has decided about pairs, in the order of the decisions; for `line_key` see `transforms.erp.tables.line_keys`."""
+"""What a person has decided about pairs, in the order of the decisions.
+
+For `line_key` see `transforms.erp.tables.line_keys`."""
 REVIEWED: Final = {"_line": BIGINT, "customer_id": TEXT, "is_accepted": BOOLEAN}
 """The same about the lines of a file."""
 
