@@ -85,12 +85,20 @@ class DeadlineBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """Connects to the first address of a host that answers. Raises ConnectError, ConnectTimeout."""
-        left = self.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
         try:
-            stream = self._backend.connect_tcp(host, port, left, local_address, socket_options)
-        except UnicodeError as error:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError("the name does not resolve") from error
-        return DeadlineStream(stream, self, self._register(stream))
+        failure: Exception = httpcore.ConnectError("the name has no address")
+        for address in dict.fromkeys(str(info[4][0]) for info in found):
+            left = self.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
+            try:
+                stream = self._backend.connect_tcp(address, port, left, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+            else:
+                return DeadlineStream(stream, self, self._register(stream))
+        raise failure
 
     def _register(self, stream: httpcore.NetworkStream) -> socket.socket:
         """A second descriptor of the connection: it stays valid while the first one changes hands for TLS."""

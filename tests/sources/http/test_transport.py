@@ -231,6 +231,25 @@ def test_the_deadline_ends_a_write_to_a_host_that_does_not_go_on(script: Any, si
     assert "no complete response within 0.4 s" in str(outcome.error)
 
 
+def test_the_deadline_holds_for_all_addresses_of_a_host_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unanswered(address: tuple[str, int], timeout: float, **_: Any) -> socket.socket:
+        waits = len(lookup(*address))
+        time.sleep(timeout * waits)  # each address has the whole of it
+        raise TimeoutError
+
+    def lookup(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
+        hosts = [f"192.0.2.{n}" for n in range(5)] if host == "shop.example" else [host]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in hosts]
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    monkeypatch.setattr(socket, "create_connection", unanswered)
+    with legacy("https://shop.example", RetryPolicy(attempts=1), timeout_s=0.4) as one:
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="timed out"):
+            body(one)
+        assert time.monotonic() - began < 1.2
+
+
 def test_a_trusted_certificate(tls: ssl.SSLContext) -> None:
     with serving(keeping(KEPT, KEPT), tls=tls) as server:
         with legacy(server.url.replace("https:", "HTTPS:"), ca_file=CERTIFICATE) as one:
