@@ -42,6 +42,8 @@ from sources.settings.setting import Setting, named, shown, variable
 S = TypeVar("S", bound=Section)
 _PASSWORD: Final = re.compile(r"//[^/:@]*:([^/]+)@")
 """A password in an address, such as a proxy's."""
+_PASSWORD_MIN: Final = 6
+"""Characters of a password that is looked for in texts: a shorter one may be a part of any word."""
 
 
 class Resolution:
@@ -242,7 +244,7 @@ def is_set(section: str) -> bool:
 def known_secrets() -> tuple[str, ...]:
     """Every secret that is set, checked or not, and passwords in addresses: what no output may contain.
 
-    A section with errors has none.
+    A section with errors has none. Nor has an address with a password of fewer than `_PASSWORD_MIN` characters.
     """
     secrets = set[str]()
     for section in SECTIONS:
@@ -256,7 +258,7 @@ def known_secrets() -> tuple[str, ...]:
             if setting.is_secret:
                 secrets.add(text)
             elif password := _PASSWORD.search(text):
-                secrets |= {password[1], unquote(password[1])}
+                secrets.update(form for form in (password[1], unquote(password[1])) if len(form) >= _PASSWORD_MIN)
     return tuple(sorted(secrets - {""}))
 
 
