@@ -61,6 +61,8 @@ DateOrder = Literal["day_first", "month_first"]
 """The order of day and month, as a setting gives it for a column that does not prove it."""
 
 Evidence = Counter[str]
+Span = tuple[int, int]
+"""The least and the greatest time, in microseconds since 1970."""
 
 YEAR_MIN: Final = 1900
 YEAR_MAX: Final = 2200
@@ -79,6 +81,8 @@ _DAY_US: Final = 24 * _HOUR_US
 _START_US: Final = int(np.datetime64(f"{YEAR_MIN}-01-01", "us").astype(np.int64))
 _END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int64))
 
+NO_SPAN: Final[Span] = (_END_US, _START_US)
+"""Of no times."""
 _STAMPS_FROM_US: Final = int(np.datetime64("2033-01-01", "us").astype(np.int64))
 
 _EPOCHS: Final[tuple[tuple[str, Form, int], ...]] = (
@@ -117,17 +121,19 @@ class DateFamily:
 
     Attributes:
         decide: the form that the evidence of all parts proves, and notes about it.
-        read: the rows in that form.
+        read: the rows in that form, in a column with times of that `span`.
         examine: the evidence of these rows: counts of texts by what they show. That of several parts adds up.
         proves_itself: a text cannot be read in any other way.
+        span: of the times since 1970 among these rows that cannot be stamps of digits.
     """
 
     name: str
     rows: Ints
     decide: Callable[[Evidence], tuple[Form, tuple[str, ...]]]
-    read: Callable[[Form], DateReading]
+    read: Callable[[Form, Span], DateReading]
     examine: Callable[[], Evidence] = Counter
     proves_itself: bool = False
+    span: Span = NO_SPAN
 
 
 def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[DateFamily]:
@@ -138,7 +144,7 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Itera
     texts = texts.take(pa.array(rows))
     if (reading := _read_plain_iso(texts)) is not None:
         examine = partial(_year_first_evidence, reading)
-        yield DateFamily("ISO 8601", rows, _decide_year_first, lambda _: reading, examine, proves_itself=True)
+        yield DateFamily("ISO 8601", rows, _decide_year_first, lambda *_: reading, examine, proves_itself=True)
         return
     by_name = (partial(_decide_one, "month_name"), _read_month_name, lambda _: Evidence(), True)
     patterns: tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...] = (
@@ -185,9 +191,15 @@ def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
         fits = (size >= _EPOCH_MIN_S * unit) & (size < _END_US // _SECOND_US * unit)
         if fits.any():
             is_stamp = _matches(texts.filter(pa.array(fits)), SHORT_STAMP)
-            read = partial(_read_epoch, unit, parts.filter(pa.array(fits)), is_stamp)
-            examine = partial(_examine_epoch, is_stamp)
-            yield DateFamily(name, rows[fits], partial(_decide_epoch, form), read, examine)
+            at = _epoch_times(unit, parts.filter(pa.array(fits)))
+            times = at[~is_stamp]
+            span = int(times.min(initial=NO_SPAN[0])), int(times.max(initial=NO_SPAN[1]))
+            functions = (
+                partial(_decide_epoch, form),
+                partial(_read_epoch, at, is_stamp),
+                partial(_examine_epoch, is_stamp),
+            )
+            yield DateFamily(name, rows[fits], *functions, span=span)
 
 
 def _matches(texts: pa.Array, pattern: str) -> Bools:
@@ -209,15 +221,21 @@ def _decide_epoch(form: Form, counts: Evidence) -> tuple[Form, tuple[str, ...]]:
     return form, ()
 
 
-def _read_epoch(unit: int, parts: pa.StructArray, is_stamp: Bools, _: Form) -> DateReading:
-    whole = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
-    fraction = microseconds(parts.field("fraction"))
-    at = whole * (_SECOND_US // unit) + fraction // unit if unit <= _SECOND_US else whole // (unit // _SECOND_US)
+def _epoch_times(unit: int, parts: pa.StructArray) -> Ints:
+    whole: Ints = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
+    if unit > _SECOND_US:
+        return whole // (unit // _SECOND_US)
+    return whole * (_SECOND_US // unit) + microseconds(parts.field("fraction")) // unit
+
+
+def _read_epoch(at: Ints, is_stamp: Bools, _: Form, span: Span) -> DateReading:
+    least, greatest = span
+    is_among = (at >= least) & (at <= greatest) & (at < _STAMPS_FROM_US)  # a stamp is far from the times beside it
     no = np.zeros(len(at), np.bool_)
-    return DateReading(at, ~is_stamp | (at < _STAMPS_FROM_US), no, ~no, no)  # a stamp of today is far from today
+    return DateReading(at, ~is_stamp | is_among, no, ~no, no)
 
 
-def _read_month_name(fields: pa.StructArray, _: Form) -> DateReading:
+def _read_month_name(fields: pa.StructArray, *_: object) -> DateReading:
     names = pc.utf8_lower(fields.field("month_name"))
     month = pc.index_in(names, value_set=pa.array(list(MONTH_NAMES))).to_numpy(zero_copy_only=False)
     numbers = np.array(list(MONTH_NAMES.values()), np.int64)
@@ -260,7 +278,7 @@ def _decide_year_first(counts: Evidence) -> tuple[Form, tuple[str, ...]]:
     return "iso_mixed", ()
 
 
-def _read_year_first(fields: pa.StructArray, _: Form) -> DateReading:
+def _read_year_first(fields: pa.StructArray, *_: object) -> DateReading:
     return _dated(fields, *_year_month_day(fields))
 
 
@@ -298,7 +316,7 @@ def _decide_numeric(order: DateOrder | None, counts: Evidence) -> tuple[Form, tu
     return "ambiguous", notes
 
 
-def _read_numeric(fields: pa.StructArray, form: Form) -> DateReading:
+def _read_numeric(fields: pa.StructArray, form: Form, _: Span) -> DateReading:
     return _dated(fields, *_numeric_readings(fields)[form])
 
 

@@ -27,12 +27,14 @@ import pandas as pd
 import pyarrow as pa
 
 from transforms.date_forms import (
+    NO_SPAN,
     SHARE_MIN,
     DateFamily,
     DateOrder,
     DateReading,
     Evidence,
     Form,
+    Span,
     find_families,
 )
 from transforms.findings import rule_findings, table_finding
@@ -119,11 +121,13 @@ class ColumnForm:
         form: see `DateColumn`.
         family: name of the texts that have it; empty for none.
         evidence: see `DateColumn`.
+        span: of times since 1970 that cannot be stamps of digits.
     """
 
     form: Form
     family: str
     evidence: str
+    span: Span = NO_SPAN
 
 
 class DateEvidence:
@@ -135,6 +139,7 @@ class DateEvidence:
         self._rows: Counter[str] = Counter()
         self._families: dict[str, DateFamily] = {}
         self._proofs: dict[str, Evidence] = {}
+        self._spans: dict[str, Span] = {}
 
     def add(self, texts: Column[Any]) -> None:
         """Examines texts of type text, where blank is like null."""
@@ -144,6 +149,8 @@ class DateEvidence:
             self._rows[family.name] += len(family.rows)
             self._families[family.name] = family
             self._proofs.setdefault(family.name, Counter()).update(family.examine())
+            least, greatest = self._spans.get(family.name, NO_SPAN)
+            self._spans[family.name] = min(least, family.span[0]), max(greatest, family.span[1])
 
     def form(self) -> ColumnForm:
         """The form that the texts so far prove."""
@@ -157,7 +164,7 @@ class DateEvidence:
         if name is None:
             return ColumnForm("mixed", "", f"{evidence}; no form is proven")
         form, notes = self._families[name].decide(self._proofs[name])
-        return ColumnForm(form, name, "; ".join([evidence, *notes]))
+        return ColumnForm(form, name, "; ".join([evidence, *notes]), self._spans[name])
 
     def _family_of_column(self) -> str | None:
         """The family whose form is that of the column; None where none is proven."""
@@ -190,7 +197,7 @@ def read_dates(
     family = next((one for one in families if one.name == of_column.family), None)
     if family is None:
         return _read(texts, given, given[:0], DateReading(given[:0], *[np.empty(0, np.bool_)] * 4), of_column)
-    reading = family.read(of_column.form)
+    reading = family.read(of_column.form, of_column.span)
     return _read(texts, given, family.rows, _localized(reading, timezone) if timezone else reading, of_column)
 
 

@@ -240,10 +240,16 @@ def test_a_text_that_is_no_day_of_the_columns_form_stays_unread(text: str) -> No
 def test_a_number_of_another_unit_or_a_stamp_among_times_since_1970_stays_unread() -> None:
     for texts, form in (
         (["1700000000123"] * 20 + ["1700000000"], "epoch_ms"),
-        (["1700000000"] * 20 + ["2401311015"], "epoch_s"),
+        *((["1700000000"] * 20 + [stamp], "epoch_s") for stamp in ("2401311015", "1501011200", "1901011200")),
+        (["4102444800", *["1700000000"] * 19, "2401311015"], "epoch_s"),
     ):
         made = read_dates(column(*texts))
         assert (made.form, made.unread.tolist()) == (form, [False] * 20 + [True])
+
+
+def test_a_time_since_1970_that_looks_like_a_stamp_is_read_among_times_before_and_after_it() -> None:
+    made = read_dates(column("1500000000", "1502000000", "1501011200"))
+    assert instants(made) == ["2017-07-14T02:40:00", "2017-08-06T06:13:20", "2017-07-25T19:33:20"]
 
 
 def test_the_evidence_counts_and_holds_no_value() -> None:
@@ -319,7 +325,7 @@ def test_what_arrow_reads_is_read_as_by_the_parts_of_the_pattern(texts: list[str
 
 SOME_DATES = [None, " ", "soon", "9999-12-31", "2024-01-31", "20240131T100000Z", "2024-31-12", "2024-01-31 10:00"]
 SOME_DATES += ["31/01/2024", "1/2/2024", "01.02.2024", "1/31/24", "5 Jan 2024", "20240131101500", "1700000000"]
-SOME_DATES += ["2401311015", "1700000000123", "4412041200"]
+SOME_DATES += ["2401311015", "1700000000123", "4412041200", "1501011200", "1500000000"]
 
 
 @settings(deadline=None)
