@@ -109,10 +109,11 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
 
     Raises:
         AccessError, PlatformError: every list failed, or one did and `require_complete` is set.
-        CoverageError: `require_complete` is set, and a list is not complete.
+        CoverageError: `require_complete` is set, and a list is not complete, or was left out.
     """
     errors = [walked.error for walked in result.lists if walked.error is not None]
     incomplete = [f"{walked.resource} is {walked.verdict}" for walked in result.lists if walked.verdict != "complete"]
+    incomplete += [f"{name} is not read, as its family has no settings" for name in result.left_out]
     if len(errors) == len(result.lists) or (errors and options.require_complete):
         raise min(errors, key=lambda error: error.exit_code)
     if options.require_complete and incomplete:

@@ -102,7 +102,10 @@ def _unreachable(result: PullResult) -> list[str]:
 def _tail(options: PullOptions, names: Sequence[str], targets: Targets) -> OrderTail | None:
     """How the orders are read, if they are. Raises UsageError: a tail is wanted, and cannot be."""
     if options.tail and ORDER.name not in names:
-        raise UsageError("--tail reads orders, which are not among the lists", "Add orders, or leave --tail out.")
+        raise UsageError(
+            "--tail reads orders, which are not among the lists",
+            "Leave --tail out, or add orders, and the settings of their family.",
+        )
     if options.tail and options.require_complete:
         raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
     if ORDER.name not in names or targets.public_v1 is None:

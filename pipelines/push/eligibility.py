@@ -165,8 +165,8 @@ def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
 def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers) -> Eligibility:
     """Settles the doubts that can be settled, and decides what may be sent; nothing is in flight.
 
-    Doubts of other plans are settled too: of lost ones all, else those of customers that this plan creates.
-    `read_customers` is called at most once, and only if customers are to be created or looked up.
+    Doubts of other plans are settled too: of lost ones all, else those of customers that are absent and that this plan
+    creates. `read_customers` is called at most once, and only if customers are to be created or looked up.
 
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.
@@ -186,7 +186,9 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
         if not found and not is_own:
             found = not_created(doubt)
         if isinstance(found, StateChange):
-            doubt.ledger.commit([found], ledger.now())
+            # A plan whose customer was found records that itself, with its results.
+            if is_own or doubt.operation is None or found.to == "abandoned":
+                doubt.ledger.commit([found], ledger.now())
         elif is_own and (found or not rules.resend):  # one of another plan is reported by the push of that plan
             reason = found or "not found on the platform; --resend sends it again"
             withheld[doubt.row.id] = Withheld("in_doubt", reason)

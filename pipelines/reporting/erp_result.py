@@ -105,6 +105,8 @@ def result_target(out: Path) -> Path:
         UsageError: it is no .xlsx, or another workbook, which a typo must not cost; or others can write to its folder.
     """
     target = own_path(out.absolute())
+    if not target.parent.is_dir():
+        raise UsageError(f"there is no folder {target.parent}", _HINT)
     if target.suffix.casefold() != ".xlsx":
         raise UsageError(f"--erp-result {out.name} is not the name of an .xlsx", _HINT)
     if target.exists() and not _is_result(target):

@@ -58,8 +58,12 @@ def notify_import(url: Secret | None, result: ImportResult, lines: Sequence[str]
 def _failure(command: str, error: Exception | KeyboardInterrupt) -> dict[str, Any]:
     stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
     exit_code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
+    if (
+        command == "import" and exit_code == ExitCode.USAGE
+    ):  # columns that it names may be cells of a file without a header
+        message, hint = ExitCode.USAGE.meaning, "Its output says what to do."
     published = was_published(error)
-    failed = "the warehouse was published, but its copy to the destination failed" if published else "failed"
+    failed = "the warehouse was published, but what follows failed" if published else "failed"
     text = f"orderbridge {command}{':' * published} {failed} with exit code {int(exit_code)}: {message}"
     return {"text": text, "exit_code": int(exit_code), "published": published, "message": message, "hint": hint}
 
@@ -80,6 +84,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
             for walk in pulled.lists
         ],
         "new_findings": [asdict(one) for one in new],
+        "left_out": list(pulled.left_out),
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
@@ -98,6 +103,8 @@ def _text(summary: dict[str, Any], new: list[str]) -> str:
         lines.append(f"{row['resource'].replace('_', ' ')}: {shown}")
     if summary["findings"]:
         lines.append("findings: " + ", ".join(f"{count} {name}" for name, count in summary["findings"].items()))
+    if summary["left_out"]:
+        lines.append(f"not read, as their family has no settings: {', '.join(summary['left_out'])}")
     return "\n".join(lines + summary["schema_changes"])
 
 

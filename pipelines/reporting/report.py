@@ -60,6 +60,8 @@ def report_target(out: Path) -> tuple[Path, int]:
             folder.
     """
     target = own_path(out.absolute())
+    if not target.parent.is_dir():
+        raise UsageError(f"there is no folder {target.parent}", OUT_HINT)
     if not target.exists():
         return target, PRIVATE_FILE
     if target.is_file():

@@ -85,7 +85,8 @@ def bar_column(
     """A column of bars for the numbers of another column; without any where all are the same."""
 
     def length(row: dict[str, Any]) -> float:
-        return math.log1p(row[column]) if is_logarithmic else float(row[column])
+        value = row[column] or 0
+        return math.log1p(value) if is_logarithmic else float(value)
 
     def bar(row: dict[str, Any]) -> str:
         percent = f"{100 * length(row) / longest:.1f}"

@@ -89,8 +89,8 @@ def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
         pair, answer = cells["pair"], cells["decision"].strip().lower()
         if SEPARATOR not in pair:
             raise UsageError(f"{path}, line {row.line}: {pair!r} is no pair", "Keep the column `pair` as it is.")
-        if answer and answer not in _DECISIONS:
-            raise UsageError(f"{path}: {answer!r} is neither accept nor reject", "Write one of them, or nothing.")
+        if answer not in _DECISIONS and (answer or names == Review._fields):
+            raise UsageError(f"{path}: {answer!r} is neither accept nor reject", "Correct the line.")
         if answer:
             rest = {name: cells[name] for name in names if name not in ("pair", "decision")}
             reviews[pair] = Review(pair, _DECISIONS[answer], **rest)

@@ -39,8 +39,7 @@ def test_a_seed_can_be_run_again() -> None:
 def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> None:
     outcome = fortnight_seed(3, days=3)
     assert outcome.problems == []
-    seen = {name: outcome.counts[name] for name in ("plans deleted", "customers", "crashes", "exit 6", "corrected")}
-    assert min(seen.values()) > 0, seen
+    assert min(outcome.counts[name] for name in ("plans deleted", "customers", "crashes")) > 0, outcome.counts
 
 
 def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> None:

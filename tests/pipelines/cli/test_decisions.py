@@ -249,6 +249,12 @@ def test_a_file_that_is_not_understood_changes_nothing(project: Path, content: s
         read_reviews()
 
 
+def test_a_kept_decision_that_is_emptied_by_hand_is_not_dropped(project: Path) -> None:
+    (project / ".dlt/reviewed.csv").write_text("pair;decision;who;when;why\ncode 7 = 1;;ana;2026-01-01;\n", "utf-8")
+    with pytest.raises(UsageError, match="neither accept nor reject"):
+        read_reviews()
+
+
 @pytest.fixture
 def shop(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
     """With a project of its own."""

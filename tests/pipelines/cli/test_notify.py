@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -104,7 +105,9 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     given = ("import", "customers", str(file), "--passwords", "file")
     done = fresh.command(*given, "--yes", NOTIFY__URL=webhook.url, SOURCES__LEGACY__LOGIN_MODE="email")
     assert done.code == 5, done.said
-    refused = fresh.command(*given[:2], "none.csv", NOTIFY__URL=webhook.url)
+    headless = fresh.folder / "sin cabecera.csv"
+    headless.write_text("Ana María;García;Calle Mayor\nEva;Pérez;Plaza\n", "utf-8")
+    refused = fresh.command(*given[:2], str(headless), NOTIFY__URL=webhook.url)
     assert refused.code == 2
     push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
     ended: Any = SimpleNamespace(plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None)
@@ -117,6 +120,7 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     assert "result.xlsx" in sent["text"]
     assert not [text for text in ("Ana", "Eva", "ana@") if text in json.dumps(sent)]
     assert failed["text"].startswith("warehouse: orderbridge import failed with exit code 2: ")
+    assert ("García" in refused.err, "García" in json.dumps(failed, ensure_ascii=False)) == (True, False)
 
 
 def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridge, webhook: Webhook) -> None:
@@ -137,9 +141,7 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridg
     assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (130, False, "stopped by a signal")
     assert called["text"].endswith(": no field (!channel)")
     assert (copied.code, published["exit_code"], published["published"]) == (4, 4, True)
-    assert (
-        "run: the warehouse was published, but its copy to the destination failed with exit code 4" in published["text"]
-    )
+    assert "run: the warehouse was published, but what follows failed with exit code 4" in published["text"]
     assert "The DuckDB file is published." in published["hint"]
     assert fresh.one("SELECT count(*) FROM raw.customers") == 40
 
@@ -165,12 +167,23 @@ def test_a_list_that_could_not_be_read_is_reported_with_its_reason(published: Br
     assert "orders: the last" not in status
 
 
+def test_a_report_that_fails_after_publishing_is_notified(
+    fresh: Bridge, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.reporting.report.report", mock.Mock(side_effect=UsageError("no space left")))
+    done = fresh.command("run", "--report", str(fresh.folder / "report.html"), NOTIFY__URL=webhook.url)
+    (posted,) = webhook.posted
+    assert (done.code, posted["published"], posted["message"]) == (2, True, "no space left")
+
+
 def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(fresh: Bridge) -> None:
     note = fresh.folder / "note.txt"
     note.write_text("mine", "utf-8")
     done = fresh.command("run", "--report", str(note))
     assert (done.code, note.read_text("utf-8")) == (2, "mine")
     assert "exists and is not a report" in done.err
+    done = fresh.command("run", "--report", str(fresh.folder / "none" / "report.html"))
+    assert (done.code, "there is no folder" in done.err) == (2, True)
     for url in ("http://hooks.example.com/x", "hooks", f"https://user:{TOKEN}@host/x", "ftp://a/b", ""):
         done = fresh.command("run", "--notify", url)
         assert (done.code, "notify.url" in done.err, TOKEN in done.said) == (2, True, False)

@@ -326,6 +326,7 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pyt
     with without("PUBLIC_V1"):
         first = fresh.pull()
         checked = {result.what: result for result in check(threading.Event())}
+        assert fresh.code(require_complete=True) == 7
     assert (first.exit_code, first.left_out, len(first.lists)) == (0, ("price_lists", "orders"), 2)
     assert ending(first)[0] == "not read, as their family has no settings: price_lists, orders"
     settings = checked["settings of public v1"]

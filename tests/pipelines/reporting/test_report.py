@@ -213,6 +213,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             ["no rule found anything", "No price list is listed", "No promotion is listed", "No order is listed"],
             [],
         ),
+        ("UPDATE reconciled.price_lists SET customer_count = NULL", ["Price lists"], []),
         (
             """INSERT INTO ops.runs (run_id, command, started_at, ended_at, exit_code) SELECT '99991231T000000Z-0',
             'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",

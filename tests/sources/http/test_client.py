@@ -294,11 +294,14 @@ BROKEN: dict[str, Script] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_responses_are_requested_again(name: str) -> None:
-    http = HttpSettings(timeout_s=0.4)
+    drips = name.endswith(
+        ("drip", "drips")
+    )  # until the deadline, which the next request of a slow machine may miss, too
+    http = HttpSettings(timeout_s=0.4 if drips else 20)
     with serving(BROKEN[name], OK) as server, Client("legacy", server.url, KEY, http=http) as one:
         opened, answer = one.get("/customers", check=parsed)
     assert opened["data"] == [1, 2, 3]
-    assert answer.attempts == 2
+    assert answer.attempts == 2 or (drips and answer.attempts > 2)
 
 
 @pytest.mark.parametrize(
