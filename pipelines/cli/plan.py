@@ -50,10 +50,17 @@ def print_warnings(result: PlanResult, reporter: Reporter) -> None:
 
 def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
     """The summary of a plan, with the commands to run next if `folder` is given, and where it is."""
+    from pipelines.plan.model import DIFFERENCES_FILE
     from pipelines.plan.summary import summary
 
     text = summary(result.manifest, result.statistics, folder).rstrip("\n")
-    return [*text.split("\n"), f"Plan folder: {result.folder}{'' if result.is_new else ' (existed already)'}"]
+    has_differences = any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous"))) and result.manifest.read
+    differences = [f"Differences: {result.folder / DIFFERENCES_FILE}"] if has_differences else []
+    return [
+        *text.split("\n"),
+        *differences,
+        f"Plan folder: {result.folder}{'' if result.is_new else ' (existed already)'}",
+    ]
 
 
 def record(result: PlanResult) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None)
     )
 
 
-def _first(lines: Sequence[int]) -> str:
-    """The first lines that something is about, five at most."""
+def _first(lines: Sequence[int], count: int) -> str:
+    """The first lines that something is about, five at most, of `count`."""
     if not lines:
         return ""
-    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{'…' if len(lines) > 4 else ''})"
+    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{'…' if count > len(lines) else ''})"

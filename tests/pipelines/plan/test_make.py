@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from pipelines.cli.console import Reporter
-from pipelines.cli.plan import plan
+from pipelines.cli.plan import plan, summary_lines
 from pipelines.cli.process import prepare_environment
 from pipelines.ledger.model import StateChange
 from pipelines.ledger.store import Ledger
@@ -329,6 +329,10 @@ def test_a_skipped_line_and_a_rare_value_are_reported_in_the_summary(work: Path)
     made = make_plan(PlanOptions("variants", work / "in.csv"))
     assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
     assert "\n- 2 lines skipped: no field has a value (lines 3, 4)\n" in summary_of(made)
+    for count, shown in ((5, "lines 3, 4, 5, 6, 7"), (6, "lines 3, 4, 5, 6, 7…")):
+        rows = "".join(f"1,{n},\n" for n in range(2, 2 + count))
+        (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\n" + rows, "utf-8")
+        assert f"no field has a value ({shown})" in summary_of(make_plan(PlanOptions("variants", work / "in.csv")))
     assert "- 1 line: sku contains invisible or control characters (line 2)\n" in summary_of(made)
     assert "\u200b" not in summary_of(made)
     made = variants(work, "1;1;A;;\n1;2;;1,5;\n", VARIANTS + '[rows]\nskip_blank = ["PVP"]\n')
@@ -571,6 +575,7 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     }
     assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
     (reported,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
+    assert f"Differences: {made.folder / 'differences.csv'}" in summary_lines(made)
     difference = ("4", "exists_differs", second["id"], "firstName", "Otra", second["first_name"])
     assert tuple(reported.values()) == difference
     assert (made.exit_code, suspicious(made)) == (0, [])
