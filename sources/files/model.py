@@ -231,7 +231,7 @@ class SourceTable(ABC):
                 rows.append(part)
                 count += 1
             else:
-                tables += [self._to_arrow(rows), part]
+                tables += [self._to_arrow(rows), part] if rows else [part]
                 rows = []
                 count += part.num_rows
             if count >= size:

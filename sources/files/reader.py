@@ -134,11 +134,16 @@ class TextTable(SourceTable):
     def parts(self) -> Iterator[Part]:
         """See `SourceTable`. The rows before and after a fragment are rejected: it may be cut off from either."""
         before: Part | None = None
-        for part in chain.from_iterable(map(_with_edges, self._parts())):
-            checked = self._torn(part, before)
+        try:
+            for part in chain.from_iterable(map(_with_edges, self._parts())):
+                checked = self._torn(part, before)
+                if before is not None:
+                    yield self._torn(before, part)
+                before = checked
+        except UnreadableRest:
             if before is not None:
-                yield self._torn(before, part)
-            before = checked
+                yield before
+            raise
         if before is not None:
             yield before
 

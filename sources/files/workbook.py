@@ -8,9 +8,10 @@ capped; text files have no such limit.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import merge
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
@@ -37,6 +38,7 @@ from sources.files.model import (
     RejectedRow,
     Row,
     SourceTable,
+    rows_of,
 )
 from sources.files.row_shape import RowShape, unusual_rows
 from sources.files.sheet_cells import CellKind, SheetColumn, column_of
@@ -44,6 +46,8 @@ from sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 
 HEAD_ROWS: Final = 2_000
 _BLOCK_ROWS: Final = 4_096
+_SLICE_ROWS: Final = 20
+"""Slices of fewer rows take longer than the rows."""
 _RETYPE: Final = "format the column as Text and enter the value again"
 _LOST: Final = {
     CellKind.PERCENTAGE: "a percentage in the sheet, so 5% may mean 5 or 0.05",
@@ -201,11 +205,15 @@ class SheetTable(SourceTable):
     def parts(self) -> Iterator[Part]:
         """See `SourceTable`."""
         table, rejects = self._content
-        lines = table.columns[-1].to_numpy()
+        if table.num_rows < _SLICE_ROWS * len(rejects):
+            rows: tuple[Iterable[Row | RejectedRow], ...] = (rows_of(table), rejects)
+            yield from merge(*rows, key=lambda row: row.line)
+            return
+        ends = np.searchsorted(table.columns[-1].to_numpy(), [row.line for row in rejects])
         start = 0
-        for row in rejects:
-            end = int(np.searchsorted(lines, row.line))
-            yield table.slice(start, end - start)
+        for row, end in zip(rejects, ends.tolist(), strict=True):
+            if end > start:
+                yield table.slice(start, end - start)
             yield row
             start = end
         yield table.slice(start)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, dialect, encoding, open_table, reader
+from sources.files import ReadOptions, RejectedRow, Row, dialect, encoding, open_table, reader
 from tests.sources.files.reading import cells, check, rows_of, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
@@ -190,6 +190,18 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors(
     opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * encoding.MIB, options)
     with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 1 million"):
         list(opened.rows())
+
+
+@pytest.mark.parametrize(("last", "codes"), [("5;6", []), ("5", ["torn", "too_short"])])
+def test_what_is_before_a_quote_never_closed_is_read(tmp_path: Path, last: str, codes: list[str]) -> None:
+    opened = table(tmp_path, f'a;b\n"1";"2"\n3;4\n{last}\n"7;8\n', ReadOptions(quote='"', delimiter=";"))
+    found: list[Row | RejectedRow] = []
+    rejects: list[RejectedRow] = []
+    with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
+        found.extend(opened.rows())
+    with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
+        list(opened.batches(on_reject=rejects.append))
+    assert ([row.line for row in found], [row.code for row in rejects]) == ([2, 3, 4], codes)
 
 
 @pytest.mark.parametrize(

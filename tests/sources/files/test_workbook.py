@@ -274,3 +274,12 @@ def test_an_archive_that_lies_or_is_too_large_and_a_panic_are_errors(
     path.write_bytes(content)
     with pytest.raises(UsageError, match="is a damaged workbook"):
         open_table(path)
+
+
+@pytest.mark.parametrize(("rejected", "tables"), [([30, 31, 32], 2), (list(range(30, 90)), 0)])
+def test_many_rejected_rows_do_not_make_as_many_slices(tmp_path: Path, rejected: list[int], tables: int) -> None:
+    lines = [f"{n};x;{'#REF!' if n in rejected else n}" for n in range(2, 100)]
+    table = open_table(workbook(tmp_path, ("H", of_texts("\n".join(["code;name;value", *lines])))))
+    rows, rejects = rows_of(table)
+    assert ([row.line for row in rejects], len(rows)) == (rejected, 98 - len(rejected))
+    assert sum(not isinstance(part, Row | RejectedRow) for part in table.parts()) == tables
