@@ -46,7 +46,8 @@ def record(result: VerifyResult) -> dict[str, Any]:
 
 def lines_of(result: VerifyResult) -> list[str]:
     """What a verification found, as text."""
-    lines = [f"{result.outcomes[name]:>8}  {words}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
+    unit = "" if KINDS[result.kind].is_listed else " (requests)"  # a variant may need two
+    lines = [f"{result.outcomes[name]:>8}  {words}{unit}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
     if result.in_doubt:
         lines.append(f"{result.in_doubt} in doubt: they may have arrived; see results/in_doubt.csv")
     if not KINDS[result.kind].is_listed:

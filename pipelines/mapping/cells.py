@@ -47,11 +47,13 @@ WORDS: Final = {
     "cell_error": "an error value of a spreadsheet",
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
     "not_a_date": "not a date in the form that the mapping sets",
-    "not_an_address": "not one e-mail address: the customer could not log in with it",
+    "not_an_address": "not a valid e-mail address: the customer could not log in with it",
+    "several_addresses": "several addresses: write the one with which the customer logs in",
 }
 """The meaning of each code, without the value."""
 ADDRESS: Final = r"""[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"""
 """Pattern of one e-mail address, as a text or as the inside of a JSON text."""
+_SEVERAL: Final = rf'{ADDRESS}[\s",;:<>()/|].*{ADDRESS}'
 _POWER: Final = r"^[+-]?[0-9]+(([.,][0-9]+)?[eE]\+|[.,][0-9]+[eE]-)[0-9]+$"
 _CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+( [(].*[)])?|I/T|NV|##+)|Err:5[0-9]{2})$"
 """In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D; in LibreOffice also Err:502."""
@@ -125,8 +127,9 @@ class Reading:
             return texts, pa.nulls(len(texts), TEXT)
         texts, codes = _whole(texts)
         if self.is_address:
+            texts, several = rejected(texts, pc.match_substring_regex(texts, _SEVERAL), "several_addresses")
             texts, wrong = rejected(texts, pc.invert(pc.match_substring_regex(texts, f"^{ADDRESS}$")), "not_an_address")
-            codes = pc.coalesce(codes, wrong)
+            codes = pc.coalesce(codes, several, wrong)
         return texts, codes
 
     def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:

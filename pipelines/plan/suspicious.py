@@ -68,7 +68,7 @@ _CHECKS: Final[Mapping[str, tuple[str, str, _Check]]] = {
     "stock": ("negative", "stock is negative", lambda texts: pc.less(_numbers(texts), 0.0)),
     "email": (
         "not_an_address",
-        "email is not one e-mail address",
+        "email is not one valid e-mail address",
         lambda texts: pc.invert(pc.match_substring_regex(texts, f'^"{ADDRESS}"$')),
     ),
     "phone": ("no_digits", "phone has no digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),

@@ -103,7 +103,7 @@ OF_OTHER_KINDS: list[tuple[str, str, str | None, dict[str, Any], list[Any]]] = [
      [{"email": "a@b", "documents": [{"number": "1", "isDefault": True}]}, {"email": "c@d"}]),
     ("customers", "erpCode,email\n1,x@y.pe\n2,\n3,x@y\n4,x@y.pe; z@y.pe\n5,France\n", None, {"login_mode": "email"},
      [{"erpCode": "1", "email": "x@y.pe"}, ["3 email email required"], ["4 email email not_an_address"],
-      ["5 email email not_an_address"], ["6 email email not_an_address"]]),
+      ["5 email email several_addresses"], ["6 email email not_an_address"]]),
     ("customers", "erpCode,loginCode,email\n1,x,x\n2,,x\n", None, {"login_mode": "code"},
      [{"erpCode": "1", "loginCode": "x", "email": "x"}, ["3 loginCode loginCode required"]]),
     ("warehouses", "name,isDefault,line\nA,true,x\nB,false,\n", None, {},

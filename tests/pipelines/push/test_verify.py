@@ -107,7 +107,7 @@ def test_what_cannot_be_read_back_or_is_in_doubt_is_counted(at: Place) -> None:
     at.push(plan)
     done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
     assert done.code == 0
-    assert "1  confirmed, and cannot be read back" in done.out
+    assert "1  confirmed, and cannot be read back (requests)" in done.out
     assert "1  not sent, rejected or in doubt" in done.out
     doubted = at.lost(*[customer(1)])
     pull(PullOptions(("customers",)))
