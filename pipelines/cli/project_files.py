@@ -19,9 +19,9 @@ from sources.settings.ownership import check_private
 
 SANDBOX_MARK: Final = "# Written by `orderbridge sandbox --write-settings`; the next start replaces this file.\n"
 IGNORED: Final = (
-    ".dlt/secrets.toml*", ".dlt/.anonymous_id", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite", "*.sqlite-*",
-    "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/", "report*.html", "passwords.csv", ".env",
-    ".env.*", "*.env", "nightly.jsonl", "nightly.log", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
+    ".dlt/secrets.toml*", ".dlt/.anonymous_id", ".dlt/pipelines/", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite",
+    "*.sqlite-*", "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/", "report*.html", "passwords.csv",
+    ".env", ".env.*", "*.env", "nightly.jsonl", "nightly.log", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
     "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
 )  # fmt: skip
 """What a project's git must not hold: keys, the warehouse and what is next to it, ledger, plans, reports, ERP files."""

@@ -51,5 +51,7 @@ def without_contacts(table: pa.Table) -> pa.Table:
 
 
 if __name__ == "__main__":
-    shop = dlt.pipeline("shop", destination=dlt.destinations.duckdb("shop.duckdb"), dataset_name="platform")
+    file = dlt.destinations.duckdb("shop.duckdb")
+    # of this folder alone: dlt's own folder knows a pipeline by its name, and the file that it wrote first
+    shop = dlt.pipeline("shop", pipelines_dir=".dlt/pipelines", destination=file, dataset_name="platform")
     print(load_all(shop))  # noqa: T201 # a script
