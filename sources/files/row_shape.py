@@ -259,13 +259,14 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     """Whether a multi-line record contains rows of the table: two stray quotes join everything between them.
 
     Each line of the record is counted as if quotes had no meaning. Lines of an address, of prose or HTML can match by
-    chance, so that most of them must, and of two columns more than two. `widths` are those with and without empty cells
-    at the end.
+    chance, so that most of them must, and of two columns more than two, or the quotes were alone in their cells: ditto
+    marks. `widths` are those with and without empty cells at the end.
     """
     text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
     lines = list(filter(None, _LINE_END.split(text)))
     full = sum(_size(line, delimiter) in widths for line in lines)
-    return max(widths) > 1 and 2 * full > len(lines) > (2 if max(widths) == 2 else 1)
+    is_ditto = any(cell.startswith(("\r", "\n")) and cell.endswith(delimiter) for cell in cells)
+    return max(widths) > 1 and 2 * full > len(lines) > (2 if max(widths) == 2 and not is_ditto else 1)
 
 
 def _size(line: str, delimiter: str) -> int:

@@ -137,6 +137,7 @@ INCHES = ['5"', '1/2" x 3/4"', 'x "y" z', '"', "'t Hoff", '4" tube', '5" x 3"', 
           for row in ('"two\nlines";Pieza"Rojo; inox";9', 'Pieza ""Rojo; inox"";9',
                       '"two\nlines";Pieza""Rojo; inox"";9', '"x";"two\nlines";9"a;b"')),
         ("a;b\nx;y\nx;y\0z\nx;y\n", None, "3 nul"),
+        ('a;b\nx;"y"\nx1;"\nx2;"\nx;y\n', None, "3-4 quoting"),  # ditto marks
         *((f"\ufeffa;b\n\ufeff{line}\n3;4\n5;\ufeff6\n", None, "2 byte_order_mark") for line in ("1;2", "a;b")),
     ],
 )  # fmt: skip
