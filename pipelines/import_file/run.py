@@ -157,7 +157,10 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             result.file = write_result(plan, made.inputs if made is not None else None)
         except UsageError as error:
             result.error = error
-        if not _pull_customers(options.kind, math.inf, steps):
+        is_pulled = _pull_customers(options.kind, math.inf, steps)
+        if is_pulled:  # once more if that went on with a walk that began before the last of them was sent
+            _pull_customers(options.kind, math.inf, steps)
+        else:
             publish_push_log(plan.manifest.plan_id, result.push.observed)
         result.verification = verify(plan.folder)
     except BridgeError as error:  # what was sent is in the ledger: the next import verifies it

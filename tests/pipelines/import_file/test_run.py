@@ -80,6 +80,15 @@ def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_
         assert desk.done == [*(["pull"] if is_pulled else []), "plan", "push", "pull"]
 
 
+def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_what_was_sent(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = iter(["never read", "created since", "created since"])
+    monkeypatch.setattr("pipelines.import_file.run._pull_reason", lambda max_age_h: next(reasons))
+    assert desk.run(desk.write()).exit_code == 0
+    assert desk.done == ["pull", "plan", "push", "pull", "pull"]
+
+
 def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
     file = desk.write()
