@@ -271,7 +271,8 @@ def _pull_reason(max_age_h: float) -> str | None:
     if created:
         return f"pulling the customers: {number(created, 'customer')} created after they were read"
     age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
-    return None if max_age_h == math.inf or 0 <= age_h <= max_age_h else f"pulling the customers, read {age_h:.1f} h ago"
+    is_new = max_age_h == math.inf or 0 <= age_h <= max_age_h
+    return None if is_new else f"pulling the customers, read {age_h:.1f} h ago"
 
 
 def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:
