@@ -103,11 +103,12 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     file = fresh.folder / "clientes.csv"
     file.write_text("Código;Nombre;Correo\nN1;Ana;ana@example.test\nN2;Eva;\n", "utf-8")
     given = ("import", "customers", str(file), "--passwords", "file")
-    done = fresh.command(*given, "--yes", NOTIFY__URL=webhook.url, SOURCES__LEGACY__LOGIN_MODE="email")
+    more = {"NOTIFY__URL": webhook.url, "SOURCES__LEGACY__LOGIN_MODE": "email"}
+    done = fresh.command(*given, "--yes", **more)
     assert done.code == 5, done.said
     headless = fresh.folder / "sin cabecera.csv"
     headless.write_text("Ana María;García;Calle Mayor\nEva;Pérez;Plaza\n", "utf-8")
-    refused = fresh.command(*given[:2], str(headless), NOTIFY__URL=webhook.url)
+    refused = fresh.command(*given[:2], str(headless), **more)
     assert refused.code == 2
     push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
     ended: Any = SimpleNamespace(plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None)

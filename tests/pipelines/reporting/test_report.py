@@ -315,7 +315,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
         ),
     ],
     ids=[
-        "not compared", "empty", "later pull", "failed walk", "another version", "no longer listed", "expires soon",
+        "not compared", "empty", "not counted", "later pull", "failed walk", "another version", "no longer listed", "expires soon",
         "not read", "not known", "new", "changed", "wrong clock",
     ],
 )  # fmt: skip
