@@ -315,8 +315,8 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
         ),
     ],
     ids=[
-        "not compared", "empty", "not counted", "later pull", "failed walk", "another version", "no longer listed", "expires soon",
-        "not read", "not known", "new", "changed", "wrong clock",
+        "not compared", "empty", "not counted", "later pull", "failed walk", "another version", "no longer listed",
+        "expires soon", "not read", "not known", "new", "changed", "wrong clock",
     ],
 )  # fmt: skip
 def test_the_page_says_what_is_so_and_nothing_that_is_not(
