@@ -23,7 +23,7 @@ from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
-from tests.pipelines.reconcile.test_history import Warehouse, at
+from tests.pipelines.reconcile.test_history import Pulled, Warehouse, at
 from tests.soak.outcome import Outcome
 from tests.soak.transport import SandboxTransport
 from tests.soak.walks import MEMORY, inline
@@ -32,20 +32,12 @@ FAULTS: Final = ("page_drift", "capped_limit", "moved_total", "duplicate_records
 NAMES: Final = ("Ana", "Eva", "Zoë")
 
 
-class Model:
+class Model(Pulled):
     """What is known of each customer, and the versions that this makes: name, begin, end and what ended it."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Any]] = {}
+        super().__init__()
         self.kept: dict[str, list[list[Any]]] = {}
-
-    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
-        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
-        for key, name in listed.items():
-            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
-        for row in self.rows.values():
-            if proven and row["id"] not in listed and row["missing"] is None:
-                row["missing"] = at(number)
 
     def keep(self) -> None:
         """Brings the versions up to the rows, as reconciling does."""

@@ -24,11 +24,26 @@ def at(pull: int) -> datetime:
     return START + timedelta(days=pull)
 
 
-class Warehouse:
-    """Raw customers as pulls leave them, and the history that reconciling makes of them."""
+class Pulled:
+    """Raw customers as pulls leave them."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
+
+    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
+        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
+        for key, name in listed.items():
+            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
+        for row in self.rows.values():
+            if proven and row["id"] not in listed and row["missing"] is None:
+                row["missing"] = at(number)
+
+
+class Warehouse(Pulled):
+    """The history that reconciling makes of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self.connection = duckdb.connect(f"{_folder()}/{uuid4().hex}.duckdb")
         self.run = self.connection.execute
         self.digits: Callable[[str], str] = str
@@ -41,14 +56,6 @@ class Warehouse:
             f"CREATE TABLE reconciled.customers ({columns}, birthdate DATE, is_missing BOOLEAN, "
             "_first_seen_at TIMESTAMPTZ, _last_seen_at TIMESTAMPTZ, _missing_since TIMESTAMPTZ)"
         )
-
-    def pull(self, number: int, listed: dict[str, str], proven: bool = True) -> None:
-        """What `merge.merge` makes of a walk that came: seen rows are new, the others missing if it is proven."""
-        for key, name in listed.items():
-            self.rows[key] = {"id": key, "name": name, "seen": at(number), "missing": None}
-        for row in self.rows.values():
-            if proven and row["id"] not in listed and row["missing"] is None:
-                row["missing"] = at(number)
 
     def reconcile(self) -> None:
         self.run("CREATE OR REPLACE TABLE reconciled.customers AS FROM reconciled.customers LIMIT 0")
