@@ -1,10 +1,9 @@
 """A planted bug: what it breaks, where, and the tests that must fail.
 
-The catalogues are the text files of this folder. An entry is its name, the file and the arguments of pytest, and whole
-lines of the file, before (`-`) and after (`+`):
+The catalogues are the text files of this folder. An entry is its name, the file and the arguments of pytest on one
+line, then whole lines of the file, before (`-`) and after (`+`):
 
-    * an-ambiguous-number-is-guessed
-    @ transforms/numbers.py: tests/transforms/test_numbers.py
+    * an-ambiguous-number-is-guessed @ transforms/numbers.py: tests/transforms/test_numbers.py
     -            return "ambiguous"
     +            return "comma"
 """
@@ -64,9 +63,10 @@ class Mutant:
 def read_mutants(catalogue: Path) -> Iterator[Mutant]:
     """The entries of a file, in their order. Raises PatchError: one is not in the form that the module shows."""
     for entry in catalogue.read_text("utf-8").split("\n* ")[1:]:
-        name, place, *lines = entry.rstrip("\n").split("\n")
-        file, colon, tests = place.removeprefix("@ ").partition(": ")
+        head, *lines = entry.rstrip("\n").split("\n")
+        name, _, place = head.partition(" @ ")
+        file, colon, tests = place.partition(": ")
         before, after = ("".join(f"{line[1:]}\n" for line in lines if line[:1] == sign) for sign in "-+")
-        if not (place.startswith("@ ") and colon and before) or any(line[:1] not in ("-", "+") for line in lines):
+        if not (colon and before) or any(line[:1] not in ("-", "+") for line in lines):
             raise PatchError(f"{catalogue.name}: {name} is not a name, a place and lines")
         yield Mutant(name, file, tests, before, after)
