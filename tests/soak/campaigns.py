@@ -15,12 +15,10 @@ from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
 from tests.soak.fortnight import fortnight_seed
-from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
+from tests.soak.order_schemas import order_schema_seed
 from tests.soak.outcome import Outcome
-from tests.soak.pipeline_nights import pipeline_nights_seed
 from tests.soak.platforms import platform_seed
-from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
 from tests.sources.files.business import export, judged
@@ -92,11 +90,9 @@ CAMPAIGNS: Final = {
     "fortnights": Campaign(fortnight_seed, 1000),
     "files": Campaign(polluted_files),
     "sandbox": Campaign(sandbox_fuzz),
-    "history": Campaign(history_seed),
     "tails": Campaign(tail_seed),
     "nights": Campaign(nights_seed, 200),
-    "pipeline-nights": Campaign(pipeline_nights_seed, 200),
-    "reconcile": Campaign(reconciled_seed),
+    "orders": Campaign(order_schema_seed),
     "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),
 }

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from pipelines.import_file import run as importing
@@ -37,17 +34,14 @@ from sources.extract.page_files import PageFiles
 from tests.crashes.enumeration import pull_crashes, push_crashes
 from tests.soak.campaigns import block
 from tests.soak.fortnight import fortnight_seed
-from tests.soak.history import history_seed
 from tests.soak.nights import nights_seed
+from tests.soak.order_schemas import order_schema_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
-from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
-from transforms import cancelled, customers, documents, keys, order_fields, price_lists, promotions, total_candidates
-from transforms.keys import clean_text
+from transforms import cancelled, order_fields, total_candidates
 
-DATES_AT_THE_INSTANT = 42
 patch = mock.patch.object
 Broken = Callable[[], Any]
 
@@ -81,14 +75,6 @@ def _merged_as_complete(merge_list: Callable[..., Any]) -> Callable[..., Any]:
     return lambda build, walked, run_id: merge_list(build, replace(walked, verdict="complete"), run_id)
 
 
-def _one_step(source: Any) -> Any:
-    return source, (source != np.arange(len(source))).astype(np.int64)
-
-
-def _last_first(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.iloc[::-1].sort_values("owner", ignore_index=True, kind="stable")
-
-
 def _unsynced_ledger(opened: Callable[..., Ledger]) -> Callable[..., Ledger]:
     def open_(path: Path, **more: Any) -> Ledger:
         ledger = opened(path, **more)
@@ -113,9 +99,6 @@ AGREED: dict[str, Broken] = {
     "the decoder loses a row": lambda: patch(page_files, "decode", _lossy),
     "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
 }
-PARTIAL: dict[str, Broken] = {
-    "a partial read ends records": lambda: patch(merge, "merge_list", _merged_as_complete(merge.merge_list)),
-}
 SANDBOXES: dict[str, Broken] = {
     "errors are cut off": lambda: mock.patch("sandbox.messages.encoded", lambda value: encoded(value)[:-1]),
     "an exception is answered with 500": lambda: mock.patch("sandbox.legacy.compare_digest", side_effect=KeyError),
@@ -130,8 +113,10 @@ JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
         },
     ),
     "platforms": (seeds(platform_seed, 900004), AGREED),
-    "histories": (seeds(history_seed, *range(8)), PARTIAL),
-    "tails": (seeds(tail_seed, *range(8)), PARTIAL),
+    "tails": (
+        seeds(tail_seed, *range(8)),
+        {"a partial read ends records": lambda: patch(merge, "merge_list", _merged_as_complete(merge.merge_list))},
+    ),
     "fortnights": (
         lambda: any(fortnight_seed(seed, days=3).problems for seed in range(2, 9)),
         {
@@ -155,18 +140,12 @@ JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
             "nobody counts the values": lambda: patch(odd_values, "gone_values", return_value=[]),
         },
     ),
-    "reconciled tables": (
-        seeds(reconciled_seed, DATES_AT_THE_INSTANT, *range(8)),
+    "orders": (
+        seeds(order_schema_seed, *range(8)),
         {
-            "ids are compared as they are written": lambda: patch(customers, "canonical_id", clean_text),
-            "times without an offset are exact": lambda: patch(promotions, "OFFSET_MAX", timedelta()),
-            "a last day is over when it begins": lambda: patch(promotions, "day_ends", lambda starts, zone: starts),
             "cancelled orders count": lambda: patch(cancelled, "means_cancelled", return_value=False),
             "lines do not show what a column holds": lambda: patch(total_candidates, "_holding", return_value=None),
             "an account puts no customer in doubt": lambda: patch(order_fields, "_RIVAL_CUSTOMERS_MIN", 2),
-            "the row seen first is kept": lambda: patch(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
-            "a chain ends after one source": lambda: patch(price_lists, "_ends", _one_step),
-            "documents are in reverse": lambda: patch(documents, "sort_documents", _last_first),
         },
     ),
     "the sandbox": (lambda: block(("sandbox", 0, 1))[1], SANDBOXES),

@@ -18,6 +18,7 @@ import pandas as pd
 
 from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from tests.pipelines.reconcile.in_parts import build_of, rows_of
+from tests.soak.outcome import Outcome
 from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from transforms.dates import DateContext
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, frame
@@ -41,16 +42,7 @@ COUNT = 60
 
 @dataclass(slots=True)
 class OrderSchema:
-    """The orders of a seed.
-
-    Attributes:
-        orders: their raw rows.
-        lines: of the orders; empty where the schema has none.
-        kinds: of the columns of both.
-        truth: of each order `customer_id`, `total` and `is_cancelled`.
-        proven: the fields that the orders prove, so that they must be stated.
-        cancelled_values: those of the setting.
-    """
+    """The orders of a seed; their lines, if any; the truth of each; and the fields that they prove."""
 
     orders: list[dict[str, Any]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -139,8 +131,8 @@ def _customer(who: str, customer: int, draw: random.Random, names: dict[str, Any
     return values
 
 
-def judged(seed: int) -> tuple[Counter[str], list[str]]:
-    """What the product states of the orders of a seed: counts of right, unknown and wrong values, and the problems."""
+def order_schema_seed(seed: int) -> Outcome:
+    """What the product states of the orders of a seed: counts of right, unknown and wrong values."""
     made = order_schema(seed)
     known = [{"customer_id": str(one), "erp_code": f"C{one}", "is_missing": False} for one in range(1, 41)]
     customers = frame(ORDERING_CUSTOMERS, known)
@@ -158,7 +150,7 @@ def judged(seed: int) -> tuple[Counter[str], list[str]]:
                 problems.append(f"{name} of {one} is unknown, although it is proven to be {value}: {reasons[one]}")
             elif outcome == "unknown" and name not in reasons[one]:
                 problems.append(f"{name} of {one} is unknown without a reason")
-    return counts, [f"orders of schema {seed}: {problem}" for problem in problems[:3]]
+    return Outcome(counts, problems[:3])
 
 
 def _stated(

@@ -11,27 +11,27 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+import pyarrow as pa
+
+from transforms.frames import TEXT
+from transforms.keys import BOOKKEEPING
+from transforms.order_fields import OrderFields
+
 Row = dict[str, Any]
+RAW_ORDERS: Final = {
+    "id": TEXT,
+    **dict.fromkeys(("client_id", "placed_at", "status", "money"), TEXT),
+    "total": pa.float64(),
+    **BOOKKEEPING,
+}
+FIELDS: Final = OrderFields("client_id", "placed_at", "total", "status", "money", customer_notation="ids")
 AS_OF: Final = datetime(2026, 3, 29, 12, tzinfo=UTC)
 """In Madrid the clocks were changed on that day."""
 TIMEZONES: Final = (None, "America/Lima", "Europe/Madrid")
 SPACES: Final = ("", "", "", " ", "\t", "\u00a0", "\u2003")
 PRICE_LISTS: Final = ("1", "2", "3", "4", "01", "1.0", "a", "A", "b-7")
 REFERENCES: Final = (None, None, "", " ", "1", "1.0", "2", "02", "3.00", "4", "a", "-1", "1.5", "9", "1e3")
-EMAILS: Final = (
-    None,
-    "",
-    " ",
-    "a@x.es",
-    "A@X.es",
-    "b@x.es",
-    "á@x.es",
-    "a\u0301@x.es",
-    "Á@x.es",
-    "a@x.es\u200b",
-    "no",
-    "a@b@c",
-)
+EMAILS: Final = (None, "", " ", "a@x.es", "A@X.es", "b@x.es", "á@x.es", "a\u0301@x.es", "a@x.es\u200b", "no", "a@b@c")
 PHONES: Final = (None, "", "600 11 22", "+34 600-11", "(+34) 6", "0034 6", "none", "+", "٣٤", "1+2")
 BIRTHDATES: Final = (date(1906, 3, 28), date(1906, 3, 29), date(2026, 3, 29), date(2026, 3, 30))
 NAMES: Final = (None, "", " ", "Ana", "Ruiz", "Zoë")
@@ -89,9 +89,7 @@ class RawRecords:
             "login_code": self._padded(CODES),
             "erp_code": self._padded(CODES),
             "price_list_id": draw.choice(REFERENCES),
-            "birthdate": draw.choice(
-                (None, date(1906, 3, 29), date(1906, 3, 28), date(2026, 3, 29), date(2026, 3, 30))
-            ),
+            "birthdate": draw.choice((None, *BIRTHDATES)),
             "created_at": self._date(),
         }
 
