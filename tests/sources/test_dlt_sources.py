@@ -250,7 +250,7 @@ def as_rows(customers: Any) -> None:
     indirect=["destination"],
 )
 def test_steps_on_rows_or_tables_give_the_same_in_each_run(
-    tmp_path: Path, platform: Sandbox, destination: Any, second: str, step: Callable[[Any], object]
+    tmp_path: Path, platform: Sandbox, destination: Any, second: Any, step: Callable[[Any], object]
 ) -> None:
     options: Any = {"loader_file_format": "parquet"} if second == "replace" else {}
     pipe, source = pipeline(tmp_path, destination), legacy().with_resources("customers")
