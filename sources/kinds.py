@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sources import contract
-from sources.contract import Operation, Record
+from sources.contract import Operation, Record, operation_named
 from sources.gaps import GAPS
 
 KindName = Literal["customers", "variants", "subcategories", "warehouses"]
@@ -69,16 +68,18 @@ class InputKind:
 KINDS: Final[Mapping[str, InputKind]] = {
     kind.name: kind
     for kind in (
-        InputKind("customers", "customer", contract.CREATE_CUSTOMER, list_keys=("erpCode", "email", "loginCode")),
-        InputKind("variants", "variant", contract.UPDATE_VARIANT),
+        InputKind(
+            "customers", "customer", operation_named("create_customer"), list_keys=("erpCode", "email", "loginCode")
+        ),
+        InputKind("variants", "variant", operation_named("update_variant")),
         InputKind(
             "subcategories",
             "subcategory",
-            contract.CREATE_SUBCATEGORY,
+            operation_named("create_subcategory"),
             unique_fields=("name",),
             required_by_policy=frozenset({"name"}),  # gap `subcategory_required`
         ),
-        InputKind("warehouses", "warehouse", contract.CREATE_WAREHOUSE, unique_fields=("code", "name")),
+        InputKind("warehouses", "warehouse", operation_named("create_warehouse"), unique_fields=("code", "name")),
     )
 }
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.source import DataSource, read_source
-from sources.contract import LISTS, WHOAMI, Family
+from sources.contract import LISTS, Family, operation_named
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.http.failures import BrokenBody
@@ -56,7 +56,7 @@ def read_whoami(client: Client) -> Whoami:
     Raises:
         AccessError, PlatformError: it could not be read.
     """
-    fields = list(_fields(client.get(WHOAMI.path, check=_object)[0]))
+    fields = list(_fields(client.get(operation_named("whoami").path, check=_object)[0]))
     environment, environment_field = _environment(fields)
     return Whoami(environment, environment_field, _organization(fields), _scopes(fields))
 

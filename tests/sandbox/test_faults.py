@@ -15,7 +15,7 @@ from sandbox import SandboxConfig, SandboxConfigError, serve
 from sandbox.app import PLANTED_PASSWORD
 from sandbox.faults import FAULTS, NAMES, FaultPlan
 from sandbox.messages import Call
-from sources.contract import LIST_CUSTOMERS
+from sources.contract import LISTS
 from tests.sandbox import test_hostile
 from tests.sandbox.talk import CUSTOMER, V1, client_of, cursors, pages, raw, talking
 
@@ -332,7 +332,7 @@ def test_whoever_tries_a_third_time_gets_through(rate: float) -> None:
 
 
 def test_draws_follow_the_seed() -> None:
-    call = Call(LIST_CUSTOMERS, "/customers", "", {})
+    call = Call(LISTS["customers"], "/customers", "", {})
     rates = {"error_500": 0.3, "page_drift": 0.4}
 
     def draws(seed: int) -> list[str]:

@@ -9,18 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from sources.contract import (
-    CREATE_CUSTOMER,
-    CREATE_WAREHOUSE,
-    OPERATIONS,
-    UPDATE_VARIANT,
-    Field,
-    FieldType,
-    Operation,
-)
+from sources.contract import OPERATIONS, Field, FieldType, Operation, operation_named
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE
 
-BODIES: dict[Operation, dict[str, Any]] = {CREATE_CUSTOMER: CUSTOMER, CREATE_WAREHOUSE: WAREHOUSE}
+BODIES: dict[Operation, dict[str, Any]] = {
+    operation_named("create_customer"): CUSTOMER,
+    operation_named("create_warehouse"): WAREHOUSE,
+}
 """What is required, of the operations that require anything."""
 WRITES = {op: (re.sub(r"\{\w+\}", "1", op.path), BODIES.get(op, {})) for op in OPERATIONS if op.input}
 WRONG: dict[FieldType, list[Any]] = {
@@ -110,7 +105,7 @@ def test_right_input_is_taken(client: httpx.Client, operation: Operation, body: 
         pytest.param(operation, field.name, id=f"{operation.name}-{field.name}")
         for operation, field in fields()
         if field.required or field.name in ("email",)
-        if operation in (CREATE_CUSTOMER, CREATE_WAREHOUSE)
+        if operation in BODIES
     ],
 )
 def test_required_fields(client: httpx.Client, operation: Operation, field: str) -> None:
@@ -138,7 +133,7 @@ def test_ids_in_the_path_are_integers(client: httpx.Client, wrong: str) -> None:
 
 @pytest.mark.parametrize("value", [1.1, 1.25, 3])
 def test_sales_unit_factor_with_few_decimals(client: httpx.Client, value: float) -> None:
-    assert send(client, UPDATE_VARIANT, {"salesUnitFactor": value}).is_success
+    assert send(client, operation_named("update_variant"), {"salesUnitFactor": value}).is_success
 
 
 @pytest.mark.parametrize("limit", ["0", "101", "-1", "x", "", "1.5", "٣", "9" * 40])

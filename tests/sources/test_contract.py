@@ -6,25 +6,37 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from sources.contract import OPERATIONS, Operation
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
-import importlib.util, sys, types
+import tomllib
 from pathlib import Path
 
-spec = importlib.util.find_spec("sources.contract")
-module = types.ModuleType("sources.contract")
-text = Path(spec.origin).read_text("utf-8")
-for field, added in (
-    ('Field("birthdate", "date", "string", meaning="YYYY-MM-DD")',
-     'Field("loyaltyTier", "text", meaning="level of the customer"), Field("loyalSince", "date", "string"), '
-     'Field("tags", "array", items="text")'),
-    ('Field("forTaxes", "boolean")', 'Field("issuedOn", "date", "string", meaning="day of issue")'),
-    ('Field("password", "text", required=True, min_length=1)', 'Field("loyaltyTier", "text", min_length=3)'),
-):
-    assert text.count(field) == 1
-    text = text.replace(field, field + ", " + added)
-sys.modules["sources.contract"] = module
-exec(compile(text, spec.origin, "exec"), module.__dict__)
+loads = tomllib.loads
+
+
+def with_fields(text):
+    for field, added in (
+        ('birthdate = { type = "date", json = "string", meaning = "YYYY-MM-DD" }',
+         'loyaltyTier = { type = "text", meaning = "level of the customer" }\\n'
+         'loyalSince = { type = "date", json = "string" }\\ntags = { type = "array", items = "text" }'),
+        ('forTaxes = { type = "boolean" }', 'issuedOn = { type = "date", json = "string", meaning = "day of issue" }'),
+        ('password = { type = "text", required = true, min_length = 1 }',
+         'loyaltyTier = { type = "text", min_length = 3 }'),
+    ):
+        assert text.count(field) == 1
+        text = text.replace(field, field + "\\n" + added)
+    return loads(text)
+
+
+tomllib.loads = with_fields
+import sources.contract
+
+tomllib.loads = loads
 
 from pipelines.reconcile.reconcile import reconcile
 from docs.dictionary import pages
@@ -56,6 +68,11 @@ print(*[line for _, page in pages() for line in page.splitlines() if "loyalty_ti
 columns = legacy("https://localhost", "none").customers.columns
 print(columns["loyalty_tier"]["description"], columns["loyal_since"]["data_type"])
 """
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_types_families_and_outcomes_are_those_of_the_contract(operation: Operation) -> None:
+    assert msgspec.convert(msgspec.to_builtins(operation), Operation) == operation
 
 
 def test_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:

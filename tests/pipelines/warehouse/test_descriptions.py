@@ -62,7 +62,7 @@ def test_every_declared_column_is_described_and_nothing_else_is() -> None:
     assert dictionary["exceptions"].keys() <= {".".join(column) for column in columns}
     assert dictionary["columns"].keys() <= {name for _, _, name in columns}
     undescribed = [".".join(column) for column in columns if not column_description(*column)]
-    assert undescribed == [], "add a meaning to sources/contract.py or pipelines/warehouse/dictionary.toml"
+    assert undescribed == [], "add a meaning to sources/contract.toml or pipelines/warehouse/dictionary.toml"
     for parent, _, child, column in RELATIONS:
         assert ("reconciled", parent) in listed
         assert ("reconciled", child, column) in columns

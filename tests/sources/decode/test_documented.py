@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sources.contract import CUSTOMER, PRICE_LIST, PROMOTION, Field, Record
+from sources.contract import CUSTOMER, RECORDS, Field, Record
 from sources.decode.documented import by_rows, columnar, decode
 from sources.decode.rows import Decoded, Page
 from sources.decode.table_schema import parent_key, schema_of, snake, table_schema
 from sources.errors import ContractBroken
+
+PROMOTION, PRICE_LIST = RECORDS["promotions"], RECORDS["price_lists"]
 
 
 def page(*rows: object, number: int = 1) -> Page:
