@@ -49,7 +49,7 @@ class ExitCode(IntEnum):
     @property
     def label(self) -> str:
         """The number as documented; a stop has one for each signal."""
-        return "130, 141, 143" if self is ExitCode.STOPPED else str(int(self))
+        return "129, 130, 141, 143" if self is ExitCode.STOPPED else str(int(self))
 
 
 def causes(error: BaseException) -> list[BaseException]:

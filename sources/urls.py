@@ -15,6 +15,8 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from sources.contract import PUBLIC_V1_PREFIX
 from sources.errors import UsageError
 
+PLACEHOLDER: Final = "replace-me"
+"""How the keys of docs/schedules/orderbridge.env.example end."""
 _OWN_PORTS: Final = {"https": ":443", "http": ":80"}
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~%@:+-]+)+")
 
@@ -79,6 +81,8 @@ def checked_key(name: str, value: object) -> str:
         )
     if set(value) & set("\"'"):
         raise UsageError(f"{name} contains a quotation mark", "Paste the key alone, without a second pair of quotes.")
+    if value.endswith(PLACEHOLDER):
+        raise UsageError(f"{name} is the placeholder of the example", "Paste the key as the platform issued it.")
     return value
 
 

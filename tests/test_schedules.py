@@ -116,6 +116,7 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
     log = (data / "nightly.jsonl").read_text("utf-8")
     assert platform.platform.legacy_key not in log
     assert '"published": true' in log
+    assert all({"at", "event", "message"} <= json.loads(line).keys() for line in log.splitlines())
 
     watched = sh(placed(monitor, tmp_path), tmp_path, **cron)
     assert (watched.returncode, watched.stdout, watched.stderr) == (0, "", "")
@@ -238,6 +239,18 @@ def test_a_night_ends_as_documented_and_is_tried_again_where_that_may_help(
     assert re.search(rf"^\| [\d, ]*{script.split()[-1] if says else 0}[\d, ]* \|.*$", page, re.M)
 
 
+def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earlier_ones(tmp_path: Path) -> None:
+    words = 'año: the key "a\\b" is wrong\n  Unset it.'
+    event = json.dumps({"event": "error", "message": words, "exit_code": 3}, ensure_ascii=False)
+    (tmp_path / "nightly.jsonl").write_text('{"event": "error", "message": "of yesterday", "exit_code": 3}\n')
+    (tmp_path / "said").write_text(event + "\n", "utf-8")
+    done, _ = night(tmp_path, f"case $1 in run) cat {tmp_path}/said; exit 3;; esac")
+    assert done.stderr.splitlines()[1:] == [*words.splitlines()]
+    (tmp_path / "said").write_text("")
+    done, _ = night(tmp_path, "[ $1 = run ] && kill -9 $$")
+    assert done.stderr == "orderbridge: exit code 137\nsee the end of nightly.jsonl\n"
+
+
 def night(folder: Path, script: str) -> tuple[subprocess.CompletedProcess[str], str]:
     """How `nightly.sh` ends with a command that does that, and which commands it called."""
     made(folder / "bin", script)
@@ -356,7 +369,7 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
         (5, 5, "as they were sent:\n1 rejected\nresult: r.xlsx\n"),
         (6, 6, "in doubt"),
         (4, 4, "goes on"),
-        (2, 2, "exit code 2: no such column\n"),
+        (2, 2, 'exit code 2: no column "x"\n'),
     ],
 )
 def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
@@ -364,7 +377,7 @@ def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
 ) -> None:
     lines = {"rejected.plan": 1, "unsent.blocked": int(ends_with == 5)}
     event: dict[str, Any] = {"event": "import", "message": "1 rejected\nresult: r.xlsx", "kind": "x", "lines": lines}
-    said = json.dumps({"event": "error", "message": "no such column"} if code == 2 else event | {"plan": {"kind": "x"}})
+    said = json.dumps({"event": "error", "message": 'no column "x"'} if code == 2 else event | {"plan": {"kind": "x"}})
     made(tmp_path / "bin", f"printf '%s\\n' '{said}'; case \"$3\" in *b.xlsx) exit {code};; esac")
     drop = tmp_path / "drop folder"
     drop.mkdir()
@@ -379,6 +392,14 @@ def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
     kept = {path.name for path in drop.glob("*.*")}
     assert kept == {"c.part", *(["b.xlsx"] if ends_with else [])}
     assert len(list((drop / "done").iterdir())) == 2 - bool(ends_with)
+
+
+def test_an_import_of_no_file_is_named_and_calls_nothing(tmp_path: Path) -> None:
+    made(tmp_path / "bin", "exit 0")
+    for arguments in ("customers ''", "customers", ""):
+        done = sh(f"{SH} {EXAMPLES}/import.sh {arguments}", tmp_path, PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+        assert (done.returncode, "no file to import" in done.stderr) == (2, True)
+    assert not (tmp_path / "bin/calls").exists()
 
 
 def test_the_schedules_of_the_page_import_what_they_name(tmp_path: Path) -> None:

@@ -9,11 +9,16 @@
 # not on the platform as they were sent.
 set -u
 umask 077
-kind=$1 from=$2 worst=0
+kind=${1:-} from=${2:-} worst=0
+if [ -z "$kind" ] || [ -z "$from" ]; then
+    echo "import.sh: no file to import; usage: sh import.sh KIND FILE-OR-FOLDER" >&2
+    exit 2
+fi
 
 message_of() { # the message of the last event with this name
-    said=$(tail -n 5 imports.jsonl | sed -n 's/.*"event": "'"$1"'", "message": "\([^"]*\)".*/\1/p' | tail -n 1)
-    printf '%b\n' "${said:-see the end of imports.jsonl}"
+    json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
+    said=$(tail -n 5 imports.jsonl | sed -n 's/.*"event": "'"$1"'", '"$json"'.*/\1/p' | tail -n 1)
+    printf '%b\n' "$(printf '%s\n' "${said:-see the end of imports.jsonl}" | sed 's/\\"/"/g')"
 }
 
 import_file() {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # One night for a scheduler: pull, reconcile, report; tried again if the platform failed or another run held the lock,
 # which may be a push, or a pull of new orders alone. Prints nothing if all went well, otherwise what a person should
-# know, on stderr: cron mails it. Needs the settings in the environment and orderbridge on the PATH. Writes nightly.jsonl
-# and report.html into the current folder.
+# know and what orderbridge said, on stderr: cron mails it. Needs the settings in the environment and orderbridge on the
+# PATH. Writes nightly.jsonl, an object a line, and report.html into the current folder.
 #
 # Exit code: that of orderbridge; 5, rows in quarantine, counts as done (0). After 7 and 9 a new warehouse is published too.
 set -u
@@ -10,7 +10,16 @@ umask 077
 tries=${ORDERBRIDGE_TRIES:-3}
 wait_s=${ORDERBRIDGE_WAIT_S:-900}
 
+message() { # what the last try said at its end: its error, or its summary
+    json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
+    said=$(tail -n "+$begin" nightly.jsonl |
+        sed -n -e 's/.*"event": "error", '"$json"'.*/\1/p' -e 's/.*"event": "ended", '"$json"'.*/\1/p' | tail -n 1)
+    printf '%b\n' "$(printf '%s\n' "${said:-see the end of nightly.jsonl}" | sed 's/\\"/"/g')"
+}
+
 while :; do
+    : >>nightly.jsonl
+    begin=$(($(wc -l <nightly.jsonl) + 1))
     orderbridge run --log json >>nightly.jsonl 2>&1
     code=$?
     tries=$((tries - 1))
@@ -30,8 +39,8 @@ done
 
 case $code in
     0) ;;
-    1) echo "orderbridge: a bug; please report the end of nightly.jsonl" >&2 ;;
-    2) echo "orderbridge: a setting or a file cannot be used; see the end of nightly.jsonl" >&2 ;;
+    1) echo "orderbridge: a bug; please report these lines" >&2 ;;
+    2) echo "orderbridge: a setting or a file cannot be used" >&2 ;;
     3) echo "orderbridge: the platform does not accept a key, or a key lacks a permission" >&2 ;;
     4)
         if [ "$copy_failed" -eq 1 ]; then
@@ -42,14 +51,16 @@ case $code in
         ;;
     5) echo "orderbridge: published, without rows that are in quarantine; their reasons are in ops.quarantine" >&2 ;;
     7) echo "orderbridge: published, but for a list that was held back; run: orderbridge status" >&2 ;;
-    8) echo "orderbridge: another run held the lock in every try: nothing was read; see the end of nightly.jsonl" >&2 ;;
+    8) echo "orderbridge: another run held the lock in every try: nothing was read" >&2 ;;
     9) echo "orderbridge: published, with findings that nobody has accepted; see report.html" >&2 ;;
     *) echo "orderbridge: exit code $code" >&2 ;;
 esac
+[ "$code" -eq 0 ] || message >&2
 
 case $code in # after 3 and 4 too: the lists of the other family are published
     0 | 3 | 4 | 5 | 7 | 9)
-        orderbridge report --out report.html >>nightly.jsonl 2>&1 || echo "orderbridge: the report was not written" >&2
+        orderbridge report --out report.html --log json >>nightly.jsonl 2>&1 ||
+            echo "orderbridge: the report was not written; see the end of nightly.jsonl" >&2
         ;;
 esac
 case $code in

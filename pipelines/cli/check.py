@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from pipelines.cli.options import log_option
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, start
+from pipelines.cli.terminal import escape_lines, print_result
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -17,14 +19,13 @@ if TYPE_CHECKING:
 
 @click.command("check", epilog="Example: orderbridge check")
 @log_option
-def command() -> None:
+def command() -> int:
     """Check settings, permissions, keys and one page of each list.
 
     Each problem is printed with its fix. Nothing is changed. The exit code is that of the most severe problem.
     """
     with start() as reporter:
-        code = run_checks(reporter)
-    exit_process(code)
+        return run_checks(reporter)
 
 
 def run_checks(reporter: Reporter) -> ExitCode:
@@ -35,13 +36,10 @@ def run_checks(reporter: Reporter) -> ExitCode:
 
 
 def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:
-    if result.is_warning:
-        reporter.result("check", f"warn  {result.message}", ok=False)
-    elif not result.what:
-        reporter.result("check", f"      {result.message}")
-    elif result.exit_code == ExitCode.DONE:
-        reporter.result("check", f"ok    {result.what}: {result.message}", what=result.what, ok=True)
-    else:
-        message = f"wrong {result.what}: {result.message}"
-        reporter.result("check", message, what=result.what, ok=False, exit_code=int(result.exit_code))
+    is_ok = not result.is_warning and result.exit_code == ExitCode.DONE
+    mark = "warn" if result.is_warning else "ok" if is_ok and result.what else "" if is_ok else "wrong"
+    record = {"what": result.what, "ok": is_ok, "exit_code": int(result.exit_code)}
+    text = escape_lines(f"{mark:<6}{result.what}{': ' * bool(result.what)}{result.message}")
+    print_result("check", text.split("\n"), record, reporter.style)
+    sys.stdout.flush()
     return result

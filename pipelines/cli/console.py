@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import logging
-import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -137,12 +136,6 @@ class Reporter:
             self._err.file.flush()
         else:
             self._err.print(escape_lines(message), markup=False, soft_wrap=True)
-
-    def result(self, name: str, message: str, **facts: object) -> None:
-        """A part of the result, on stdout in the same form."""
-        text = event_json(name, message, **facts) if self.style == "json" else escape_lines(message)
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
 
 
 class _ReporterHandler(logging.Handler):

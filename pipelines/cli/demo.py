@@ -19,7 +19,7 @@ from typing import Final
 
 import click
 
-from pipelines.cli.process import STOP, exit_process
+from pipelines.cli.process import STOP
 from pipelines.cli.terminal import escape
 from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -78,7 +78,6 @@ def command(folder: Path) -> None:
     """
     STOP.listen()
     demo(folder)
-    exit_process(ExitCode.DONE)
 
 
 def demo(folder: Path) -> None:

@@ -19,7 +19,7 @@ from pipelines.cli import plan as plan_command
 from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
 from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
-from pipelines.cli.process import KEPT, STOP, exit_process, print_error, start
+from pipelines.cli.process import KEPT, STOP, print_error, start
 from pipelines.cli.terminal import escape, print_result
 from sources.words import number
 
@@ -71,7 +71,7 @@ def command(
     wait: bool,
     resend: bool,
     **options: Any,  # noqa: ANN401 # checked by click
-) -> None:
+) -> int:
     """Take a CSV or .xlsx to the platform: pull, plan, show, ask, push, verify; run it again to go on.
 
     KIND. Nothing is sent before you agree. The outcome of each line
@@ -87,14 +87,14 @@ def command(
 
     url = None if sys.stdin.isatty() else notify_settings().url  # a person in front of it sees how it ends
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
-    with notify_failure(url, "import"):
+    with notify_failure(url, "import", STOP.exit_code):
         result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
-    notify_import(url, result, lines_of(result))
+    notify_import(url, result, lines_of(result), STOP.exit_code(result.exit_code))
     print_result("import", lines_of(result), record(result), reporter.style)
     error = result.push.error or result.error
     if error is not None:
         print_error(result.exit_code, str(error), "orderbridge: ")
-    exit_process(128 + STOP.signal if result.push.stopped and STOP.signal else result.exit_code)
+    return STOP.exit_code(result.exit_code)
 
 
 def steps(reporter: Reporter) -> ImportSteps:
@@ -199,5 +199,5 @@ def record(result: ImportResult) -> dict[str, Any]:
         "push": push_command.record(result.push),
         "file": result.file,
         "verify": verify_command.record(result.verification) if result.verification is not None else None,
-        "exit_code": result.exit_code,
+        "exit_code": STOP.exit_code(result.exit_code),
     }

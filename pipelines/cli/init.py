@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pipelines.cli.check import run_checks
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, start
 from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
 from pipelines.cli.terminal import escape, escape_lines
 from sources.contract import Family, records_of
@@ -40,7 +40,7 @@ FAMILIES: Final = {
     is_flag=True,
     help=f"Ask nothing: use `orderbridge sandbox --port {SANDBOX_PORT}` on this machine.",
 )
-def command(sandbox: bool) -> None:
+def command(sandbox: bool) -> int:
     """Set up a project: ask for hosts and keys, write the settings, check them.
 
     Writes .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current
@@ -65,7 +65,7 @@ def command(sandbox: bool) -> None:
         code = run_checks(reporter)
     if code == ExitCode.DONE:
         click.echo("Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first.")
-    exit_process(code)
+    return code
 
 
 def _ask() -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from pipelines.cli.process import KEPT, STOP, Output, exit_process, open_streams, print_error
+from pipelines.cli.process import KEPT, STOP, exit_process, open_streams, print_error
 from pipelines.cli.terminal import escape
 from pipelines.warehouse.failure import describe_error, was_published
 from sources import __version__
@@ -44,7 +44,7 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.label:<14}{code.meaning}" for code in ExitCode),
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.label:<20}{code.meaning}" for code in ExitCode),
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show versions."
@@ -105,18 +105,15 @@ def _internal_error(error: BaseException) -> str:
 
 
 def _invoke() -> int:
-    """Runs the command. click's own `main` would exit by itself on a closed pipe, and print on Ctrl-C."""
+    """The command's exit code. click's own `main` would exit by itself on a closed pipe, and print on Ctrl-C."""
     if "_ORDERBRIDGE_COMPLETE" in os.environ:
         orderbridge.main()  # the shell asks for completions
     with orderbridge.make_context("orderbridge", sys.argv[1:]) as context:
-        orderbridge.invoke(context)
-    sys.stdout.flush()
-    # a command that returns here only printed something: what could not be written is a failure of the whole
-    return ExitCode.USAGE if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None else ExitCode.DONE
+        return orderbridge.invoke(context) or ExitCode.DONE
 
 
 def _stopped(error: BaseException) -> int:
-    code = 128 + (STOP.signal or signal.SIGINT)
+    code = STOP.exit_code(ExitCode.STOPPED)
     end = "; the warehouse was published before" if was_published(error) else STOP.note
     print_error(code, f"stopped{end}")
     return code
@@ -143,7 +140,7 @@ def main() -> None:
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE
     except BridgeError as error:
-        code = error.exit_code
+        code = STOP.exit_code(error.exit_code)
         print_error(code, str(error), "orderbridge: ")
     except Exception as error:  # the last resort
         code, message, hint = describe_error(error)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
-from pipelines.cli.process import exit_process, start
+from pipelines.cli.process import start
 from pipelines.cli.terminal import print_result
 from sources.words import number
 
@@ -94,7 +94,7 @@ def record(result: PlanResult) -> dict[str, Any]:
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option
 @json_option
-def command(**options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(**options: Any) -> int:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 
     KIND. The plan is a folder that you can read. Rejected rows are in
@@ -103,5 +103,4 @@ def command(**options: Any) -> None:  # noqa: ANN401 # checked by click
     with start() as reporter:
         from pipelines.plan.make import PlanOptions
 
-        code = plan(PlanOptions(**options), reporter)
-    exit_process(code)
+        return plan(PlanOptions(**options), reporter)

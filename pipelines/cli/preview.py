@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import click
 
 from pipelines.cli.options import json_option, path_option
-from pipelines.cli.process import STOP, exit_process
+from pipelines.cli.process import STOP
 from pipelines.cli.terminal import escape, print_lines, print_result
 from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
@@ -220,7 +220,7 @@ def command(
     fill_short: bool,
     mapping: Path | None,
     **options: Any,  # noqa: ANN401 # checked by click
-) -> None:
+) -> int:
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
@@ -236,4 +236,4 @@ def command(
         loaded = load(mapping)
         given = {name: value for name, value in options.items() if value is not None}
         read, used = replace(loaded.read_options, **given), loaded.used_columns
-    exit_process(preview(file, read, used, rows=rows, target=target, as_json=STOP.style == "json"))
+    return preview(file, read, used, rows=rows, target=target, as_json=STOP.style == "json")

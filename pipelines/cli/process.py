@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from pipelines.cli.terminal import Style, escape_lines, event_json
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.settings import find_root, misspelt_names, prepare_dlt
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ class Stop:
         self.event.set()
         if not self._is_gentle:
             raise KeyboardInterrupt
+
+    def exit_code(self, code: int) -> int:
+        """The exit code with the number of the signal, where the code only says that one stopped the command."""
+        return 128 + self.signal if code == ExitCode.STOPPED and self.signal else code
 
     @contextmanager
     def gently(self) -> Iterator[None]:
@@ -154,14 +158,18 @@ def open_streams() -> None:
 
 
 def exit_process(code: int) -> NoReturn:
-    """Ends the process at once, without waiting for threads that await an answer or for memory to be freed."""
+    """Ends the process at once, without waiting for threads that await an answer or for memory to be freed.
+
+    A command that is done, but could not print what it did, ends with 2.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         code = code or 128 + signal.SIGPIPE
     with suppress(OSError):
         if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None:
-            sys.stderr.write(f"orderbridge: stdout could not be written: {sys.stdout.write_error.strerror}\n")
+            code = code or ExitCode.USAGE
+            print_error(code, f"stdout could not be written: {sys.stdout.write_error.strerror}", "orderbridge: ")
         sys.stderr.flush()
     os._exit(code)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pipelines.cli.options import log_option, pull_options
-from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
+from pipelines.cli.process import STOP, origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_result
 from sources.contract import LISTS, ORDER
 from sources.words import number
@@ -46,7 +46,7 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
 )
 @pull_options
 @log_option
-def command(resources: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 # those of pull_options
+def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 
     RESOURCE: the name of a list, see --refresh; by default all whose family has settings. A list whose walk fails
@@ -59,7 +59,7 @@ def command(resources: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
         result = pull(PullOptions(resources, **options), reporter.progress, STOP.event)
     print_pull(result, reporter.style)
-    exit_process(result.exit_code)
+    return result.exit_code
 
 
 def print_pull(result: PullResult, style: Style) -> None:

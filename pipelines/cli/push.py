@@ -17,7 +17,7 @@ import click
 
 from pipelines.cli import terminal
 from pipelines.cli.options import answer_options, json_option, log_option
-from pipelines.cli.process import STOP, exit_process, print_error, start
+from pipelines.cli.process import STOP, print_error, start
 from pipelines.cli.terminal import Style, escape
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.words import number
@@ -70,7 +70,7 @@ def record(result: PushResult) -> dict[str, Any]:
         "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
         "settles_at": result.settles_at,
         "broke": result.broke,
-        "exit_code": result.exit_code,
+        "exit_code": STOP.exit_code(result.exit_code),
     }
 
 
@@ -150,7 +150,7 @@ def command(
     yes: bool,
     settle: float | None,
     **options: Any,  # noqa: ANN401 # checked by click
-) -> None:
+) -> int:
     """Send a plan, each write exactly once; run it again to resume.
 
     The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
@@ -176,7 +176,7 @@ def command(
         except BridgeError as error:  # the ledger has what was sent: the next run copies it
             message = f"ops.push_log was not updated; the next pull does it: {error}"
             print_error(result.exit_code, message, "orderbridge: ")
-    exit_process(128 + STOP.signal if result.stopped and STOP.signal else result.exit_code)
+    return STOP.exit_code(result.exit_code)
 
 
 def refresh_workbook(plan: Plan) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pipelines.cli.options import erp_options, fail_on_option, log_option
-from pipelines.cli.process import exit_process, origin_line, settings_origin, start
+from pipelines.cli.process import origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_lines, print_result
 from sources.words import number
 
@@ -39,7 +39,7 @@ _VARIANT_STATUSES: Final = {
 @erp_options
 @fail_on_option
 @log_option
-def command(fail_on: FailOn, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked by click
     """Build the reconciled tables from the published raw tables.
 
     With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
@@ -60,7 +60,7 @@ def command(fail_on: FailOn, **options: Any) -> None:  # noqa: ANN401 # checked 
     print_reconcile(result, reporter.style)
     if reporter.style != "json":
         print_lines(*([f"comparison: {files.result}"] if files.result is not None else []), origin_line())
-    exit_process(result.exit_code)
+    return result.exit_code
 
 
 def print_reconcile(result: ReconcileResult, style: Style) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.options import path_option
-from pipelines.cli.process import start
-from pipelines.cli.terminal import escape
+from pipelines.cli.options import log_option, path_option
+from pipelines.cli.process import STOP, start
+from pipelines.cli.terminal import print_result
 from sources.settings import project_file
 from sources.words import number
 
@@ -19,6 +19,7 @@ from sources.words import number
     metavar="PATH",
     help="Output file; an existing report is replaced. Default: report.html in the project.",
 )
+@log_option
 def command(out: Path | None) -> None:
     """Write one HTML page about the published warehouse, without personal data.
 
@@ -31,5 +32,6 @@ def command(out: Path | None) -> None:
 
     out = out or project_file("report.html")
     data = report(out)
-    findings = sum(row["findings"] for row in data.rows["findings"])
-    click.echo(f"wrote {escape(out)}: as of run {data.run['run_id']}, {number(findings, 'finding')}")
+    findings, run_id = sum(row["findings"] for row in data.rows["findings"]), data.run["run_id"]
+    record = {"file": out, "run_id": run_id, "findings": findings}
+    print_result("report", [f"wrote {out}: as of run {run_id}, {number(findings, 'finding')}"], record, STOP.style)

@@ -13,8 +13,8 @@ import click
 from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.options import erp_options, fail_on_option, log_option, path_option, pull_options
-from pipelines.cli.process import STOP, exit_process, settings_origin, start
-from pipelines.cli.terminal import print_lines
+from pipelines.cli.process import STOP, settings_origin, start
+from pipelines.cli.terminal import print_lines, print_result
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
     report: Path | None,
     verbose: bool,
     **options: Any,  # noqa: ANN401 # checked by click
-) -> None:
+) -> int:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start() as reporter:
         from pipelines.pull.model import PullOptions
@@ -62,7 +62,7 @@ def command(
         if reporter.style == "json":  # of a run that is killed, the log has this line
             reporter.event("started", "the run began", pid=os.getpid(), **settings_origin())
         url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
-        with notify_failure(url):
+        with notify_failure(url, signal_code=STOP.exit_code):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
                 if report is not None:
                     report_target(report)  # what cannot be written ends the run before its first request
@@ -85,11 +85,12 @@ def command(
         pull_command.print_pull(result, reporter.style)
         if reconciling.result is not None:
             reconcile_command.print_reconcile(reconciling.result, reporter.style)
-    else:
-        print_lines(*summary(result, reconciling.result))
+    if not verbose or reporter.style == "json":
+        record = {"exit_code": result.exit_code}
+        print_result("ended", summary(result, reconciling.result), record, reporter.style)
     if reporter.style != "json" and reconciling.result is not None and files.result is not None:
         print_lines(f"comparison: {files.result}")
-    exit_process(result.exit_code)
+    return result.exit_code
 
 
 def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from pipelines.cli.options import answer_options, log_option
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, start
 from pipelines.cli.push import refresh_workbook
 from pipelines.cli.terminal import print_result
 from sources.errors import UsageError
@@ -36,7 +36,7 @@ def command(
     settle: float | None,
     accept_ledger: bool,
     **answers: Any,  # noqa: ANN401 # checked by click
-) -> None:
+) -> int:
     """End doubts about what was sent; nothing is sent.
 
     Customers in doubt are looked up in the platform's list, also those of plans whose folder or input is gone. For what
@@ -72,4 +72,4 @@ def command(
     for settled in result.plans:
         refresh_workbook(settled)
     publish_push_log(observed=result.observed, accept_older=accept_ledger)
-    exit_process(result.exit_code)
+    return result.exit_code

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli.options import json_option
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, start
 from pipelines.cli.terminal import print_result
 from sources.errors import ExitCode
 
@@ -26,30 +27,31 @@ if TYPE_CHECKING:
     help="Exit with 7 if a list was last read longer ago than this. A tail counts as a read of orders.",
 )
 @json_option
-def command(max_age: float | None) -> None:
+def command(max_age: float | None) -> int:
     """Show the last runs, the verdict and age of each list, the last failure and open plans."""
     start()
     from pipelines.reporting.status import read_status
 
     status = read_status(max_age)
-    print_result("status", lines(status), status.as_dict(), STOP.style)
-    if status.too_old:
-        exit_process(ExitCode.COVERAGE)
+    print_result("status", lines(status, max_age), status.as_dict(), STOP.style)
+    return ExitCode.COVERAGE if status.too_old else ExitCode.DONE
 
 
-def lines(status: Status) -> list[str]:
+def lines(status: Status, max_age: float | None = None) -> list[str]:
     """The status as text, one item a line."""
     from pipelines.warehouse.finding_history import in_words
 
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
-    shown += [_list_line(one, status) for one in status.lists]
+    marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {max_age or 0:g} h)")
+    shown += [_list_line(one, marks) for one in status.lists]
     shown += [f"  {name}: the last read was not published: {reason}" for name, reason in status.problems.items()]
-    for name in status.never_read:
-        shown.append(f"  {name:<12} never read whole{_mark(name, status)}")
+    shown += [f"  {name:<12} never read whole{marks.get(name, '')}" for name in status.never_read]
     shown += [f"  schema: {change.text}" for change in status.schema_changes]
     for run in status.runs:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
         shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")
+    if status.killed:
+        shown.append(f"a run was killed: {status.killed}; the next one goes on with what it had read")
     if status.failure:
         shown += _failure_lines("the last run failed and published nothing", status.failure)
     if status.destination_failure:
@@ -67,19 +69,15 @@ def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
     return [f"{title} ({note.get('failed_at', 'time unknown')}):", *further]
 
 
-def _list_line(one: ListStatus, status: Status) -> str:
+def _list_line(one: ListStatus, marks: Mapping[str, str]) -> str:
     quarantined = f", {one.quarantined} quarantined" if one.quarantined else ""
     age = f"{_age(one.age_h)} old" + (f", tail {_age(one.tail_age_h)} old" if one.tail_age_h is not None else "")
-    mark = _mark(one.resource, status)
+    mark = marks.get(one.resource, "")
     return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}{quarantined}{mark}"
 
 
 def _age(hours: float) -> str:
     return f"{hours * 60:.0f} min" if -1 < hours < 1 else f"{hours:.1f} h"
-
-
-def _mark(resource: str, status: Status) -> str:
-    return "  TOO OLD" if resource in status.too_old else ""
 
 
 def _plan_line(plan: OpenPlan) -> str:

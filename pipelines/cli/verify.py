@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pipelines.cli.options import log_option
-from pipelines.cli.process import exit_process, start
+from pipelines.cli.process import start
 from pipelines.cli.terminal import print_result
 from sources.kinds import KINDS
 
@@ -28,14 +28,14 @@ _OUTCOMES: Final = {
 @click.command("verify", epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
 @click.argument("plan", type=click.Path(path_type=Path))
 @log_option
-def command(plan: Path) -> None:
+def command(plan: Path) -> int:
     """Compare what was sent with what was pulled since, field by field."""
     reporter = start()
     from pipelines.push.verify import verify
 
     result = verify(plan)
     print_result("verify", lines_of(result), record(result), reporter.style)
-    exit_process(result.exit_code)
+    return result.exit_code
 
 
 def record(result: VerifyResult) -> dict[str, Any]:

@@ -32,12 +32,15 @@ log = logging.getLogger("orderbridge.notification")
 
 
 @contextmanager
-def notify_failure(url: Secret | None, command: str = "run") -> Iterator[None]:
-    """Posts why the block failed, or that a signal stopped it; the error goes on. None: nothing is posted."""
+def notify_failure(url: Secret | None, command: str = "run", signal_code: Callable[[int], int] = int) -> Iterator[None]:
+    """Posts why the block failed, or that a signal stopped it; the error goes on. None: nothing is posted.
+
+    `signal_code` gives the exit code with the number of the signal, for that of a stop.
+    """
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        _post(url, partial(_failure, command, error))
+        _post(url, partial(_failure, command, error, signal_code))
         raise
 
 
@@ -46,18 +49,20 @@ def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileR
     _post(url, partial(run_summary, pulled, reconciled))
 
 
-def notify_import(url: Secret | None, result: ImportResult, lines: Sequence[str]) -> None:
-    """Posts what an import did, with its result as text. None: nothing is posted."""
-    kind, code, error = result.plan.kind, result.exit_code, result.push.error or result.error
-    text = [f"orderbridge import {kind}: {ExitCode(code).meaning} (exit code {int(code)})", *map(str.strip, lines)]
+def notify_import(url: Secret | None, result: ImportResult, lines: Sequence[str], code: int) -> None:
+    """Posts what an import did, with its result as text and its exit code. None: nothing is posted."""
+    kind, error = result.plan.kind, result.push.error or result.error
+    meaning = (ExitCode.STOPPED if code > 128 else ExitCode(code)).meaning
+    text = [f"orderbridge import {kind}: {meaning} (exit code {int(code)})", *map(str.strip, lines)]
     text += [str(error)] if error is not None else []
     counts = {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.push.lines.items())}
     _post(url, lambda: {"text": "\n".join(text), "exit_code": int(code), "kind": kind, "lines": counts})
 
 
-def _failure(command: str, error: Exception | KeyboardInterrupt) -> dict[str, Any]:
+def _failure(command: str, error: Exception | KeyboardInterrupt, signal_code: Callable[[int], int]) -> dict[str, Any]:
     stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
-    exit_code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
+    code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
+    exit_code = signal_code(code)
     if (
         command == "import" and exit_code == ExitCode.USAGE
     ):  # columns that it names may be cells of a file without a header

@@ -15,8 +15,9 @@ from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
 from pipelines.reporting.report_data import read_rows
 from pipelines.warehouse import failure as failures
-from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.build import lock_file, open_warehouse
 from pipelines.warehouse.finding_history import NewFindings, new_findings
+from pipelines.warehouse.lock import killed_holder
 from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.contract import LISTS
@@ -70,6 +71,7 @@ class Status:
         problems: why the last read of a list was not published, by list.
         runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
         failure: the note of the run that failed last, if none has succeeded since.
+        killed: the run that was killed, if none has begun since: its process, command and beginning.
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         too_old: lists older than the given age, or never read.
         open_plans: plans with operations left that can still be sent, or are to be settled.
@@ -83,6 +85,7 @@ class Status:
     problems: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
     failure: dict[str, Any] | None = None
+    killed: str = ""
     destination_failure: dict[str, Any] | None = None
     too_old: list[str] = field(default_factory=list)
     open_plans: list[OpenPlan] = field(default_factory=list)
@@ -110,6 +113,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     path = warehouse_path()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         status = Status(str(path), open_plans=[plan for plan in ledger.open_plans() if _can_resume(plan)])
+    status.killed = killed_holder(lock_file(path))
     status.failure, status.destination_failure = failures.read(path), failures.read(path, is_destination=True)
     if path.exists() or not (status.failure or status.open_plans):
         _read_warehouse(path, status)

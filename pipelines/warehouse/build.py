@@ -108,6 +108,11 @@ def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
     ]
 
 
+def lock_file(path: Path) -> Path:
+    """The lock of the runs on a warehouse."""
+    return path.with_name(f".{path.name}.lock")
+
+
 class Build:
     """The next version of a warehouse, in its own folder.
 
@@ -130,7 +135,7 @@ class Build:
 
     def locked(self, command: str) -> AbstractContextManager[None]:
         """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
-        return run_lock(self.path.parent / f".{self.path.name}.lock", command, _SPACE_HINT, _LOCATION_HINT)
+        return run_lock(lock_file(self.path), command, _SPACE_HINT, _LOCATION_HINT)
 
     def check(self) -> None:
         """Checks, before anything is fetched, that a build can be published here. Raises UsageError."""

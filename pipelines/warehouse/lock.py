@@ -46,6 +46,18 @@ def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> It
         os.close(descriptor)
 
 
+def killed_holder(path: Path) -> str:
+    """The process that left its lock at `path` because it was killed; empty where there is none, or it holds it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return _describe(os.pread(descriptor, 1000, 0)) if lock_descriptor(descriptor, blocking=False) else ""
+    finally:
+        os.close(descriptor)
+
+
 def _acquire(path: Path) -> int:
     while True:
         descriptor = open_private(path)

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from sources.errors import UsageError
 from sources.settings.ownership import check_owner, check_private
-from sources.settings.root import FILES, find_root, key_paths, read_toml
+from sources.settings.root import FILES, find_root, has_sections, key_paths, read_toml
 from sources.settings.sections import (
     SECTIONS,
     SETTINGS,
@@ -137,8 +137,14 @@ def misspelt_names() -> dict[str, str]:
         name: similar[0]
         for mark, names, known in (("__", os.environ, [variable(key) for key in SETTINGS]), (".", written, [*SETTINGS]))
         for name in names
-        if name.rpartition(mark)[0] not in ours and (similar := get_close_matches(name, known, n=1, cutoff=0.87))
+        if name.rpartition(mark)[0] not in ours and (similar := _similar(name, known, mark))
     }
+
+
+def _similar(name: str, known: Sequence[str], mark: str) -> list[str]:
+    """The setting that a name without the beginning of its section is, as in `legacy.base_url`, or looks like."""
+    whole = [key for key in known if mark in name and key.endswith(mark + name)]
+    return whole or get_close_matches(name, known, n=1, cutoff=0.87)
 
 
 def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageError:
@@ -226,7 +232,8 @@ def _check_old_place(path: Path, *sections: str) -> None:
     """
     given = next(filter(None, (Resolution(section).value("path") for section in sections)), "")
     old = Path(os.path.relpath(path, find_root())).absolute()
-    if not Path(str(given)).expanduser().is_absolute() and old.exists() and not path.exists():
+    is_elsewhere = old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")  # another project's own
+    if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
         raise UsageError(
             f"{path} does not exist, but {old} does: relative paths are relative to the project, no longer to the "
             "current folder",

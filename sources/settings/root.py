@@ -53,11 +53,11 @@ def _found_root() -> Path:
     here = Path.cwd()
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 # Path.home() raises where there is none
     for folder in (here, *here.parents):
-        if (folder / ".dlt").is_dir() and (folder != home or _has_sections(folder / ".dlt")):
+        if (folder / ".dlt").is_dir() and (folder != home or has_sections(folder / ".dlt")):
             return folder
         if folder == home or folder.is_mount():
             break
-    return CHECKOUT if _has_sections(CHECKOUT / ".dlt") else here
+    return CHECKOUT if has_sections(CHECKOUT / ".dlt") else here
 
 
 def in_project(path: Path) -> Path:
@@ -71,7 +71,8 @@ def project_file(name: str) -> Path:
     return Path(name) if root == Path.cwd() else root / name
 
 
-def _has_sections(folder: Path) -> bool:
+def has_sections(folder: Path) -> bool:
+    """Whether the settings files of a `.dlt` hold a section of ours. Raises UsageError."""
     from sources.settings.sections import SECTIONS  # whose paths are relative to the root
 
     paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]

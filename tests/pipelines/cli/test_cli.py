@@ -22,6 +22,7 @@ from pipelines.cli.run import summary
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling
+from pipelines.warehouse.lock import run_lock
 from sources import errors
 from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
@@ -237,10 +238,15 @@ def test_status_reports_lists_that_are_old_or_were_never_read_and_a_run_that_fai
     assert "authentication failed" in reported["failure"]["message"]
     words = shop.command("status", "--max-age", "24", **broken)
     assert words.code == 7
-    assert len(re.findall(r"25\.\d h old  TOO OLD$", words.out, re.M)) == 2
-    assert re.search(r"^  price_lists  never read whole  TOO OLD$", words.out, re.M)
+    assert len(re.findall(r"25\.\d h old  TOO OLD \(limit 24 h\)$", words.out, re.M)) == 2
+    assert re.search(r"^  price_lists  never read whole  TOO OLD \(limit 24 h\)$", words.out, re.M)
     assert "the last run failed and published nothing" in words.out
     assert shop.command("status", **broken).code == 0
+    (tmp_path / ".w.duckdb.lock").write_text('{"pid": 4711, "command": "run", "since": "2026-11-26T03:15:00+00:00"}')
+    assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
+    with run_lock(tmp_path / ".w.duckdb.lock", "run", ""):
+        assert "was killed" not in shop.command("status", **broken).out
+    assert "was killed" not in shop.command("status", **broken).out
 
 
 def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(

@@ -25,7 +25,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(init, "exit_process", lambda code: None if code == 0 else pytest.fail(str(code)))
     monkeypatch.setattr(init, "run_checks", lambda _: ExitCode.DONE)
     return folder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -13,6 +14,7 @@ from unittest import mock
 
 import pytest
 
+from pipelines.cli.process import STOP
 from pipelines.reporting import notification
 from sources.contract import LISTS
 from sources.errors import UsageError
@@ -112,8 +114,10 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     assert refused.code == 2
     push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
     ended: Any = SimpleNamespace(plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None)
-    notification.notify_import(Secret(webhook.url), ended, ["       1  confirmed"])
-    sent, failed, ended_early = webhook.posted
+    for code in (2, 129):
+        notification.notify_import(Secret(webhook.url), ended, ["       1  confirmed"], code)
+    sent, failed, ended_early, hung_up = webhook.posted
+    assert (hung_up["exit_code"], "customers: stopped by Ctrl-C" in hung_up["text"]) == (129, True)
     assert ended_early["text"].endswith("(exit code 2)\n1  confirmed\nno space left")
     assert (sent["exit_code"], sent["kind"]) == (5, "customers")
     assert sent["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
@@ -129,7 +133,11 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridg
     wrong = {"SOURCES__LEGACY__API_KEY": "wrong-key-4711", "SOURCES__PUBLIC_V1__API_KEY": "x_test_y"}
     done = fresh.command("run", "--notify", webhook.url, **wrong)
     for error in (KeyboardInterrupt(), UsageError("no field <!channel>")):
-        with pytest.raises(type(error)), notification.notify_failure(Secret(webhook.url)):
+        with (
+            mock.patch.object(STOP, "signal", signal.SIGTERM),
+            pytest.raises(type(error)),
+            notification.notify_failure(Secret(webhook.url), signal_code=STOP.exit_code),
+        ):
             raise error
     missing = str(fresh.folder / "no such folder" / "other.duckdb")
     copy = {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": missing}
@@ -139,7 +147,7 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridg
     assert failed["project"] == "warehouse", "the current folder"
     assert failed["text"].startswith("warehouse: orderbridge run failed with exit code 3: ")
     assert (failed["message"] in done.err, "wrong-key" in json.dumps(failed)) == (True, False)
-    assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (130, False, "stopped by a signal")
+    assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (143, False, "stopped by a signal")
     assert called["text"].endswith(": no field (!channel)")
     assert (copied.code, published["exit_code"], published["published"]) == (4, 4, True)
     assert "run: the warehouse was published, but what follows failed with exit code 4" in published["text"]

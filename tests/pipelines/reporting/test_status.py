@@ -21,10 +21,10 @@ from tests.pipelines.bridge import Bridge
 @pytest.mark.parametrize(
     ("age", "text", "is_too_old"),
     [
-        (timedelta(hours=25), "25.0 h old  TOO OLD", True),
+        (timedelta(hours=25), "25.0 h old  TOO OLD (limit 24 h)", True),
         (timedelta(minutes=3), "3 min old", False),
         (timedelta(minutes=-3), "-3 min old", False),
-        (timedelta(days=-100), "-2400.0 h old  TOO OLD", True),
+        (timedelta(days=-100), "-2400.0 h old  TOO OLD (limit 24 h)", True),
     ],
 )
 def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text: str, is_too_old: bool) -> None:
@@ -33,7 +33,7 @@ def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text
     read = ListStatus("orders", "complete", 5, 0, datetime.now(UTC) - age, "run", hours)
     assert read.is_older_than(24) is is_too_old
     status = Status("w.duckdb", lists=[read], too_old=["orders"] if is_too_old else [])
-    assert lines(status)[1].endswith(text)
+    assert lines(status, 24)[1].endswith(text)
 
 
 def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(

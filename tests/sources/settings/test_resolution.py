@@ -63,7 +63,7 @@ def test_a_missing_setting_suggests_a_similar_name(root: Path, monkeypatch: pyte
     "name",
     [
         *("LEDGER_PATH", "SOURCES_LEGACY_STOCK_SEMANTICS", "SOURCES__LEAGCY__STOCK_SEMANTICS"),
-        *("sources.leagcy", "source.legacy", "sources.Legacy", "dev.sources.legacy"),
+        *("sources.leagcy", "source.legacy", "sources.Legacy", "dev.sources.legacy", "legacy"),
     ],
 )
 def test_a_name_that_only_looks_like_a_setting_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -130,6 +130,10 @@ def test_files_where_earlier_versions_had_them_are_named(
     (root / "sub" / name).touch()
     with refused(f"{root / name} does not exist, but {root / 'sub' / name} does"):
         ledger_path()
+    (root / "sub/.dlt").mkdir()
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(root))
+    write(root / "sub", LEGACY)
+    assert ledger_path() == root / "ledger.sqlite", "that of another project is its own"
     monkeypatch.setenv("WAREHOUSE__PATH", str(root / "warehouse.duckdb"))
     assert ledger_path() == root / "ledger.sqlite"
     monkeypatch.delenv("WAREHOUSE__PATH")

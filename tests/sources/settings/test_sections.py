@@ -72,7 +72,17 @@ def test_an_address_has_one_form(written: str, url: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["", " ", "a b", "brand_test_x\n", "brand_test_x\r\nX: PLANTED", "brand_test_ñ", "brand_test_\x7f", '"brand_test"'],
+    [
+        "",
+        " ",
+        "a b",
+        "brand_test_x\n",
+        "brand_test_x\r\nX: PLANTED",
+        "brand_test_ñ",
+        "brand_test_\x7f",
+        '"brand_test"',
+        "brand_live_replace-me",
+    ],
 )
 def test_a_key_that_would_break_its_header_is_an_error(key: str) -> None:
     for make in (legacy, v1):
