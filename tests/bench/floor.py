@@ -1,75 +1,122 @@
-"""The contender `floor`: the least that has to be done, with nothing kept for the day on which something goes wrong.
+"""The contenders `requests` and `floor`: the least that has to be done, with nothing kept for the day of a failure.
 
-Bare sockets, a thread per list; batches of pages parsed by pyarrow with a declared schema, a thread per list; Arrow
-straight into DuckDB. No retries, no proof, no unknown fields, no file that changes as a whole.
+    python -m tests.bench.floor requests WINDOW     all pages over bare sockets; nothing is parsed but ends and cursors
+    python -m tests.bench.floor FILE                batches of pages parsed by pyarrow with a declared schema, and put
+                                                    into DuckDB, a thread per list
+
+The protocol forces how many requests there are, and which must wait for which: the orders are one chain of cursors, the
+pages of customers may be requested ahead. No retries, no proof, no unknown fields, no file that changes as a whole.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from queue import Queue
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
+from threading import Lock
 from typing import Any
+from urllib.parse import urlsplit
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as pajson
 
-from tests.bench.fetch import customers, orders
+LIMIT = 100
+BATCH_PAGES = 100
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
+_CURSOR = re.compile(rb'"nextCursor":"([^"]+)"')
+_TAIL = 300
+_EMPTY_PAGE = 40
 
-PAGES = 100
-"""Pages in a batch that is parsed at once."""
-AHEAD = 2
-"""Batches that wait for the next stage: memory does not grow with the list."""
 
-_DOCUMENT = pa.struct(
-    {
-        **dict.fromkeys(("number", "fiscalName", "fiscalAddress", "email"), pa.string()),
-        **dict.fromkeys(("isDefault", "forTaxes"), pa.bool_()),
-    }
-)
-_CUSTOMER = pa.struct(
-    {
-        "id": pa.int64(),
-        **dict.fromkeys(("firstName", "lastName", "phone", "email", "loginCode", "createdAt"), pa.string()),
-        "priceListId": pa.int64(),
-        **dict.fromkeys(("erpCode", "birthdate"), pa.string()),
-        "documents": pa.list_(_DOCUMENT),
-    }
-)
-_NAMED_RATE = pa.struct({"name": pa.string(), "rate": pa.float64()})
-_LINE = pa.struct(
-    {
-        "position": pa.int64(),
-        **dict.fromkeys(("sku", "name"), pa.string()),
-        **dict.fromkeys(("quantity", "unitPrice"), pa.float64()),
-        "taxes": pa.list_(_NAMED_RATE),
-        "discount": _NAMED_RATE,
-    }
-)
-_ADDRESS = pa.struct(
-    {
-        "line": pa.string(),
-        "divisions": pa.struct({"level1": pa.string(), "level2": pa.string()}),
-        "coordinates": pa.list_(pa.float64()),
-    }
-)
-_ORDER = pa.struct(
-    {
-        "id": pa.string(),
-        "number": pa.int64(),
-        **dict.fromkeys(("status", "createdAt", "currency"), pa.string()),
-        "total": pa.float64(),
-        "customer": pa.struct({"id": pa.int64(), "erpCode": pa.string()}),
-        "shipping": pa.struct({"method": pa.string(), "address": _ADDRESS}),
-        "notes": pa.string(),
-        "lines": pa.list_(_LINE),
-    }
-)
+class Connection:
+    """One kept-alive connection to the platform that the environment names."""
 
+    def __init__(self) -> None:
+        address = urlsplit(os.environ["SOURCES__LEGACY__BASE_URL"])
+        self._head = (
+            f"HTTP/1.1\r\nHost: {address.netloc}\r\n"
+            f"api-key: {os.environ['SOURCES__LEGACY__API_KEY']}\r\n"
+            f"Authorization: Bearer {os.environ['SOURCES__PUBLIC_V1__API_KEY']}\r\n\r\n"
+        )
+        self._socket = socket.create_connection((address.hostname or "", address.port or 80))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def get(self, target: str) -> bytes:
+        """The body of an answer; raises where it is no 200."""
+        self._socket.sendall(f"GET {target} {self._head}".encode())
+        got = bytearray()
+        while (end := got.find(b"\r\n\r\n")) < 0:
+            got += self._received()
+        length = _LENGTH.search(got, 0, end + 2)
+        if not got.startswith(b"HTTP/1.1 200") or length is None:
+            raise RuntimeError(f"{target}: {bytes(got[:200])!r}")
+        whole = end + 4 + int(length[1])
+        while len(got) < whole:
+            got += self._received()
+        return bytes(memoryview(got)[end + 4 : whole])
+
+    def _received(self) -> bytes:
+        part = self._socket.recv(1 << 18)
+        if not part:
+            raise RuntimeError("the platform closed the connection")
+        return part
+
+
+def customers(first: int = 1, step: int = 1) -> Iterator[bytes]:
+    """Every `step`th page of customers, up to the first one that is empty."""
+    connection, page = Connection(), first
+    while len(body := connection.get(f"/customers?page={page}&limit={LIMIT}")) > _EMPTY_PAGE:
+        yield body
+        page += step
+
+
+def orders() -> Iterator[bytes]:
+    """The pages of orders, along their cursors."""
+    connection, after = Connection(), ""
+    while True:
+        body = connection.get(f"/public/v1/orders?limit={LIMIT}{after}")
+        yield body
+        if (cursor := _CURSOR.search(body, max(len(body) - _TAIL, 0))) is None:
+            return
+        after = f"&startingAfter={cursor[1].decode()}"
+
+
+def requests(window: int) -> None:
+    """Fetches everything and keeps nothing, with as many pages of customers in flight as a pull has."""
+    with ThreadPoolExecutor(window + 1) as pool:
+        lists = [orders(), *(customers(1 + n, window) for n in range(window))]
+        print(sum(pool.map(lambda bodies: sum(1 for _ in bodies), lists)), "pages")
+
+
+def _struct(texts: str, **others: Any) -> Any:
+    return pa.struct({**dict.fromkeys(texts.split(), pa.string()), **others})
+
+
+_NAMED_RATE = _struct("name", rate=pa.float64())
+_DOCUMENT = _struct("number fiscalName fiscalAddress email", isDefault=pa.bool_(), forTaxes=pa.bool_())
+_LINE = _struct(
+    "sku name", position=pa.int64(), quantity=pa.float64(), unitPrice=pa.float64(), taxes=pa.list_(_NAMED_RATE),
+    discount=_NAMED_RATE,
+)  # fmt: skip
+_ADDRESS = _struct("line", divisions=_struct("level1 level2"), coordinates=pa.list_(pa.float64()))
+_RECORDS = {
+    "customers": _struct(
+        "firstName lastName phone email loginCode createdAt erpCode birthdate",
+        id=pa.int64(), priceListId=pa.int64(), documents=pa.list_(_DOCUMENT),
+    ),
+    "orders": _struct(
+        "id status createdAt currency notes", number=pa.int64(), total=pa.float64(),
+        customer=_struct("erpCode", id=pa.int64()), shipping=_struct("method", address=_ADDRESS), lines=pa.list_(_LINE),
+    ),
+}  # fmt: skip
+_CHILDREN = {"customers": "documents", "orders": "lines"}
 _COLUMNS = {
     "customers": "id, firstName first_name, lastName last_name, phone, email, loginCode login_code, "
     "createdAt created_at, priceListId price_list_id, erpCode erp_code, birthdate::DATE birthdate",
@@ -82,90 +129,49 @@ _COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A list: its name, its pages, the form of a record, and the field that becomes a child table."""
-
-    name: str
-    pages: Iterator[bytes]
-    record: Any
-    child: str
-
-    def tables(self, bodies: list[bytes]) -> list[tuple[str, Any]]:
-        """The Arrow tables of a batch of pages, by name."""
-        text = b"\n".join(bodies)
-        reported = pajson.read_json(
-            pa.BufferReader(text),
-            read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
-            parse_options=pajson.ParseOptions(
-                explicit_schema=pa.schema([("data", pa.list_(self.record))]), unexpected_field_behavior="ignore"
-            ),
-        )
-        rows = pc.list_flatten(reported["data"].combine_chunks())
-        parents = pa.Table.from_struct_array(rows)
-        nested = parents[self.child].combine_chunks()
-        children = pa.Table.from_struct_array(pc.list_flatten(nested))
-        ids = parents["id"].take(pc.list_parent_indices(nested))
-        return [
-            (self.name, parents.drop_columns([self.child])),
-            (f"{self.name}__{self.child}", children.append_column("parent", ids)),
-        ]
+def tables(name: str, bodies: list[bytes]) -> dict[str, pa.Table]:
+    """The Arrow tables of a batch of pages, by name."""
+    text, child = b"\n".join(bodies), _CHILDREN[name]
+    schema = pa.schema([("data", pa.list_(_RECORDS[name]))])
+    parsed = pajson.read_json(
+        pa.BufferReader(text),
+        read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+    )
+    parents = pa.Table.from_struct_array(pc.list_flatten(parsed["data"].combine_chunks()))
+    nested = parents[child].combine_chunks()
+    children = pa.Table.from_struct_array(pc.list_flatten(nested))
+    ids = parents["id"].take(pc.list_parent_indices(nested))
+    return {name: parents.drop_columns([child]), f"{name}__{child}": children.append_column("parent", ids)}
 
 
-Parsed = Queue[list[tuple[str, Any]] | BaseException | None]
+def floor(file: str) -> None:
+    """Fills the file: of each list one batch is requested while the one before it is parsed and inserted."""
+    lock, made = Lock(), set[str]()
 
+    def fill(name: str, pages: Iterator[bytes]) -> None:
+        def upcoming() -> list[bytes]:
+            return list(islice(pages, BATCH_PAGES))
 
-def fetched(of: Listed, batches: Queue[list[bytes] | BaseException | None]) -> None:
-    """Thread: pages into batches."""
-    try:
-        batch: list[bytes] = []
-        for body in of.pages:
-            batch.append(body)
-            if len(batch) == PAGES:
-                batches.put(batch)
-                batch = []
-        if batch:
-            batches.put(batch)
-        batches.put(None)
-    except BaseException as error:
-        batches.put(error)
+        with ThreadPoolExecutor(1) as requesting:
+            waiting = requesting.submit(upcoming)
+            while batch := waiting.result():
+                waiting = requesting.submit(upcoming)
+                parsed = tables(name, batch)
+                with lock:
+                    for table, rows in parsed.items():
+                        connection.register("batch", rows)
+                        into = f"INSERT INTO {table}" if table in made else f"CREATE TABLE {table} AS"
+                        connection.execute(f"{into} SELECT {_COLUMNS[table]} FROM batch")
+                        made.add(table)
 
-
-def parsed(of: Listed, batches: Queue[list[bytes] | BaseException | None], tables: Parsed) -> None:
-    """Thread: batches into Arrow tables."""
-    try:
-        while isinstance(batch := batches.get(), list):
-            tables.put(of.tables(batch))
-        tables.put(batch)
-    except BaseException as error:
-        tables.put(error)
-
-
-def main(file: str) -> None:
-    """Fills the file."""
-    lists = [Listed("customers", customers(), _CUSTOMER, "documents"), Listed("orders", orders(), _ORDER, "lines")]
-    tables: Parsed = Queue(AHEAD)
-    for of in lists:
-        batches: Queue[list[bytes] | BaseException | None] = Queue(AHEAD)
-        Thread(target=fetched, args=(of, batches), daemon=True).start()
-        Thread(target=parsed, args=(of, batches, tables), daemon=True).start()
-    running = len(lists)
-    made: set[str] = set()
-    with duckdb.connect(file) as connection:
-        while running:
-            item = tables.get()
-            if isinstance(item, BaseException):
-                raise item
-            if item is None:
-                running -= 1
-                continue
-            for name, table in item:
-                connection.register("batch", table)
-                into = f"INSERT INTO {name}" if name in made else f"CREATE TABLE {name} AS"
-                connection.execute(f"{into} SELECT {_COLUMNS[name]} FROM batch")
-                connection.unregister("batch")
-                made.add(name)
+    with duckdb.connect(file) as connection, ThreadPoolExecutor(2) as pool:
+        for task in [pool.submit(partial(fill, "customers", customers())), pool.submit(fill, "orders", orders())]:
+            task.result()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if sys.argv[1] == "requests":
+        requests(int(sys.argv[2]))
+    else:
+        floor(sys.argv[1])

@@ -6,7 +6,6 @@ A sandbox serves them, and each contender pulls both lists from it in a process 
     floor      the least that has to be done: bare sockets, pyarrow, Arrow into DuckDB
     pull       orderbridge pull customers orders --sweeps 1
     certified  orderbridge pull customers orders: swept until two sweeps agree
-    tuned      dlt's rest_api source with every setting that makes it faster; one round
 
 Then the files are compared, table by table: a contender whose rows are not those of the floor, or not as many as the
 sandbox has, fails the run.
@@ -18,74 +17,75 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
 from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from sandbox.config import SandboxConfig
 from sandbox.records import generators
 from sources.extract.result import WINDOW
-from tests.bench.measure import Cost, Failed, Series, asked, measured_rounds, run, sandbox
+from tests.bench.measure import Cost, Failed, Series, line_of, measured_rounds, run, serving
 
-REFERENCES = {"pull": "floor", "certified": "pull", "tuned": "floor", "floor": "requests"}
-TUNED_ROWS_MAX = 200_000
+REFERENCES = {"pull": "floor", "certified": "pull", "floor": "requests"}
 PAGE = 100
+READY_LINES = 7
+_COLUMNS = {
+    "customers": "id first_name last_name phone email login_code price_list_id erp_code birthdate",
+    "customers__documents": "customer_id number fiscal_name fiscal_address email is_default for_taxes",
+    "orders": "id number status currency total::DOUBLE customer__id customer__erp_code shipping__method notes",
+    "orders__lines": "order_id position sku name quantity::DOUBLE unit_price::DOUBLE discount__name "
+    "discount__rate::DOUBLE",
+}
 
 
 def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
     """All contenders on one work. Raises Failed where one fails or has other rows."""
+    sizes = ("--customers", str(rows), "--orders", str(rows), "--latency-ms", str(latency_ms))
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
         base = Path(temporary)
-        known = asked("tests.bench.pull", str(rows), folder=base)
-        with sandbox(rows, latency_ms, base) as settings:
-            names = ["requests", "floor", "pull", "certified", *(["tuned"] if rows <= TUNED_ROWS_MAX else [])]
-            tables: dict[str, Any] = {}
-            contenders = {name: partial(_one, name, base, settings, rows, known, tables) for name in names}
-            task = f"pull, {latency_ms} ms" if latency_ms else "pull"
+        known = json.loads(run("tests.bench.pull", "known", str(rows), folder=base, settings={})[1])
+        with serving("pipelines.cli", "sandbox", *sizes, folder=base) as platform:
+            lines = [line_of(platform).partition("=") for _ in range(READY_LINES)]
+            settings = {name: value for name, _, value in lines[1:]}
+            floor: dict[str, Any] = {}
+
+            def one(name: str) -> Cost:
+                folder = base / name
+                folder.mkdir()
+                cost, printed = run(*commands[name], folder=folder, settings=settings | warehouse(name))
+                if name == "requests":
+                    found: Any = printed.split()[0]
+                    wanted: Any = str(2 * ceil(rows / PAGE))
+                else:
+                    file = warehouse(name)["WAREHOUSE__PATH"]
+                    found = json.loads(run("tests.bench.pull", "found", file, folder=folder, settings={})[1])
+                    floor.update(found if name == "floor" else {})
+                    wanted = {table: [count, floor[table][1]] for table, count in known["counts"].items()}
+                if found != wanted:
+                    raise Failed(f"{name}: came to {found}, expected {wanted}")
+                shutil.rmtree(folder)
+                return cost
+
+            def warehouse(name: str) -> dict[str, str]:
+                return {"WAREHOUSE__PATH": str(base / name / "shop.duckdb")}
+
+            commands = {
+                "requests": ("tests.bench.floor", "requests", str(known["window"])),
+                "floor": ("tests.bench.floor", warehouse("floor")["WAREHOUSE__PATH"]),
+                "pull": ("pipelines.cli", "pull", "customers", "orders", "--sweeps", "1"),
+                "certified": ("pipelines.cli", "pull", "customers", "orders"),
+            }
             references = REFERENCES | ({"pull": "requests"} if latency_ms else {})
-            return measured_rounds(task, rows, rounds, contenders, references, {"tuned"})
+            contenders = {name: partial(one, name) for name in commands}
+            return measured_rounds(
+                f"pull, {latency_ms} ms" if latency_ms else "pull", rows, rounds, contenders, references
+            )
 
 
-def _one(
-    name: str, base: Path, settings: Mapping[str, str], rows: int, known: Mapping[str, Any], floor: dict[str, Any]
-) -> Cost:
-    folder = base / name
-    folder.mkdir()
-    file = folder / f"{name}.duckdb"
-    commands = {
-        "requests": ("tests.bench.fetch", str(known["window"])),
-        "floor": ("tests.bench.floor", str(file)),
-        "pull": ("pipelines.cli", "pull", "customers", "orders", "--sweeps", "1"),
-        "certified": ("pipelines.cli", "pull", "customers", "orders"),
-        "tuned": ("tests.bench.tuned", str(file)),
-    }
-    cost, said = run(*commands[name], folder=folder, settings={**settings, "WAREHOUSE__PATH": str(file)})
-    if name == "requests":
-        if said.strip() != (pages := f"{2 * ceil(rows / PAGE)} pages"):
-            raise Failed(f"requests: {said.strip()} came, there are {pages}")
-    else:
-        found = asked("tests.bench.check", name, str(file), folder=folder)
-        floor.update(found if name == "floor" else {})
-        if wrong := _differences(name, found, floor, known["counts"]):
-            raise Failed("\n".join(wrong))
-    shutil.rmtree(folder)
-    return cost
-
-
-def _differences(name: str, found: Mapping[str, Any], floor: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
-    """What is wrong with a contender's tables."""
-    wrong = []
-    for table, (rows, checksum) in found.items():
-        if rows != counts[table]:
-            wrong.append(f"{name}: {table} has {rows} rows, the sandbox has {counts[table]}")
-        elif checksum != floor[table][1]:
-            wrong.append(f"{name}: {table} has other values than the floor's")
-    return wrong
-
-
-def _print_known(rows: int) -> None:
+def print_known(rows: int) -> None:
     """Counts children where the records are made, and how many pages a pull has in flight: in a process of its own."""
     generate = generators(SandboxConfig(customers=rows, orders=rows))
     documents = sum(record.count(b'"isDefault":') for record in map(generate["customers"], range(rows)))
@@ -94,5 +94,22 @@ def _print_known(rows: int) -> None:
     print(json.dumps({"window": WINDOW, "counts": counts}))
 
 
+def print_found(file: str) -> None:
+    """Rows and checksum of each table; a sum, so that the order of the rows does not matter."""
+    found = {}
+    with duckdb.connect(file, read_only=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        is_raw = connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'raw'").fetchone()
+        for table, names in _COLUMNS.items():
+            values = [*names.split(), *(["epoch_ms(created_at::TIMESTAMPTZ)"] if "__" not in table else [])]
+            texts = ", ".join(f"coalesce(({value})::VARCHAR, '∅')" for value in values)
+            sql = f"SELECT count(*), sum(hash(concat_ws('|', {texts})))::VARCHAR FROM "
+            found[table] = connection.execute(f"{sql}{'raw' if is_raw else 'main'}.{table}").fetchone()
+    print(json.dumps(found))
+
+
 if __name__ == "__main__":
-    _print_known(int(sys.argv[1]))
+    if sys.argv[1] == "known":
+        print_known(int(sys.argv[2]))
+    else:
+        print_found(sys.argv[2])

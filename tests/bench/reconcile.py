@@ -4,7 +4,6 @@ For each amount of rows, so many customers of the platform and lines of the ERP 
 some that differ. Each contender joins and compares them in a process of its own:
 
     ours      transforms.erp.match in one part: four keys, normalised comparison, findings
-    lost      the same, where every twentieth line has lost its code and is found by its login code
     pandas    one merge on the code, columns compared as they stand
 
 pandas does less: one key, no normalisation, no findings. All must come to the same counts of matched rows, of rows on
@@ -76,44 +75,27 @@ def make(rows: int, folder: Path) -> None:
         feather.write_feather(table, folder / name, "uncompressed", chunksize=rows)
 
 
-def _sides(folder: Path) -> tuple[pa.Table, pa.Table]:
-    return feather.read_table(folder / "lines", memory_map=False), feather.read_table(
-        folder / "known", memory_map=False
-    )
+def _sides(folder: Path) -> list[pa.Table]:
+    return [feather.read_table(folder / name, memory_map=False) for name in ("lines", "known")]
 
 
-def _ours(folder: Path, lost: bool = False) -> Callable[[], Counts]:
+def _ours(folder: Path) -> Callable[[], Counts]:
     lines, known = _sides(folder)
-    if lost:
-        is_kept = pa.array(np.arange(len(lines)) % 20 > 0)
-        place = lines.column_names.index(CODE)
-        lines = lines.set_column(place, CODE, pa.compute.if_else(is_kept, lines[CODE], None))
     lines = lines.append_column("_line", pa.array(np.arange(2, len(lines) + 2)))
     ids = known[CODE]
     nothing = {name: pa.nulls(len(known), kind) for name, kind in (PLATFORM_CUSTOMERS | PLATFORM_DOCUMENTS).items()}
     rows = {**nothing, **{name: known[name] for name in known.column_names}, "customer_id": ids}
-    papers = {
-        **nothing,
-        "customer_id": ids,
-        "number": known["document_number"],
-        "is_default": pa.repeat(True, len(ids)),
-    }
+    is_default = pa.repeat(True, len(ids))
+    papers = {**nothing, "customer_id": ids, "number": known["document_number"], "is_default": is_default}
     erp = from_arrow(lines)
     customers = typed(from_arrow(pa.table({name: rows[name] for name in PLATFORM_CUSTOMERS})), PLATFORM_CUSTOMERS)
     documents = typed(from_arrow(pa.table({name: papers[name] for name in PLATFORM_DOCUMENTS})), PLATFORM_DOCUMENTS)
 
     def work() -> Counts:
         found = match(erp, customers, documents, hash_texts=hash_texts)
-        status = found.customers["status"].value_counts()
-        fields = found.differences["field"].value_counts()
-        if lost:
-            fields = fields.drop(CODE, errors="ignore")
-        return {
-            "matched": int(status["matched"]),
-            "only_in_erp": int(status["only_in_erp"]),
-            "only_in_platform": int(status["only_in_platform"]),
-            **{name: int(fields[name]) for name in FIELDS},
-        }
+        status, fields = found.customers["status"].value_counts(), found.differences["field"].value_counts()
+        statuses = ("matched", "only_in_erp", "only_in_platform")
+        return {**{name: int(status[name]) for name in statuses}, **{name: int(fields[name]) for name in FIELDS}}
 
     return work
 
@@ -136,11 +118,7 @@ def _pandas(folder: Path) -> Callable[[], Counts]:
     return work
 
 
-CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {
-    "ours": _ours,
-    "lost": lambda folder: _ours(folder, lost=True),
-    "pandas": _pandas,
-}
+CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {"ours": _ours, "pandas": _pandas}
 
 
 def measured(rows: int, rounds: int) -> list[Series]:
@@ -159,7 +137,7 @@ def measured(rows: int, rounds: int) -> list[Series]:
             return replace(cost, work_s=reported["work_s"])
 
         contenders = {name: partial(one, name) for name in CONTENDERS}
-        return measured_rounds("match", rows, rounds, contenders, {"ours": "pandas", "lost": "ours"})
+        return measured_rounds("match", rows, rounds, contenders, {"ours": "pandas"})
 
 
 if __name__ == "__main__":
