@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, Final
 
@@ -24,12 +24,13 @@ from pyarrow import json as arrow_json
 from pipelines.imports.json_columns import as_json, bytes_of
 from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
 from pipelines.plan.summary import MAX_JUMPS, PlanStatistics, PriceJump
+from pipelines.plan.suspicious import SuspiciousValues
 from sources.files.formulas import neutralize
 from sources.kinds import InputKind
 from transforms.erp.match_keys import loose_code
-from transforms.frames import BIGINT, TEXT, Column, array, column, from_arrow, is_repeated
+from transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
 from transforms.keys import canonical_id
 from transforms.texts import tidied, without_blank
 from transforms.upserts.confirmed import changed_fields, price_jumps
@@ -42,14 +43,6 @@ from transforms.upserts.decisions import (
 )
 
 _DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
-_SAME: Final = "in zeros, case or punctuation only: perhaps the same customer"
-_SUSPICIOUS: Final = {
-    "nearly_known": ("erpCode", f"erpCode differs from one on the platform {_SAME}"),
-    "nearly_repeated": ("erpCode", f"erpCode differs from that of another line {_SAME}"),
-    "was_there": ("", "was on the platform before and is missing there: perhaps deleted on purpose"),
-    "not_listed": ("priceListId", "priceListId is not an active price list"),
-}
-"""Field and words by code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,62 +50,55 @@ class Decision:
     """The outcomes of the inputs of a table.
 
     Attributes:
-        outcome: of each: `send`, or as in the manifest. All rejected ones have the same reason.
+        outcome: of each: `send`, or as in the manifest.
         table: the same inputs, their texts as JSON; fields that are not sent are null.
         evidence: for an outcome other than `send`.
-        id: of the platform's record, if there is one.
-        code, words: of the reason for a rejection.
+        more: `id` of the platform's record, `code` and `words` of the reason for a rejection: a text for each.
     """
 
     outcome: pa.Array
     table: pa.Table
     evidence: str
-    id: pa.Array | None = None
-    code: str = ""
-    words: str = ""
+    more: Mapping[str, pa.Array] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Decider(ABC):
     """Decides table by table.
 
     Attributes:
+        suspicious: gets inputs to send that a person should look at first.
+        statistics: of the plan; gets price jumps, and the number of accepted differences, which are not listed.
         differences: fields that differ on the platform, of all tables so far: `DIFFERENCE_SCHEMA`.
-        statistics: what else is counted: price jumps, and accepted differences, which are not listed.
     """
 
-    def __init__(self) -> None:
-        self.differences: list[pa.Table] = []
-        self.statistics = PlanStatistics()
+    suspicious: SuspiciousValues
+    statistics: PlanStatistics
+    differences: list[pa.Table] = field(default_factory=list, init=False)
 
     @abstractmethod
     def decide(self, table: pa.Table) -> Decision:
         """Decides for the inputs of a table."""
 
-    def suspicious(self) -> list[Reason]:
-        """Inputs to send that a person should look at first."""
-        return []
+    def reasons(self) -> list[Reason]:
+        """What is suspicious, after the last table."""
+        return self.suspicious.reasons()
 
 
+@dataclass(eq=False)
 class CustomerDecider(Decider):
     """Customers: compared with those read from the platform.
 
-    Args:
+    Attributes:
         country: of phone numbers without a country code.
         accepted: differences that a person has accepted: customer, field, value in the file and on the platform; both
             empty for any.
     """
 
-    def __init__(
-        self,
-        current: CurrentCustomers,
-        country: str | None = None,
-        accepted: Set[tuple[str, ...]] = frozenset(),
-    ) -> None:
-        super().__init__()
-        self._current, self._country = current, country
-        self._accepted = accepted
-        self._lines: dict[str, list[int]] = {"nearly_known": [], "was_there": [], "not_listed": []}
-        self._new_codes = [pa.schema([("code", TEXT), ("line", BIGINT)]).empty_table()]
+    current: CurrentCustomers
+    country: str | None
+    accepted: Set[tuple[str, ...]]
+    _new_codes: list[pa.Table] = field(default_factory=list, init=False)
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -121,8 +107,8 @@ class CustomerDecider(Decider):
             pa.table({"input": rows, **{name: table[name] for name in CUSTOMER_FIELDS}}).combine_chunks()
         )
         documents = _documents(rows, table["documents"].combine_chunks())
-        known, country = self._current, self._country
-        decisions, differences = decide_customers(inputs, documents, known.rows, known.documents, country)
+        known = self.current
+        decisions, differences = decide_customers(inputs, documents, known.rows, known.documents, self.country)
         differences, is_same = self._without_accepted(decisions, differences)
         decision = pc.if_else(pa.array(is_same), "exists_same", array(decisions["decision"]))
         all_lines = pa.array(first_of(table["lines"].combine_chunks()))
@@ -133,23 +119,14 @@ class CustomerDecider(Decider):
             found = found.append_column("line", lines).append_column("outcome", decision.take(rows_with))
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
         is_new = pc.equal(decision, "create")
-        if len(self._current.missing):
-            self._find_missing(inputs, is_new, all_lines)
-        codes = array(_loose(column(array(inputs["erpCode"]).filter(is_new))))
-        is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
-        lines = all_lines.filter(is_new)
-        self._lines["nearly_known"] += lines.filter(is_near).to_pylist()
-        self._new_codes.append(pa.table({"code": codes, "line": lines}))
-        if len(known := self._current.price_lists):
-            named = array(canonical_id(column(array(inputs["priceListId"]).filter(is_new))))
-            is_unknown = pc.and_(pc.is_valid(named), pc.invert(pc.is_in(named, value_set=known)))
-            self._lines["not_listed"] += lines.filter(is_unknown).to_pylist()
-        names = {"create": "send", "no_key": "rejected"}
-        outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
+        self._point_out(inputs[is_new.to_numpy(zero_copy_only=False)], all_lines.filter(is_new))
+        is_keyless = pc.equal(decision, "no_key")
+        outcome = pc.if_else(is_new, "send", pc.if_else(is_keyless, "rejected", decision))
         words = "no erpCode, email or loginCode, so that it could not be looked up"
-        ids = pc.fill_null(array(decisions["customer_id"]), "")
-        to_send = pa.table(as_json("customers", _arrays(table)))
-        return Decision(outcome, to_send, f"read by run {self._current.read.run_id}", ids, "no_key", words)
+        more = {"code": pc.if_else(is_keyless, "no_key", ""), "words": pc.if_else(is_keyless, words, "")}
+        more["id"] = pc.fill_null(array(decisions["customer_id"]), "")
+        evidence = f"read by run {known.read.run_id}"
+        return Decision(outcome, pa.table(as_json("customers", _arrays(table))), evidence, more)
 
     def _without_accepted(
         self, decisions: pd.DataFrame, differences: pd.DataFrame
@@ -158,8 +135,8 @@ class CustomerDecider(Decider):
         differs = decisions["decision"] == "exists_differs"
         texts = differences[["customer_id", "field", "file_value", "platform_value"]].fillna("")
         accepted = [
-            (*row[:2], *map(neutralize, row[2:])) in self._accepted or (*row[:2], "", "") in self._accepted
-            for row in (texts.itertuples(index=False, name=None) if self._accepted else ())
+            (*row[:2], *map(neutralize, row[2:])) in self.accepted or (*row[:2], "", "") in self.accepted
+            for row in (texts.itertuples(index=False, name=None) if self.accepted else ())
         ]
         is_accepted = np.array(accepted or [False] * len(differences), np.bool_)
         is_accepted &= differences["input"].isin(decisions["input"][differs]).to_numpy(np.bool_)
@@ -167,24 +144,32 @@ class CustomerDecider(Decider):
         left = differences[~is_accepted]
         return left, (differs & ~decisions["input"].isin(left["input"])).to_numpy(np.bool_)
 
-    def _find_missing(self, inputs: pd.DataFrame, is_new: pa.Array, lines: pa.Array) -> None:
-        """Notes new customers that were on the platform before."""
-        is_known = np.zeros(len(inputs), np.bool_)
-        for name, platform_name in CUSTOMER_KEYS.items():
-            known = search_key(name, self._current.missing[platform_name]).dropna()
-            is_known |= search_key(name, inputs[name]).isin(known).to_numpy(np.bool_)
-        self._lines["was_there"] += lines.filter(pc.and_(is_new, pa.array(is_known))).to_pylist()
+    def _point_out(self, new: pd.DataFrame, lines: pa.Array) -> None:
+        """New customers that were there before, with a code that a program may have changed, or a wrong price list."""
+        was_there = np.zeros(len(new), np.bool_)
+        for name, platform_name in CUSTOMER_KEYS.items() if len(self.current.missing) else ():
+            known = search_key(name, self.current.missing[platform_name]).dropna()
+            was_there |= search_key(name, new[name]).isin(known).to_numpy(np.bool_)
+        self.suspicious.count("", "was_there", lines.filter(pa.array(was_there)))
+        codes = array(_loose(new["erpCode"]))
+        is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
+        self.suspicious.count("erpCode", "nearly_known", lines.filter(is_near))
+        self._new_codes.append(pa.table({"code": codes, "line": lines}))
+        if len(known := self.current.price_lists):
+            named = array(canonical_id(new["priceListId"]))
+            is_unknown = pc.and_(pc.is_valid(named), pc.invert(pc.is_in(named, value_set=known)))
+            self.suspicious.count("priceListId", "not_listed", lines.filter(is_unknown))
 
-    def suspicious(self) -> list[Reason]:
-        """New customers with a code that a spreadsheet or a typist may have changed, or with a wrong price list."""
-        new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
-        lines = self._lines | {"nearly_repeated": new.loc[is_repeated(new["code"]), "line"].tolist()}
-        found = ((field, code, words, lines[code]) for code, (field, words) in _SUSPICIOUS.items() if lines[code])
-        return [Reason(field, code, words, len(at), at[:FIRST_LINES]) for field, code, words, at in found]
+    def reasons(self) -> list[Reason]:
+        """See `Decider`."""
+        if self._new_codes:
+            new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
+            self.suspicious.count("erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"]))
+        return super().reasons()
 
     @cached_property
     def _loose_codes(self) -> pa.Array:
-        return array(_loose(self._current.rows["erp_code"]))
+        return array(_loose(self.current.rows["erp_code"]))
 
 
 def _arrays(table: pa.Table) -> dict[str, pa.Array]:
@@ -218,25 +203,21 @@ def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:
     return from_arrow(pa.table({"input": read["input"].take(parents), "position": pa.array(position), **columns}))
 
 
+@dataclass(eq=False)
 class UpdateDecider(Decider):
     """Updates, as of variants: compared with what was last confirmed, because these records cannot be read.
 
-    Args:
+    Attributes:
         kind: of the updates.
         confirmed: key, field, value.
         increments: fields whose values are increments: sent as they are, never compared.
         always: fields that are sent although they are as last confirmed; None: all.
     """
 
-    def __init__(
-        self,
-        kind: InputKind,
-        confirmed: pd.DataFrame,
-        increments: frozenset[str] = frozenset(),
-        always: frozenset[str] | None = frozenset(),
-    ) -> None:
-        super().__init__()
-        self.kind, self.confirmed, self.increments, self.always = kind, confirmed, increments, always
+    kind: InputKind
+    confirmed: pd.DataFrame
+    increments: frozenset[str]
+    always: frozenset[str] | None
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -265,21 +246,21 @@ class UpdateDecider(Decider):
             found.jumps.append(PriceJump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
 
 
+@dataclass(eq=False)
 class CreateDecider(Decider):
     """Subcategories and warehouses: compared with the confirmed creates, because they cannot be read."""
 
-    def __init__(self, kind: InputKind, is_created: Callable[[bytes], bool]) -> None:
-        super().__init__()
-        self._kind, self._is_created = kind, is_created
+    kind: InputKind
+    is_created: Callable[[bytes], bool]
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
-        to_send = pa.table(as_json(self._kind.name, _arrays(table)))
+        to_send = pa.table(as_json(self.kind.name, _arrays(table)))
         outcome = []
         for row in to_send.drop_columns("lines").to_pylist():
             path = row.pop("path")
             body = {name: msgspec.json.decode(text) for name, text in row.items() if text is not None}
-            is_known = self._is_created(record_hash(path, body, self._kind.unique_fields))
-            is_same = self._is_created(body_hash(path, body))
+            is_known = self.is_created(record_hash(path, body, self.kind.unique_fields))
+            is_same = self.is_created(body_hash(path, body))
             outcome.append("unchanged" if is_same else "exists_differs" if is_known else "send")
         return Decision(pa.array(outcome, TEXT), to_send, "an identical one was created before")

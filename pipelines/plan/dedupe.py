@@ -20,8 +20,7 @@ from pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
-from pipelines.plan.requests import PlanCounts, RequestOptions, requests
-from pipelines.plan.suspicious import SuspiciousValues
+from pipelines.plan.requests import RequestWriter
 from sources.disk import create_private
 from sources.errors import BridgeError
 from sources.kinds import KINDS, InputKind
@@ -35,17 +34,18 @@ _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambig
 
 
 def partition(
-    inputs: Inputs, outcomes: Outcomes, decider: Decider, options: RequestOptions, folder: Path
-) -> PlanCounts:
+    inputs: Inputs, outcomes: Outcomes, decider: Decider, writer: RequestWriter, folder: Path
+) -> tuple[int, int]:
     """Reads the file, decides, writes the operations, and adds the outcomes of the lines that are not sent.
+
+    Returns:
+        The number of lines of the file, and of those that are sent.
 
     Raises:
         BridgeError: a line is in no outcome, or in two.
     """
     tables, lines_read = _read(inputs, outcomes)
-    counts = PlanCounts(decider.statistics, lines_read)
     duplicates = _Duplicates(inputs, tables)
-    suspicious = SuspiciousValues(options.increments, is_sheet=inputs.files[0].suffix.casefold() == ".xlsx")
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
     before = 0
@@ -60,23 +60,19 @@ def partition(
             outcome_of_row[rows[is_decided]] = pc.index_in(decision.outcome, value_set=pa.array(_OUTCOMES)).to_numpy()
             is_sent = pc.equal(decision.outcome, "send")
             to_send = decision.table.filter(is_sent)
-            suspicious.add(to_send)
-            out.write(requests(to_send, KINDS[inputs.kind], options, counts))
+            decider.suspicious.add(to_send)
+            out.write(writer.write(to_send))
             sent.append(pc.list_flatten(to_send["lines"].combine_chunks()))
-            is_unsent, is_rejected = pc.invert(is_sent), pc.equal(decision.outcome, "rejected")
-            columns = {"outcome": decision.outcome, "evidence": pc.if_else(is_unsent, decision.evidence, "")}
-            columns |= {name: pc.if_else(is_rejected, getattr(decision, name), "") for name in ("code", "words")}
-            columns |= {"id": decision.id} if decision.id is not None else {}
-            unsent = {name: column.filter(is_unsent) for name, column in columns.items()}
-            outcomes.add_table(first_rows["lines"].combine_chunks().filter(is_unsent), unsent)
+            columns = {"outcome": decision.outcome, **decision.more}
+            unsent = {name: column.filter(pc.invert(is_sent)) for name, column in columns.items()}
+            lines = first_rows["lines"].combine_chunks().filter(pc.invert(is_sent))
+            outcomes.add_table(lines, unsent, decision.evidence)
             duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
-            suspicious.add_merged(table.filter(pa.array(duplicates.are_merged(rows))))
-    counts.sent = sum(map(len, sent))
-    counts.statistics.suspicious = suspicious.reasons() + decider.suspicious()
+            decider.suspicious.add_merged(table.filter(pa.array(duplicates.are_merged(rows))))
     lines = pa.concat_arrays([*sent, outcomes.table()["line"].combine_chunks()])
-    if not counts.lines == len(lines) == len(pc.unique(lines)):
-        raise BridgeError(f"{counts.lines} lines were read, but {len(lines)} have an outcome")
-    return counts
+    if not lines_read == len(lines) == len(pc.unique(lines)):
+        raise BridgeError(f"{lines_read} lines were read, but {len(lines)} have an outcome")
+    return lines_read, sum(map(len, sent))
 
 
 def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:

@@ -7,11 +7,11 @@ once; its inputs stay in memory, as columns. Nothing is sent. The same input giv
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 import pyarrow as pa
@@ -48,8 +48,9 @@ from pipelines.plan.outcomes import (
 )
 from pipelines.plan.rejects import RejectsWriter, check_codes
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
-from pipelines.plan.requests import PlanCounts, RequestOptions
+from pipelines.plan.requests import RequestWriter
 from pipelines.plan.summary import PlanStatistics, summary
+from pipelines.plan.suspicious import SuspiciousValues
 from sources import __version__
 from sources.disk import create_private, file_version, first_free, usable_path
 from sources.errors import ExitCode, UsageError
@@ -174,44 +175,45 @@ class _PlanMaker:
         self.options, self.settings, self.inputs, self.ledger = options, settings, inputs, ledger
         self.kind, self.confirmed = KINDS[options.kind], pa.table({})
         self.always: frozenset[str] | None = frozenset()
+        self.increments = increment_fields(settings.semantics)
+        self.statistics = PlanStatistics(notes=inputs.notes, notify=options.notify)
         self.customers: current_state.CurrentCustomers | None = None
-        self.passwords: PasswordSource | None = None
         if self.kind.has_login:
             self._require_customer_settings()
         self.decider = self._decider()
 
     def _require_customer_settings(self) -> None:
         """What only customers need: a login mode, a source of passwords, the customers of the platform."""
+        found: list[Any] = []
         missing: list[UsageError] = []
-        try:
-            check_login_mode(self.options.kind, self.settings)
-        except UsageError as error:
-            missing.append(error)
-        try:
-            self.passwords = _password_source(self.options, self.inputs)
-        except UsageError as error:
-            missing.append(error)
-        try:
-            self.customers = current_state.current_customers(warehouse_path(), self.settings.base_url)
-        except UsageError as error:
-            missing.append(error)
-        if len(missing) == 1:
-            raise missing[0]
-        if missing:
+        for find in (
+            lambda: check_login_mode(self.options.kind, self.settings),
+            lambda: _password_source(self.options, self.inputs),
+            lambda: current_state.current_customers(warehouse_path(), self.settings.base_url),
+        ):
+            try:
+                found.append(find())
+            except UsageError as error:
+                missing.append(error)
+        if len(missing) > 1:
             hints = "\n".join(f"- {error.message}\n  {error.hint}" for error in missing)
             raise UsageError(f"{len(missing)} things are missing for this plan", f"\n{hints}")
+        if missing:
+            raise missing[0]
+        _, self.statistics.passwords, self.customers = found
 
     def _decider(self) -> Decider:
-        host = self.settings.base_url
+        settings, mapping = self.settings, self.inputs.mapping
+        is_sheet = self.options.file.suffix.casefold() == ".xlsx"
+        common = SuspiciousValues(self.increments, is_sheet=is_sheet), self.statistics
         if self.customers is not None:
             accepted = current_state.accepted_differences()
-            return CustomerDecider(self.customers, reconcile_settings().country, accepted)
+            return CustomerDecider(*common, self.customers, reconcile_settings().country, accepted)
         if self.kind.is_update:
-            self.confirmed = confirmed_fields(self.ledger, host)
-            semantics = self.settings.semantics
-            self.always = None if self.options.send_all else self.inputs.mapping.always_sent(semantics)
-            return UpdateDecider(self.kind, from_arrow(self.confirmed), increment_fields(semantics), self.always)
-        return CreateDecider(self.kind, partial(self.ledger.is_created, host, self.kind.name))
+            self.confirmed = confirmed_fields(self.ledger, settings.base_url)
+            self.always = None if self.options.send_all else mapping.always_sent(settings.semantics)
+            return UpdateDecider(*common, self.kind, from_arrow(self.confirmed), self.increments, self.always)
+        return CreateDecider(*common, self.kind, partial(self.ledger.is_created, settings.base_url, self.kind.name))
 
     def write(self, folder: Path, versions: list[tuple[Path, tuple[int, ...]]]) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own.
@@ -219,12 +221,9 @@ class _PlanMaker:
         `versions` are those of the input, the mapping and the lookups when they were opened.
         """
         options, inputs = self.options, self.inputs
-        semantics = self.settings.semantics
-        request_options = RequestOptions(
-            options.batch_size, additive_fields(semantics), increment_fields(semantics), self.passwords, options.notify
-        )
         outcomes = Outcomes()
-        counts = partition(inputs, outcomes, self.decider, request_options, folder)
+        writer = RequestWriter(self.kind, options.batch_size, additive_fields(self.settings.semantics), self.statistics)
+        lines_read, lines_sent = partition(inputs, outcomes, self.decider, writer, folder)
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
@@ -238,59 +237,47 @@ class _PlanMaker:
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
             )
-        statistics = replace(
-            self.decider.statistics,
-            reasons=reject_reasons(lines),
-            skipped=skip_reasons(lines),
-            first_lines=first_lines(lines),
-            notes=inputs.notes,
-            passwords=self.passwords,
-            notify=options.notify,
+        statistics = self.statistics
+        statistics.reasons, statistics.skipped = reject_reasons(lines), skip_reasons(lines)
+        statistics.first_lines, statistics.suspicious = first_lines(lines), self.decider.reasons()
+        counts = {sent_as(options.kind): lines_sent, **dict.fromkeys(get_args(LineOutcome), 0), **count_outcomes(lines)}
+        input_file, *others = files
+        manifest = Manifest(
+            plan_id="",  # follows from the rest
+            version=__version__,
+            kind=options.kind,
+            host=self.settings.base_url,
+            environment=self.settings.environment,
+            login_mode=self.settings.login_mode if self.kind.has_login else None,
+            semantics=self.settings.semantics if self.kind.is_update else {},
+            input=input_file,
+            mapping=others.pop(0) if options.mapping is not None else None,
+            lookups=tuple(others),
+            format=asdict(inputs.table.format),
+            mapping_toml=mapping_toml,
+            replaces=replaced_sha256(self.confirmed, self.increments, folder) if self.kind.is_update else None,
+            read=self.customers.read if self.customers is not None else None,
+            lines=lines_read,
+            outcomes=counts,
+            operations=writer.operations,
+            operations_sha256=file_sha256(folder / OPERATIONS_FILE),
+            lines_sha256=file_sha256(folder / LINES_FILE),
+            messages=writer.messages,
+            password_column=inputs.password_column,
         )
-        manifest = self._manifest(folder, counts, lines, files, mapping_toml)
-        if self.kind.is_update:
-            manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(self.confirmed, manifest, folder))
-        content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
         paths = {path for column in inputs.mapping.columns.values() for path in column.paths}
-        adds = not paths.isdisjoint(increment_fields(semantics))  # such a plan is never sent twice
-        sends_again = self.always != frozenset() and not adds
+        # values that are always sent are sent again by a plan made later, but never increments
+        sends_again = self.always != frozenset() and paths.isdisjoint(self.increments)
+        content = msgspec.json.encode([manifest, statistics])
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
-        manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
+        organization = current_state.known_organization(warehouse_path(), self.settings)  # not part of the id
+        manifest = msgspec.structs.replace(manifest, plan_id=plan_id, organization=organization)
         written = manifest.with_paths(_portable)
         with create_private(folder / MANIFEST_FILE) as out:
             out.write(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
         with create_private(folder / SUMMARY_FILE) as out:
             out.write(summary(manifest, statistics, Path()).encode())
         return manifest, statistics
-
-    def _manifest(
-        self, folder: Path, counts: PlanCounts, lines: pa.Table, files: Sequence[PlanFile], mapping_toml: str
-    ) -> Manifest:
-        """The manifest, without the id that follows from it."""
-        outcomes = dict.fromkeys(get_args(LineOutcome), 0) | count_outcomes(lines)
-        return Manifest(
-            plan_id="",
-            version=__version__,
-            kind=self.options.kind,
-            host=self.settings.base_url,
-            environment=self.settings.environment,
-            organization=current_state.known_organization(warehouse_path(), self.settings),
-            login_mode=self.settings.login_mode if self.kind.has_login else None,
-            semantics=self.settings.semantics if self.kind.is_update else {},
-            input=files[0],
-            mapping=files[1] if self.options.mapping is not None else None,
-            lookups=tuple(files[2 if self.options.mapping is not None else 1 :]),
-            format=asdict(self.inputs.table.format),
-            mapping_toml=mapping_toml,
-            read=self.customers.read if self.customers is not None else None,
-            lines=counts.lines,
-            outcomes={sent_as(self.options.kind): counts.sent, **outcomes},
-            operations=counts.operations,
-            operations_sha256=file_sha256(folder / OPERATIONS_FILE),
-            lines_sha256=file_sha256(folder / LINES_FILE),
-            messages=counts.messages,
-            password_column=self.inputs.password_column,
-        )
 
 
 def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:

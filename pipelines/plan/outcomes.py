@@ -48,11 +48,11 @@ class Outcomes:
         if len(self._rows) >= _BATCH:
             self._flush()
 
-    def add_table(self, lines: pa.Array, columns: dict[str, pa.Array]) -> None:
+    def add_table(self, lines: pa.Array, columns: dict[str, pa.Array], evidence: str = "") -> None:
         """Adds inputs with their lines (a list each) and columns of `OUTCOME_SCHEMA`; a missing column is empty."""
         parents, flat = pc.list_parent_indices(lines), pc.list_flatten(lines)
-        none = pa.nulls(len(flat), pa.string()).fill_null("")
-        given = {"line": flat, "same_as": pa.nulls(len(flat), pa.int64())}
+        none, same = (pa.nulls(len(flat), pa.string()).fill_null(text) for text in ("", evidence))
+        given = {"line": flat, "same_as": pa.nulls(len(flat), pa.int64()), "evidence": same}
         given |= {name: column.take(parents) for name, column in columns.items()}
         arrays = [given.get(name, none) for name in OUTCOME_SCHEMA.names]
         self._tables.append(pa.Table.from_arrays(arrays, schema=OUTCOME_SCHEMA))

@@ -7,6 +7,7 @@ push has changed these fields since the plan was made, and the plan would undo t
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import OPERATIONS_FILE, Manifest
-from sources.kinds import increment_fields
+from pipelines.plan.model import OPERATIONS_FILE
 
 
 class _Update(msgspec.Struct):
@@ -33,9 +33,8 @@ def confirmed_fields(ledger: Ledger, host: str) -> pa.Table:
     return pa.table({"key": table["path"], "field": table["field"], "value": table["value"]}).combine_chunks()
 
 
-def replaced_sha256(confirmed: pa.Table, manifest: Manifest, folder: Path) -> str:
+def replaced_sha256(confirmed: pa.Table, increments: Set[str], folder: Path) -> str:
     """Hash of the `confirmed_fields` that the updates in a plan folder replace; an increment replaces none."""
-    increments = increment_fields(manifest.semantics)
     if not confirmed.num_rows:
         return hashlib.sha256().hexdigest()
     with (folder / OPERATIONS_FILE).open("rb") as lines:

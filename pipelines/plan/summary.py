@@ -26,21 +26,6 @@ from sources.kinds import KINDS
 from sources.words import render_text
 
 MAX_JUMPS: Final = 20
-_OUTCOMES: Final = {
-    "merged": "identical to an earlier line: sent once",
-    "unchanged": "unchanged since last confirmed",
-    "exists_same": "already on the platform, identical",
-    "exists_differs": f"already on the platform, different; customers cannot be updated there: see {DIFFERENCES_FILE}",
-    "ambiguous": f"ambiguous: several customers of the platform match, nothing is sent; see {DIFFERENCES_FILE}",
-    "rejected": f"rejected: see below, and {REJECTS_FILE}",
-}
-_CREATED_BEFORE: Final = {"exists_differs": "created before with other values: change these by hand"}
-"""Of records that cannot be read."""
-_PASSWORDS: Final[Mapping[PasswordSource, str]] = {
-    "input": "come from the file: do not change it until everything is sent",
-    "mailed": "are generated and mailed to the customers by the platform; nobody else gets them",
-    "stored": "are generated and written to passwords.csv in the plan folder, for you only, before they are sent",
-}
 
 
 class PriceJump(NamedTuple):
@@ -91,12 +76,14 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None)
         manifest=manifest,
         statistics=statistics,
         kind=KINDS[manifest.kind],
-        outcomes=(_OUTCOMES if manifest.read else _OUTCOMES | _CREATED_BEFORE).items(),
-        passwords=_PASSWORDS,
-        notes=statistics.notes,
         has_unchanged=any(map(manifest.outcomes.get, NEEDS_NOTHING)),
         folder=folder,
-        files={"rejects": REJECTS_FILE, "unchanged": UNCHANGED_FILE, "mapping": MAPPING_FILE},
+        files={
+            "rejects": REJECTS_FILE,
+            "unchanged": UNCHANGED_FILE,
+            "mapping": MAPPING_FILE,
+            "differences": DIFFERENCES_FILE,
+        },
         first=_first,
         file_name=lambda file: file.path.rsplit("/", 1)[-1],
         minute=lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",

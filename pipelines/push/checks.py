@@ -20,7 +20,7 @@ from pipelines.pull.targets import read_whoami
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
 from sources.http.client import Client
-from sources.kinds import KINDS
+from sources.kinds import KINDS, increment_fields
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -170,7 +170,8 @@ def check_current(plan: Plan, ledger: Ledger) -> None:
     manifest = plan.manifest
     if manifest.replaces is None or ledger.pushes(manifest.plan_id) is not None:
         return
-    if manifest.replaces != replaced_sha256(confirmed_fields(ledger, manifest.host), manifest, plan.folder):
+    confirmed, increments = confirmed_fields(ledger, manifest.host), increment_fields(manifest.semantics)
+    if manifest.replaces != replaced_sha256(confirmed, increments, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",
             f"Nothing was sent. Plan again into a new folder, and compare: {_plan_command(manifest)}",
