@@ -24,8 +24,8 @@ from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
 
-_SCATTERED = "group_apart", "the lines of this group are not consecutive; sort the file by the group's columns"
-_TORN = "group_torn", "a neighbouring line could not be read and may belong to this group; fix that line"
+SCATTERED = "group_apart", "the lines of this group are not consecutive; sort the file by the group's columns"
+TORN = "group_torn", "a neighbouring line could not be read and may belong to this group; fix that line"
 _NO_KEY = "group_blank", "the columns that identify the group are empty"
 
 
@@ -100,7 +100,7 @@ class Inputs:
         starts, keys = np.flatnonzero(is_start), group_keys(lines, names).filter(pa.array(is_start)).to_pylist()
         apart, torn_ones = scattered_keys(lines, names), torn_groups(lines, is_start.cumsum() - 1, torn)
         reasons = (
-            _NO_KEY if key is None else _SCATTERED if key in apart else _TORN if group in torn_ones else None
+            _NO_KEY if key is None else SCATTERED if key in apart else TORN if group in torn_ones else None
             for group, key in enumerate(keys)
         )
         faults = {group: Problem(", ".join(names), "", *reason) for group, reason in enumerate(reasons) if reason}

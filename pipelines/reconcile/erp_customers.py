@@ -77,8 +77,8 @@ def match_customers(
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
     ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)
-    numbers, codes = (column(pa.array(texts, TEXT)) for texts in (map(str, erp.refused), erp.refused.values()))
-    findings = [match_findings, rule_findings("erp_customers", "line_refused", numbers, detail=codes)]
+    numbers, reasons = (column(pa.array(texts, TEXT)) for texts in (map(str, erp.refused), erp.refused.values()))
+    findings = [match_findings, rule_findings("erp_customers", "line_refused", numbers, detail=reasons)]
     gap = inputs.coverage_gap("customers") if len(erp.rows) else ""
     if gap:
         detail = f"{totals['only_in_erp']} lines only in the ERP: {gap}"

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from pipelines.imports.groups import blank_lines, changes, group_keys, scattered_keys, torn_groups, whole
+from pipelines.imports.inputs import SCATTERED, TORN
 from pipelines.imports.lines import prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, layout_notes, open_input_table, open_lookups
@@ -73,8 +74,8 @@ class ErpCustomers:
 
     Attributes:
         rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
-        refused: code by line, of lines that do not fit the file's header or have no answer in a lookup file, and of
-            groups of lines that a plan rejects.
+        refused: code and reason by line, of lines that do not fit the file's header or have no answer in a lookup file,
+            and of groups of lines that a plan rejects.
         skipped: number of lines that the mapping skips (`skip_blank`), or that continue the group of the line above.
     """
 
@@ -122,7 +123,7 @@ def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
         rows = rows[~rows[LINE_COLUMN].isin(list(refused))].reset_index(drop=True)
         groups = groups.filter(pc.is_in(groups[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
         merged, differing = _first_of_groups(rows, groups, file.mapping.group, single)
-        refused |= dict.fromkeys(differing, "lines_differ")
+        refused |= dict.fromkeys(differing, "lines_differ: the lines of its group have different values")
         skipped += len(rows) - len(differing) - len(merged)
         rows = merged
     _fill_defaults(rows, file.sources)
@@ -171,7 +172,7 @@ def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Tabl
     rules = dict.fromkeys(file.used, CellRules()) | dict.fromkeys(texts, CellRules(is_text=True))
     table = file.table.with_cell_rules(rules)
     for batch in prepared_lines(table, mapping, file.used):
-        refused |= {row.line: str(row.code) for row in batch.rejected}
+        refused |= {row.line: f"{row.code}: {row.reason}" for row in batch.rejected}
         skipped += len(batch.skipped)
         if mapping.group:
             groups.append(batch.table.select([*mapping.group, LINE_COLUMN]))
@@ -216,29 +217,30 @@ def _looked_up(
         found, codes = lookup.find(lines)
         is_known = pc.is_null(codes)
         numbers = lines[LINE_COLUMN].filter(pc.is_valid(codes)).to_pylist()
-        refused |= dict(zip(numbers, codes.drop_null().to_pylist(), strict=True))
+        reasons = (f"{code}: {lookup.words(code)}" for code in codes.drop_null().to_pylist())
+        refused |= dict(zip(numbers, reasons, strict=True))
         lines = lines.filter(is_known)
         values = {path: cells.filter(is_known) for path, cells in (values | found).items()}
     return lines, values
 
 
 def _incomplete_groups(keys: pa.Table, names: Sequence[str], refused: Mapping[int, str]) -> dict[int, str]:
-    """Codes of the lines of groups that may lack one, as for a plan: a line is refused, unreadable or elsewhere."""
+    """Why lines of groups that may lack one are left out, as for a plan: a line is refused, unreadable or elsewhere."""
     lines = keys[LINE_COLUMN].to_numpy()
     is_blank = blank_lines(keys, names)
     groups = (changes(keys, names) | is_blank).cumsum()
     is_apart = pc.is_in(group_keys(keys, names), pa.array(list(scattered_keys(keys, names)), TEXT)).to_numpy(
         zero_copy_only=False
     )
-    codes = dict.fromkeys(groups[is_apart].tolist(), "group_apart")
+    reasons = dict.fromkeys(groups[is_apart].tolist(), ": ".join(SCATTERED))
     blank_groups = set(groups[is_blank].tolist())
     torn = torn_groups(keys, groups, refused.keys() - set(lines.tolist()))
-    codes |= dict.fromkeys(torn - blank_groups, "group_torn")
-    codes |= {
+    reasons |= dict.fromkeys(torn - blank_groups, ": ".join(TORN))
+    reasons |= {
         group: refused[line] for line, group in zip(lines.tolist(), groups.tolist(), strict=True) if line in refused
     }
-    found = np.isin(groups, list(codes))
-    return dict(zip(lines[found].tolist(), map(codes.__getitem__, groups[found].tolist()), strict=True))
+    found = np.isin(groups, list(reasons))
+    return dict(zip(lines[found].tolist(), map(reasons.__getitem__, groups[found].tolist()), strict=True))
 
 
 def _first_of_groups(

@@ -14,38 +14,17 @@ from typing import Final
 import xlsxwriter
 
 from pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
+from pipelines.reporting.outputs import output_target
 from pipelines.warehouse.build import open_warehouse
 from sources.disk import disk_errors, replace_file
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
-from sources.settings import own_path
 
 SHEET: Final = "customers of the ERP"
 COLUMNS: Final = (
     "status", "line", "erp_code", "name", "customer_id", "matched_by", "reason", "may be", "differences"
 )  # fmt: skip
 _WORDS: Final = {"only_in_erp": "only in the ERP", "only_in_platform": "only on the platform"}
-_REASONS: Final = {
-    "too_short": "fewer cells than the header has",
-    "too_long": "more cells than the header has; there may be a delimiter too many in the line",
-    "torn": "may be a part of another line",
-    "quoting": "its quotation marks do not end where a cell ends",
-    "nul": "has a NUL character",
-    "control": "has a control character: export the file again as UTF-8",
-    "cell_error": "has an error value of a spreadsheet",
-    "cell_type": "a cell of a code or text is formatted as a number, date or logical value",
-    "repeated_header": "repeats the header",
-    "totals": "looks like a line of totals",
-    "rule": "is a title, units or dashes only",
-    "byte_order_mark": "begins as another file does, appended to this one",
-    "fill_torn": "takes a value from a line above that could not be read",
-    "lookup_not_found": "the lookup file has no row for it",
-    "lookup_ambiguous": "the lookup file has several rows for it, with different values",
-    "group_apart": "the lines of its group are not consecutive",
-    "group_torn": "a neighbouring line, perhaps of its group, could not be read",
-    "lines_differ": "the lines of its group have different values",
-}
-"""Why a line is rejected, by the code of its finding."""
 ROWS_MAX: Final = 1_048_575
 _HINT: Final = "Name another file: --erp-result FILE.xlsx"
 _ROWS: Final = """
@@ -61,7 +40,8 @@ _ROWS: Final = """
         FROM reconciled.erp_customers LEFT JOIN differences
             ON platform_id = customer_id AND status = 'matched')
     FROM matched UNION ALL BY NAME
-    SELECT 1 AS part, 'rejected' AS status, TRY_CAST(entity_id AS BIGINT) AS line, detail AS reason
+    SELECT 1 AS part, 'rejected' AS status, TRY_CAST(entity_id AS BIGINT) AS line,
+        regexp_replace(detail, '^[a-z_]+: ', '') AS reason
         FROM reconciled.exceptions WHERE entity = 'erp_customers' AND rule = 'line_refused'
     ORDER BY part, is_equal, line, erp_code"""
 
@@ -91,27 +71,16 @@ def write_erp_result(out: Path) -> None:
                 raise UsageError("a sheet does not hold so many rows", "Query reconciled.erp_customers (docs/erp.md).")
             for _, _, status, *cells in part:
                 at += 1
-                words = _REASONS if status == "rejected" else {}
-                shown = ("" if cell is None else words.get(cell, str(cell)) for cell in cells)
-                texts = [_WORDS.get(status, status), *shown]
+                texts = [_WORDS.get(status, status), *("" if cell is None else str(cell) for cell in cells)]
                 write_row(sheet, at, list(map(neutralize, texts)), [text] * len(COLUMNS))
         sheet.autofilter(0, 0, at, len(COLUMNS) - 1)
 
 
 def result_target(out: Path) -> Path:
-    """The file to write.
-
-    Raises:
-        UsageError: it is no .xlsx, or another workbook, which a typo must not cost; or others can write to its folder.
-    """
-    target = own_path(out.absolute())
-    if not target.parent.is_dir():
-        raise UsageError(f"there is no folder {target.parent}", _HINT)
-    if target.suffix.casefold() != ".xlsx":
+    """The file to write. Raises UsageError: it is no .xlsx, or see `output_target`."""
+    if out.suffix.casefold() != ".xlsx":
         raise UsageError(f"--erp-result {out.name} is not the name of an .xlsx", _HINT)
-    if target.exists() and not _is_result(target):
-        raise UsageError(f"{target} exists and is not a result of this command", _HINT)
-    return target
+    return output_target(out, "a result of this command", _HINT, _is_result)
 
 
 def _is_result(file: Path) -> bool:

@@ -15,21 +15,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
-from pipelines.reporting.report_data import RECENT_DAYS, SOON_DAYS, ReportData, Rows, read_report_data
+from pipelines.reporting.outputs import output_target
+from pipelines.reporting.report_data import ReportData, Rows, read_report_data
 from pipelines.reporting.tables import anchor, render, tag, words
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.finding_history import in_words
 from sources.contract import LISTS
 from sources.disk import PRIVATE_FILE, disk_errors, replace_file
-from sources.errors import UsageError
-from sources.settings import own_path
 from transforms.rules import RULES, SEVERITIES
 
-OUT_HINT: Final = "Name a file in an existing, writable folder: orderbridge report --out FILE"
+OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report --out FILE"
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
-_HOUR: Final = timedelta(hours=1)
-_DAY: Final = timedelta(days=1)
+_UNITS: Final = ((timedelta(days=1), "days"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "min"))
 MAX_CURRENCIES: Final = 3
 
 
@@ -40,35 +38,26 @@ def report(out: Path) -> ReportData:
     mode; a link stays a link.
 
     Raises:
-        UsageError: there is no reconciled warehouse; `out` cannot be written, is not a report, or others can write to
-            its folder.
+        UsageError: there is no reconciled warehouse; `out` cannot be written, or see `output_target`.
     """
-    target, mode = report_target(out)
+    target = report_target(out)
     with open_warehouse() as warehouse:
         data = read_report_data(warehouse)
     content = page(data).encode()
+    mode = target.stat().st_mode & 0o777 if target.exists() else PRIVATE_FILE
     with disk_errors(f"{target} cannot be written", OUT_HINT), replace_file(target, mode) as file:
         file.write(content)
     return data
 
 
-def report_target(out: Path) -> tuple[Path, int]:
-    """The file to write, and the mode that it gets.
+def report_target(out: Path) -> Path:
+    """The file to write. Raises UsageError, see `output_target`."""
+    return output_target(out, "a report", OUT_HINT, _is_report)
 
-    Raises:
-        UsageError: it is a file that is not a report (a typo must not cost a warehouse), or others can write to its
-            folder.
-    """
-    target = own_path(out.absolute())
-    if not target.parent.is_dir():
-        raise UsageError(f"there is no folder {target.parent}", OUT_HINT)
-    if not target.exists():
-        return target, PRIVATE_FILE
-    if target.is_file():
-        with disk_errors(f"{target} cannot be read", OUT_HINT), target.open("rb") as file:
-            if file.read(len(START)) in (START.encode(), b""):
-                return target, target.stat().st_mode & 0o777
-    raise UsageError(f"{target} exists and is not a report", "Name another file: orderbridge report --out FILE")
+
+def _is_report(file: Path) -> bool:
+    with file.open("rb") as content:
+        return content.read(len(START)) in (START.encode(), b"")
 
 
 def page(data: ReportData) -> str:
@@ -92,7 +81,7 @@ def page(data: ReportData) -> str:
             for name, (rows, missing) in data.counts.items()
         ],
         "verdict": _verdict,
-        "age": lambda row: row["taken_at"] and tag('<span class="short">{}</span>', _age(data.as_of - row["taken_at"])),
+        "age": lambda row: row["taken_at"] and _age(data.run["as_of"] - row["taken_at"]),
         "severities": SEVERITIES,
         "rule_link": lambda row: tag('<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])),
         # a warehouse written by another version may have other rules
@@ -100,7 +89,6 @@ def page(data: ReportData) -> str:
             (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in findings
         ],
         "empty": lambda name: _empty(data, name),
-        "soon_days": SOON_DAYS,
     }
     return START + render("report.html.j2", data=data, **content, **_orders(data))
 
@@ -113,39 +101,37 @@ def _verdict(row: dict[str, Any]) -> str:
 
 
 def _age(duration: timedelta) -> str:
-    if duration < 2 * _HOUR:
-        return f"{max(duration, timedelta()) // timedelta(minutes=1)} min"
-    return f"{duration // _HOUR} h" if duration < 2 * _DAY else f"{duration // _DAY} days"
+    unit, name = next(((unit, name) for unit, name in _UNITS if duration >= 2 * unit), _UNITS[-1])
+    return tag('<span class="short">{} {}</span>', max(duration, timedelta()) // unit, name)
 
 
 def _empty(data: ReportData, name: str) -> str:
     """What an empty table means: nothing is listed only where the list was read whole."""
     walks = [row for row in data.rows["lists"] if row["resource"] == name and row["was_taken"]]
-    is_proven = any(row["verdict"] == "complete" and row["taken_at"] <= data.as_of for row in walks)
+    is_proven = any(row["verdict"] == "complete" and row["taken_at"] <= data.run["as_of"] for row in walks)
     singular = words(name.removesuffix("s"))
     return f"No {singular} is listed." if is_proven else f"No {singular} was read."
 
 
 def _orders(data: ReportData) -> dict[str, object]:
     """Orders and revenue: of the last days, and by day, month or year."""
-    first, days = data.first_recent_day, data.rows["order_days"]
-    recent = [row for row in days if first <= row["day"] <= data.today]
+    first, today, days = data.run["first_day"], data.run["today"], data.rows["order_days"]
+    recent = [row for row in days if first <= row["day"] <= today]
     shown = [_money(total, currency) for currency, total in _totals(recent).items()]
     more = f" (and {len(shown) - MAX_CURRENCIES} more currencies)" if len(shown) > MAX_CURRENCIES else ""
     by_day: Counter[date] = Counter()
     for row in days:
         by_day[row["day"]] += row["orders"]
     counts = {day: Decimal(count) for day, count in by_day.items()}
-    charts = [time_chart("Orders by {period}", counts, data.today, lambda count: f"{count:,} orders")] if counts else []
+    charts = [time_chart("Orders by {period}", counts, today, lambda count: f"{count:,} orders")] if counts else []
     return {
-        "recent_days": RECENT_DAYS,
-        "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", data.today, (first, data.today)),
+        "recent_revenue": _revenue_charts(recent, f", the last {data.run['recent_days']} days", today, (first, today)),
         "recent_orders": {
             "orders": sum(row["orders"] for row in recent),
             "cancelled": sum(row["cancelled"] for row in recent),
             "totals": " and ".join(shown[:MAX_CURRENCIES]) + more,
         },
-        "order_charts": [*charts, *_revenue_charts(days, "", data.today, most=1)],
+        "order_charts": [*charts, *_revenue_charts(days, "", today, most=1)],
     }
 
 

@@ -10,7 +10,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
 from importlib.resources import files
 from typing import Any, Final
 
@@ -24,8 +23,6 @@ from sources.errors import UsageError
 
 Rows = list[dict[str, Any]]
 
-SOON_DAYS: Final = 30
-RECENT_DAYS: Final = 30
 MAX_ORDER_STATES: Final = 12
 """A column with more values is not a status, and could hold anything."""
 FURTHER: Final = (
@@ -48,8 +45,7 @@ class ReportData:
     """Everything the page shows.
 
     Attributes:
-        run: the run that reconciled, a row of the query `run`: `today` is its day in the `time_zone` of days, weeks and
-            months.
+        run: the run that reconciled, a row of the query `run`.
         source: whose data it is, as far as it is known.
         new_findings: what the run found and the one before it did not.
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
@@ -63,23 +59,6 @@ class ReportData:
     schema_changes: list[SchemaChange]
     counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
-
-    @property
-    def as_of(self) -> datetime:
-        """The end of the run that reconciled: ages and what expires soon refer to this instant."""
-        ended: datetime = self.run["ended_at"]
-        return ended
-
-    @property
-    def today(self) -> date:
-        """The day of that run."""
-        today: date = self.run["today"]
-        return today
-
-    @property
-    def first_recent_day(self) -> date:
-        """The first of the days that count as recent; the day of the run is the last."""
-        return self.today - timedelta(days=RECENT_DAYS - 1)
 
 
 def read_rows(warehouse: duckdb.DuckDBPyConnection, sql: str, **values: object) -> Rows:
@@ -106,19 +85,15 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
 def _read(warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any], queries: Mapping[str, str]) -> ReportData:
     sql = "SELECT DISTINCT concat(schema_name, '.', table_name) FROM duckdb_columns()"
     tables = {name for (name,) in warehouse.execute(sql).fetchall()}
-    data = ReportData(run, read_source(warehouse), new_findings(warehouse), schema_changes(warehouse, run["ended_at"]))
+    data = ReportData(run, read_source(warehouse), new_findings(warehouse), schema_changes(warehouse, run["as_of"]))
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
         (data.counts[table],) = warehouse.execute(f"SELECT count(*), {missing} FROM reconciled.{table}").fetchall()
     parts = {"lists": str(list(LISTS)), "currency": _CURRENCY, "total": _TOTAL}
-    values = {
-        "as_of": data.as_of, "zone": run["time_zone"], "days": SOON_DAYS, "run": run["run_id"], "today": data.today,
-        "first": data.first_recent_day, "before": data.first_recent_day - timedelta(RECENT_DAYS),
-    }  # fmt: skip
     for name, template in queries.items():
         sql = template.format(**parts)
         is_possible = tables >= set(re.findall(r"\b(?:ops|reconciled|bi)\.\w+", sql))
-        own_values = {key: value for key, value in values.items() if f"${key}" in sql}
+        own_values = {key: value for key, value in run.items() if f"${key}" in sql}
         data.rows[name] = read_rows(warehouse, sql, **own_values) if is_possible else []
     if len({row["status"] for row in data.rows["order_states"]}) > MAX_ORDER_STATES:
         data.rows["order_states"] = []

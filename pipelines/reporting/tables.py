@@ -8,7 +8,7 @@ value is written.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,19 +24,6 @@ TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
 EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
-_PROMOTION_CSS: Final = {"running": "good", "exhausted": "warning", "expired": "error"}
-_OUTCOMES: Final = {
-    ("matched", "erp_code"): "matched by ERP code",
-    ("matched", "login_code"): "matched by login code",
-    ("matched", "email"): "matched by e-mail",
-    ("matched", "document_number"): "matched by document",
-    ("matched", "reviewed"): "matched by a person",
-    ("ambiguous", "erp"): "ambiguous in the ERP",
-    ("ambiguous", "platform"): "ambiguous on the platform",
-    ("only_in_erp", "erp"): "only in the ERP",
-    ("only_in_platform", "platform"): "only on the platform",
-}
-_OUTCOME_CSS: Final = {"matched": "good", "ambiguous": "warning", "only_in_erp": "error", "only_in_platform": ""}
 MAX_LABEL: Final = 60
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
@@ -80,9 +67,12 @@ def tag(html: str, *values: object) -> Markup:
 
 
 def bar_column(
-    rows: Rows, column: str, css: Callable[[dict[str, Any]], str] = lambda _: "", *, is_logarithmic: bool = False
+    rows: Rows, column: str, css: str = "", *, is_logarithmic: bool = False
 ) -> Callable[[dict[str, Any]], str]:
-    """A column of bars for the numbers of another column; without any where all are the same."""
+    """A column of bars for the numbers of another column; without any where all are the same.
+
+    The column `css` has the class that gives a bar its colour, such as a severity.
+    """
 
     def length(row: dict[str, Any]) -> float:
         value = row[column] or 0
@@ -90,51 +80,10 @@ def bar_column(
 
     def bar(row: dict[str, Any]) -> str:
         percent = f"{100 * length(row) / longest:.1f}"
-        return tag('<span class="bar {}" style="width:{}%"></span>', css(row), percent) if row[column] else ""
+        return tag('<span class="bar {}" style="width:{}%"></span>', row.get(css, ""), percent) if row[column] else ""
 
     longest = max(map(length, rows), default=0.0)
     return bar if len({row[column] for row in rows}) > 1 else lambda _: ""
-
-
-def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:
-    """Findings by rule (`rule` makes its cell) with those of the run before.
-
-    The scale is logarithmic: a few errors are visible next to many infos.
-    """
-    return build_table(
-        rows,
-        {
-            "severity": lambda row: tag('<span class="{}">{}</span>', row["severity"], row["severity"]),
-            "table": spaced("entity"),
-            "rule": rule,
-            "findings": "findings",
-            **({"run before": "before"} if any(row.get("before") is not None for row in rows) else {}),
-            "": bar_column(
-                rows, "findings", lambda row: "" if row["severity"] == "info" else row["severity"], is_logarithmic=True
-            ),
-        },
-    )
-
-
-def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
-    """Customers by outcome of the comparison with the ERP, in the order in which matches are tried; 0 without a row.
-
-    Args:
-        rows: `status`, `step` (the key that matched, else the side of the row), `customers`.
-    """
-    counts = {(row["status"], row["step"]): int(row["customers"]) for row in rows}
-    outcomes = [
-        {"status": status, "label": text, "count": counts.get((status, step), 0)}
-        for (status, step), text in _OUTCOMES.items()
-    ]
-    bars = bar_column(outcomes, "count", lambda row: _OUTCOME_CSS[row["status"]])
-    return build_table(outcomes, {"outcome": "label", "customers": "count", "": bars})
-
-
-def promotions_table(rows: Rows) -> Table:
-    """Promotions by status, in its colour, from rows of `status` and `promotions`."""
-    bars = bar_column(rows, "promotions", lambda row: _PROMOTION_CSS.get(row["status"], "faint"))
-    return build_table(rows, {"status": "status", "promotions": "promotions", "": bars})
 
 
 def name_column(column: str) -> Callable[[dict[str, Any]], Markup | None]:
@@ -158,9 +107,9 @@ def mapped(column: str, texts: Mapping[str, str]) -> Callable[[dict[str, Any]], 
     return lambda row: texts.get(row[column], row[column])
 
 
-def styled(column: str, css: str) -> Callable[[dict[str, Any]], Markup]:
-    """A column with a class of the style sheet."""
-    return lambda row: tag('<span class="{}">{}</span>', css, row[column])
+def styled(column: str, css: str = "") -> Callable[[dict[str, Any]], Markup]:
+    """A column with a class of the style sheet, by default that of its value."""
+    return lambda row: tag('<span class="{}">{}</span>', css or row[column], row[column])
 
 
 def anchor(entity: str, rule: str) -> str:
@@ -189,9 +138,8 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {"code": _with_code, "number": number, "words": words}
-    tables = (build_table, findings_table, outcomes_table, promotions_table)
-    columns = (bar_column, mapped, name_column, spaced, styled)
-    environment.globals |= {function.__name__: function for function in (*tables, *columns)}
+    functions = (build_table, bar_column, mapped, name_column, spaced, styled)
+    environment.globals |= {function.__name__: function for function in functions}
     return environment
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.reporting.charts import HEIGHT, MAX_DAYS, MAX_MONTHS, WIDTH, TimeChart, time_chart
+from pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, TimeChart, time_chart
+from pipelines.reporting.tables import render
 
 AS_OF = date(2026, 11, 21)
 
@@ -27,10 +29,11 @@ def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, De
     shown = [Decimal(bar.tooltip.rpartition(": ")[2]) for bar in drawn.bars]
     assert sum(shown) == sum(values.values())
     assert all(shown)
+    lowest, highest = drawn.y_labels[0][0], drawn.y_labels[-1][0]
     for bar in drawn.bars:
-        assert 0 <= float(bar.x) <= WIDTH
-        assert 0 <= float(bar.y) <= HEIGHT
-        assert float(bar.y) + float(bar.height) <= HEIGHT
+        assert 0 <= bar.place < drawn.periods
+        assert lowest <= bar.steps <= highest
+        assert bar.steps
     assert len(drawn.x_labels) <= 7
 
 
@@ -55,10 +58,16 @@ def test_what_was_returned_is_drawn_below_zero() -> None:
     days = {AS_OF - timedelta(days=1): Decimal(300), AS_OF: Decimal(-100)}
     drawn = chart(days)
     assert [label for _, label in drawn.y_labels] == ["-100", "0", "100", "200", "300"]
-    zero = next(float(y) for y, label in drawn.y_labels if label == "0")
-    sold, returned = drawn.bars
-    assert (float(sold.y) + float(sold.height), float(returned.y)) == pytest.approx((zero, zero), abs=0.2)
-    assert float(sold.height) == pytest.approx(3 * float(returned.height), abs=0.3)
+    assert [bar.steps for bar in drawn.bars] == [3, -1]
+    svg = render("plot.html.j2", macro="chart", content=drawn, title="", more=())
+    shapes = re.findall(
+        r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', svg.replace(' class="running"', "")
+    )
+    (x, y, width, height), (other_x, other_y, *_, other_height) = (map(float, shape) for shape in shapes)
+    (zero,) = (float(place) for place in re.findall(r'<text class="y" x="46" y="([\d.]+)">0<', svg))
+    assert (y + height, other_y) == pytest.approx((zero, zero), abs=0.2)
+    assert height == pytest.approx(3 * other_height, abs=0.3)
+    assert x + width < other_x < 480
 
 
 def test_the_running_period_is_marked_and_no_other() -> None:
@@ -74,7 +83,7 @@ def test_days_without_a_value_keep_their_place() -> None:
     first = AS_OF - timedelta(days=29)
     drawn = chart({AS_OF: Decimal(5)}, (first, AS_OF))
     (bar,) = drawn.bars
-    assert float(bar.x) > WIDTH * 0.9
+    assert (bar.place, drawn.periods) == (29, 30)
     assert drawn.title == "Orders by day"
     assert drawn.x_labels[0][1] == first.strftime("%m-%d")
 
@@ -92,4 +101,4 @@ def test_days_without_a_value_keep_their_place() -> None:
 def test_periods_follow_the_span_of_the_values(first: date, names: list[str]) -> None:
     drawn = chart({AS_OF: Decimal(1), first: Decimal(1)})
     assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
-    assert float(drawn.bars[0].x) < WIDTH / 2 < float(drawn.bars[1].x)
+    assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]

@@ -85,7 +85,7 @@ def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> N
     assert "2026-03-01: 5,000.00 EUR" in amounts
     assert "2026-03-02: 0.30 EUR" in amounts
     colours = re.findall(r'class="bar (\w+)" style="width:([\d.]+)%"', drawn()["promotions"].html)
-    assert colours == [("good", "100.0"), ("error", "50.0")]
+    assert colours == [("running", "100.0"), ("expired", "50.0")], "the style sheet colours them by status"
 
 
 def test_a_plot_without_values_has_a_note() -> None:
