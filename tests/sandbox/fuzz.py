@@ -37,6 +37,8 @@ def _not_json(name: str) -> None:
 
 
 NUMBERS = ("0", "1", "-1", "1.5", "1e3", "1e20000000", "9" * 30, "9" * 5000, "-0", "٣", "", "null", "NaN", " 7")
+VERBS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")
+NAMES = ["email", "password", "name", "price", "stock", "location", "documents", "images", "id", "isDefault", "order"]
 TEXTS = ("", "a", "ñ\u0301", "\u202e", "\x00", "=1+1", "\ud800", "x" * 3000, "é", "%", "'")
 
 
@@ -50,28 +52,13 @@ def generated(chance: random.Random, client: httpx.Client) -> httpx.Request:
     body = b""
     if operation.verb != "GET":
         body = chance.choice((valid_json, torn_json, noise))(chance)
-    verb = (
-        operation.verb if chance.random() < 0.9 else chance.choice(("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"))
-    )
+    verb = operation.verb if chance.random() < 0.9 else chance.choice(VERBS)
     kind = "application/json" if chance.random() < 0.9 else chance.choice(("text/plain", "application/xml", ""))
     return client.build_request(verb, path, params=query, content=body, headers={"content-type": kind})
 
 
 def valid_json(chance: random.Random) -> bytes:
-    names = (
-        "email",
-        "password",
-        "name",
-        "price",
-        "stock",
-        "location",
-        "documents",
-        "images",
-        "id",
-        "isDefault",
-        "order",
-    )
-    return json.dumps({chance.choice(names): value(chance, 3) for _ in range(chance.randrange(6))}).encode()
+    return json.dumps({chance.choice(NAMES): value(chance, 3) for _ in range(chance.randrange(6))}).encode()
 
 
 def value(chance: random.Random, depth: int) -> Any:

@@ -19,9 +19,7 @@ WAREHOUSE = {"name": "Central", "isDefault": True, "location": {"line": "Av. Bra
 @contextmanager
 def client_of(sandbox: Sandbox) -> Iterator[httpx.Client]:
     headers = {"api-key": sandbox.legacy_key, "Authorization": f"Bearer {sandbox.v1_key}"}
-    with httpx.Client(
-        base_url=sandbox.url, headers=headers, timeout=10, verify=False
-    ) as client:  # reads no certificates: no TLS
+    with httpx.Client(base_url=sandbox.url, headers=headers, timeout=10, verify=False) as client:  # no TLS
         yield client
 
 
@@ -35,16 +33,9 @@ def raw(sandbox: Sandbox, path: str, verb: str = "GET") -> tuple[bytes, bool]:
     """All bytes of an answer on a connection of its own, and whether it ended in a reset."""
     host, _, port = sandbox.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
-        lines = [
-            f"{verb} {path} HTTP/1.1",
-            "Host: sandbox",
-            f"api-key: {sandbox.legacy_key}",
-            f"Authorization: Bearer {sandbox.v1_key}",
-            "Connection: close",
-            "",
-            "",
-        ]
-        connection.sendall("\r\n".join(lines).encode())
+        keys = f"api-key: {sandbox.legacy_key}\r\nAuthorization: Bearer {sandbox.v1_key}"
+        head = f"{verb} {path} HTTP/1.1\r\nHost: sandbox\r\n{keys}\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode())
         taken = b""
         while True:
             try:

@@ -1,0 +1,285 @@
+"""Each operation as the interface shows it, with the default readings; records, the truth, configurations."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sandbox import Sandbox, SandboxConfig, SandboxConfigError, serve
+from sandbox.faults import NAMES
+from sandbox.public_v1 import KEYS
+from sources.contract import OPERATIONS, RECORDS
+from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_operation_is_routed(client: httpx.Client) -> None:
+    keyless = httpx.Client(base_url=client.base_url)  # with a key, 404 may be that of a record
+    for operation in OPERATIONS:
+        path = re.sub(r"\{\w+\}", "1", operation.path)
+        prefix = V1 if operation.family == "public_v1" else ""
+        assert keyless.request(operation.verb, prefix + path).status_code == 401, operation.name
+    keyless.close()
+
+
+def test_pages_and_searches_of_promotions(client: httpx.Client) -> None:
+    pagination = client.get("/promotions", params={"page": 2, "limit": 25}).json()["pagination"]
+    assert pagination == {"page": 2, "pages": 3, "total": 60, "hasPrevPage": True, "hasNextPage": True}
+    assert list(pagination) == ["page", "pages", "total", "hasPrevPage", "hasNextPage"]
+    named = client.get("/promotions", params={"term": "naviDAD", "limit": 100}).json()
+    assert 0 < named["pagination"]["total"] < 60
+    assert all("Navidad" in row["name"] for row in named["data"])
+    coded = client.get("/promotions", params={"term": "cupon-00305"}).json()
+    assert [row["id"] for row in coded["data"]] == [305]
+    with talking() as (sandbox, other):
+        for name, found in (("Omega", 0), ("Zeta", 1)):
+            sandbox.state.change("promotions", 301, {"name": name})
+            assert other.get("/promotions", params={"term": "zeta"}).json()["pagination"]["total"] == found
+
+
+def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Client) -> None:
+    assert client.get(f"{V1}/whoami").json()["scopes"] == ["prices:read"]
+    assert all(("_live_" in key) == (held.environment == "LIVE") for key, held in KEYS.items())
+    cases = {
+        f"Bearer {sandbox.v1_key}": "SANDBOX",
+        f"Bearer {sandbox.v1_live_key}": "LIVE",
+        "Bearer nothing": "INVALID_API_KEY",
+        f"Basic {sandbox.v1_key}": "INVALID_API_KEY",
+        f"Bearer {sandbox.v1_expired_key}": "KEY_EXPIRED",
+        "": "UNAUTHENTICATED",
+    }
+    with httpx.Client(base_url=sandbox.url, verify=False) as bare:
+        for value, expected in cases.items():
+            answer = bare.get(f"{V1}/whoami", headers={"Authorization": value} if value else {})
+            if answer.status_code == 200:
+                assert answer.json()["environment"] == expected
+                continue
+            assert answer.status_code == 401
+            assert answer.json()["error"]["code"] == expected
+            types = {name: type(member) for name, member in answer.json()["error"].items()}
+            assert types == dict.fromkeys(("code", "message", "requestId"), str)
+
+
+def test_records_look_real_and_have_fields_of_the_interface_only(sandbox: Sandbox) -> None:
+    for record in (record for record in RECORDS.values() if record.fields):
+        rows = sandbox.state.records(record.name)
+        assert set().union(*(row.keys() for row in rows)) == {field.name for field in record.fields}, record.name
+        assert all({field.name for field in record.fields if field.required} <= row.keys() for row in rows)
+    customers = sandbox.state.records("customers")
+    documents = [row.get("documents", []) for row in customers]
+    assert {len(found) for found in documents} == {0, 1, 2, 3}
+    names = {field.name for field in RECORDS["customers"].field("documents").fields}
+    assert all(document.keys() <= names for found in documents for document in found)
+    assert any("email" not in row for row in customers)
+    assert any(not row["firstName"].isascii() for row in customers)
+    assert {len(row["lines"]) for row in sandbox.state.records("orders")} == {1, 2, 3, 4, 5}
+    sources = {row.get("sourcePriceListId") for row in sandbox.state.records("price_lists")}
+    assert None in sources
+    assert sources - {row["id"] for row in sandbox.state.records("price_lists")} - {None}, "no orphan"
+
+
+def test_the_same_seed_gives_the_same_records() -> None:
+    config: dict[str, Any] = {"customers": 50, "orders": 50, "today": date(2026, 3, 1)}
+    with talking(seed=3, **config) as (first, _), talking(seed=3, **config) as (second, _):
+        for resource in ("customers", "orders", "promotions", "price_lists"):
+            assert first.state.records(resource) == second.state.records(resource)
+    with talking(seed=4, **config) as (other, _):
+        assert other.state.records("customers") != first.state.records("customers")
+
+
+def test_orders_go_up_to_yesterday_with_growth_seasons_and_quiet_sundays() -> None:
+    today = date(2026, 3, 1)
+    with talking(orders=4_000, customers=10, today=today) as (sandbox, _):
+        days = [datetime.fromisoformat(row["createdAt"]).date() for row in sandbox.state.records("orders")]
+        sandbox.state.grow("orders", 2)
+        added = [row["createdAt"][:10] for row in sandbox.state.records("orders")[-2:]]
+    assert (days == sorted(days), days[-1], added) == (True, today - timedelta(days=1), [today.isoformat()] * 2)
+    by_weekday, by_month = Counter(day.weekday() for day in days), Counter(f"{day:%Y-%m}" for day in days)
+    assert by_weekday[6] * 3 < by_weekday[5] * 2 < by_weekday[0] * 2
+    assert by_month["2025-12"] > by_month["2025-11"] > by_month["2025-08"] > 1.5 * by_month["2024-08"]
+    assert sum(day >= today - timedelta(days=30) for day in days) > 200
+
+
+def test_promotions_run_today_and_some_end_soon() -> None:
+    now = datetime.now(UTC)
+    with talking() as (sandbox, _):
+        rows = [row for row in sandbox.state.records("promotions") if row["isActive"]]
+    spans = [[datetime.fromisoformat(row[name]) for name in ("startDate", "expirationDate")] for row in rows]
+    running = [end for start, end in spans if start < now < end]
+    assert len(running) >= 20
+    assert sum(end < now + timedelta(days=30) for end in running) >= 6
+    assert (sum(start > now for start, _ in spans), sum(end < now for _, end in spans)) == (6, 18)
+
+
+def test_a_created_customer_is_listed_with_the_fields_that_a_create_takes() -> None:
+    documents, notification = [{"number": "1", "isDefault": True}], {"send": False, "withCredentials": False}
+    taken = {"erpCode": "0007", "documents": documents, "nickname": "Ana"}
+    ignored = {"loginCode": "x", "notification": notification, "birthdate": 5, "createdAt": [], "id": 301}
+    with talking(customers=5) as (sandbox, client):
+        known = sandbox.state.ids("customers")
+        body = {**CUSTOMER, **taken, **ignored, "id": int(known[0])}
+        answer = client.post("/customers", json=body)
+        assert answer.status_code == 201
+        listed = pages(client, "/customers", 4)[-1]
+        assert listed == answer.json() == sandbox.state.records("customers")[-1]
+        assert listed.keys() == {"id", "email", "createdAt", "priceListId", *taken}
+        assert (listed["erpCode"], listed["priceListId"], type(listed["createdAt"])) == ("0007", 1, str)
+        assert str(listed["id"]) not in known
+        assert sandbox.state.customer_inputs == [body]
+
+
+def test_a_customer_who_logs_in_by_code() -> None:
+    with talking(customers=1, login_mode="code") as (sandbox, client):
+        assert client.post("/customers", json=CUSTOMER).status_code == 400
+        assert client.post("/customers", json={"password": "x", "loginCode": "007"}).status_code == 201
+        assert sandbox.state.records("customers")[-1]["loginCode"] == "007"
+
+
+def test_other_writes_are_kept_and_counted() -> None:
+    with talking() as (sandbox, client):
+        for price in (1.5, 2.25):
+            answer = client.patch("/products/7/variants/9", json={"price": price, "sku": "007"})
+            assert (answer.status_code, answer.content) == (204, b"")
+        variant = sandbox.state.variants[7, 9]
+        assert variant.fields == {"price": 2.25, "sku": "007"}
+        assert (variant.applied, variant.counts["price"], variant.counts["stock"]) == (2, 2, 0)
+        body = {"name": "Cafés", "description": "d", "seo": {"description": "s"}, "order": 1}
+        assert client.post("/categories/12/subcategories", json={**body, "id": 99}).status_code == 201
+        assert client.post("/logistics/warehouses", json={**WAREHOUSE, "id": 99}).status_code == 201
+        assert sandbox.state.subcategories == [{"id": 1, "categoryId": "12", **body}]
+        assert sandbox.state.warehouses == [{"id": 1, **WAREHOUSE}]
+
+
+def test_the_truth_is_kept_and_requests_are_logged() -> None:
+    with talking(customers=5) as (sandbox, client):
+        state = sandbox.state
+        ids = state.ids("customers")
+        state.remove("customers", ids[0])
+        state.change("customers", ids[1], {"lastName": "Ñandú"})
+        added = state.add("customers", {"firstName": "Zoë"}, position=0)
+        shown = pages(client, "/customers", 4)
+        assert [str(row["id"]) for row in shown] == [str(added["id"]), *ids[1:]]
+        assert shown[1]["lastName"] == "Ñandú"
+        assert state.ever("customers") == {*ids, str(added["id"])}
+        assert state.always("customers") == set(ids[1:])
+        assert [change.what for change in state.truth] == ["removed", "changed", "added"]
+        with pytest.raises(KeyError):
+            state.remove("customers", "no such id")
+        client.get("/nowhere")
+        logged = [(entry.method, entry.path, entry.query, entry.status, entry.fault) for entry in state.log]
+        assert logged[0] == ("GET", "/customers", "page=1&limit=4", 200, "")
+        assert logged[-1] == ("GET", "/nowhere", "", 404, "")
+        for number in range(200):
+            state.add("customers", {"erpCode": str(number)}, position=1)
+        ranks = list(state.lists["customers"].ranks)
+        assert ranks == sorted(set(ranks))
+
+
+def test_cursors_survive_removals_and_insertions() -> None:
+    with talking(orders=30) as (sandbox, client):
+        first = client.get(f"{V1}/orders", params={"limit": 10}).json()
+        sandbox.state.remove("orders", first["data"][-1]["id"])
+        sandbox.state.add("orders", {"status": "NEW"}, position=9)
+        second = client.get(f"{V1}/orders", params={"limit": 10, "startingAfter": first["nextCursor"]}).json()
+        assert second["data"][0]["id"] == sandbox.state.ids("orders")[10]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"faults": {"no_such": 0.5}}, "Use one of: rate_429"),
+        ({"faults": {"eror_503": 0.5}}, r"Did you mean error_503\?"),
+        ({"faults": {"error_500": 1.5}}, "from 0 to 1"),
+        ({"faults": {"error_500": float("nan")}}, "from 0 to 1"),
+        ({"readings": {"no_such": "x"}}, "Use one of: adjustment_types"),
+        ({"readings": {"created_status": "204"}}, "Use one of: 201, 200"),
+        ({"records": Path("/no/such/folder")}, "is not a folder"),
+        ({"login_mode": "phone"}, "`email` or `code`"),
+        ({"customers": -1}, "from 0 on"),
+        ({"latency_ms": float("nan")}, "from 0 on"),
+        ({"stall_s": float("inf")}, "from 0 on"),
+        ({"rate_per_s": 0}, "1 or more"),
+        ({"port": 70000}, "65535"),
+    ],
+)
+def test_invalid_configurations_are_errors(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(SandboxConfigError, match=words):
+        SandboxConfig(**config)
+    assert SandboxConfig(faults=dict.fromkeys(NAMES, 0.5)).faults.keys() == NAMES.keys()
+
+
+def test_no_records_at_all() -> None:
+    with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, client):
+        assert client.get("/customers").json() == {"data": []}
+        pagination = client.get("/promotions").json()["pagination"]
+        assert pagination == {"page": 1, "pages": 0, "total": 0, "hasPrevPage": False, "hasNextPage": False}
+        assert client.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
+        assert client.get(f"{V1}/prices/lists").json() == {"priceLists": []}
+
+
+def test_own_records_keep_their_bytes_and_need_no_id(tmp_path: Path) -> None:
+    row = '{ "id": 1.0, "total": 12.50, "big": 12345678901234567890.10, "name": "\\u00e1" }'
+    (tmp_path / "customers.json").write_text(f"[ {row} ,\n {row.replace('1.0', '2', 1)}\n]")
+    (tmp_path / "orders.json").write_text('[{"number":7},{"n":1e3}]')
+    with talking(records=tmp_path, promotions=2) as (sandbox, client):
+        assert row in client.get("/customers?limit=1").text
+        assert sandbox.state.ids("customers") == ["1", "2"]
+        assert '[{"number":7},{"n":1e3}]' in client.get(f"{V1}/orders").text
+        assert len(client.get("/promotions").json()["data"]) == 2
+        assert client.post("/customers", json={"password": "x", "email": "a@example.com"}).status_code == 201
+        assert len(set(sandbox.state.ids("customers"))) == 3
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"id":1},', '[{"id":null}]', '[{"id":{}}]'])
+def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "orders.json").write_text(text)
+    with pytest.raises(SandboxConfigError, match=r"orders\.json"), talking(records=tmp_path):
+        pass
+
+
+def test_a_taken_port() -> None:
+    with (
+        serve(SandboxConfig()) as sandbox,
+        pytest.raises(OSError, match="in use"),
+        talking(port=int(sandbox.url.rpartition(":")[2])),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command(number: signal.Signals) -> None:
+    code = "from sandbox import SandboxConfig; from sandbox.server import run; run(SandboxConfig(customers=3))"
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        try:
+            ready, *rest = [process.stdout.readline().strip() for _ in range(7)]
+            url, settings = ready.removeprefix("ready "), dict(line.split("=", 1) for line in rest)
+            assert settings["SOURCES__LEGACY__BASE_URL"] == settings["SOURCES__PUBLIC_V1__BASE_URL"] == url
+            assert settings["SOURCES__LEGACY__ENVIRONMENT"] == "sandbox"
+            assert settings["SOURCES__LEGACY__LOGIN_MODE"] == "email"
+            headers = {"api-key": settings["SOURCES__LEGACY__API_KEY"]}
+            assert len(httpx.get(f"{url}/customers", headers=headers).json()["data"]) == 3
+            bearer = {"Authorization": f"Bearer {settings['SOURCES__PUBLIC_V1__API_KEY']}"}
+            assert httpx.get(f"{url}{V1}/whoami", headers=bearer).status_code == 200
+            process.send_signal(number)
+            assert (process.wait(10), process.stdout.read(), process.stderr.read()) == (0, "", "")
+        finally:
+            process.kill()
