@@ -19,8 +19,8 @@ from pipelines.reporting.tables import anchor
 from sources.contract import LISTS
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
-from sources.settings.sections import SECTIONS, SETTINGS, settings_of
-from sources.settings.setting import Setting, shown
+from sources.settings.sections import SECTIONS, settings_of
+from sources.settings.setting import SETTINGS, Setting, shown
 from transforms.erp.candidates import WEIGHTS
 from transforms.rules import RULES, SEVERITIES
 

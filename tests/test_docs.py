@@ -30,8 +30,7 @@ from sources.extract.result import SWEEPS_MAX
 from sources.extract.v1_pages import EMPTY_PAGES_MAX
 from sources.extract.walk import CURSOR_SWEEPS_MAX
 from sources.settings import PublicV1Settings
-from sources.settings.sections import SETTINGS
-from sources.settings.setting import variable
+from sources.settings.setting import SETTINGS, variable
 from transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]

@@ -26,8 +26,7 @@ import yaml  # type: ignore[import-untyped]
 
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import ExitCode
-from sources.settings.sections import SETTINGS
-from sources.settings.setting import variable
+from sources.settings.setting import SETTINGS, variable
 
 CHECKOUT = Path(__file__).parents[1]
 EXAMPLES = CHECKOUT / "docs/orchestrators"

@@ -18,8 +18,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from sources.errors import ExitCode
-from sources.settings.sections import SETTINGS
-from sources.settings.setting import variable
+from sources.settings.setting import SETTINGS, variable
 from tests.pipelines.bridge import Bridge, bridge, wait_for
 
 CHECKOUT = Path(__file__).parents[1]

@@ -70,7 +70,7 @@ def command(sandbox: bool) -> int:
 
 def _ask() -> dict[str, str]:
     """Asks for the settings of each family, on stderr. An empty address skips the family."""
-    from sources.settings.sections import SETTINGS
+    from sources.settings.setting import SETTINGS
 
     values: dict[str, str] = {}
     for section, (title, names) in FAMILIES.items():

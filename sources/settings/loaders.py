@@ -24,7 +24,6 @@ from sources.settings.ownership import check_owner, check_private
 from sources.settings.root import FILES, find_root, has_sections, key_paths, read_toml
 from sources.settings.sections import (
     SECTIONS,
-    SETTINGS,
     FileSettings,
     HttpSettings,
     LedgerSettings,
@@ -33,11 +32,10 @@ from sources.settings.sections import (
     OrderSettings,
     PublicV1Settings,
     ReconcileSettings,
-    Section,
     WarehouseSettings,
     settings_of,
 )
-from sources.settings.setting import Setting, named, shown, variable
+from sources.settings.setting import SETTINGS, Section, Setting, named, shown, variable
 
 S = TypeVar("S", bound=Section)
 _PASSWORD: Final = re.compile(r"//[^/:@]*:([^/]+)@")
@@ -46,83 +44,66 @@ _PASSWORD_MIN: Final = 6
 """Characters of a password that is looked for in texts: a shorter one may be a part of any word."""
 
 
-class Resolution:
-    """The raw values of one section; other sections are neither read nor checked.
+def _given(section: str) -> dict[str, tuple[object, str]]:
+    """What is set in a section, by name: the raw value, and where it is set: a variable or a file.
+
+    Other sections are neither read nor checked.
 
     Raises:
         UsageError: a file that others can write, that cannot be read, or that is not TOML; an unknown name or variable
-            in this section.
+            in this section; a secret in config.toml.
     """
-
-    def __init__(self, section: str) -> None:
-        self._section = section
-        self._folder = find_root() / ".dlt"
-        for path in (self._folder, *(self._folder / name for name in FILES)):
-            check_private(path)
-        self._tables = {name: self._table(name, read_toml(self._folder / name)) for name in FILES}
-        self._check_names()
-
-    def value(self, name: str) -> object:
-        """The raw value of a setting of the section; None if it is not set."""
-        return self.origin(name)[0]
-
-    def origin(self, name: str) -> tuple[object, str]:
-        """The raw value of a setting and where it is set: a variable or a file; (None, "") if it is not set.
-
-        Raises UsageError for a secret in config.toml.
-        """
-        setting = SETTINGS[f"{self._section}.{name}"]
-        if (given := os.environ.get(setting.variable)) is not None:
-            return given, setting.variable
-        if name in self._tables["secrets.toml"]:
-            return self._tables["secrets.toml"][name], ".dlt/secrets.toml"
-        value = self._tables["config.toml"].get(name)
-        if value is not None and setting.is_secret:
+    folder, settings = find_root() / ".dlt", {setting.name: setting for setting in settings_of(section)}
+    for path in (folder, *(folder / name for name in FILES)):
+        check_private(path)
+    given: dict[str, tuple[object, str]] = {}
+    for file in reversed(FILES):
+        for name, value in _table(folder / file, section).items():
+            if name not in settings:
+                raise _unknown(f"{section}.{name}", f".dlt/{file}", name, [*settings])
+            given[name] = value, f".dlt/{file}"
+    prefix = variable(section) + "__"
+    variables = {setting.variable: setting.name for setting in settings.values()}
+    for name, value in os.environ.items():
+        if name in variables:
+            given[variables[name]] = value, name
+        elif name.upper().startswith(prefix):
+            raise _unknown(name, "the environment", name.upper(), [*variables])
+    for name, (_, origin) in given.items():
+        if origin.endswith("config.toml") and settings[name].is_secret:
             raise UsageError(
-                f"{named(setting.key)} is a secret, but it is in .dlt/config.toml",
+                f"{named(settings[name].key)} is a secret, but it is in .dlt/config.toml",
                 "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key.",
             )
-        return value, ".dlt/config.toml" if value is not None else ""
+    return given
 
-    def missing(self, settings: Sequence[Setting]) -> UsageError:
-        """The error for required settings that are not set, all at once."""
-        names = ", ".join(named(setting.key) for setting in settings)
-        verb = "is" if len(settings) == 1 else "are"
-        hints = "\n  ".join(self._how_to_set(setting) for setting in settings)
-        asks = "`orderbridge init` asks for the settings that are required."
-        return UsageError(f"{names} {verb} not set (settings are read from {self._folder})", f"{hints}\n  {asks}")
 
-    def _how_to_set(self, setting: Setting) -> str:
-        """Where to set it, and what looks like a misspelling of it."""
-        file = ".dlt/secrets.toml" if setting.is_secret else ".dlt/config.toml"
-        hint = f"Set {setting.variable}, or `{setting.name}` under [{self._section}] in {file}: {setting.help}."
-        for name, correct in misspelt_names().items():
-            if correct in (setting.key, setting.variable):
-                hint += f"\n  There is a `{name}`. Did you mean {correct}?"
-        return hint
+def _table(path: Path, section: str) -> dict[str, object]:
+    """The table of a section in a settings file; empty where the file has none."""
+    table: object = read_toml(path)
+    for part in section.split("."):
+        table = table.get(part, {}) if isinstance(table, dict) else table
+    if not isinstance(table, dict):
+        raise UsageError(f".dlt/{path.name}: `{section}` is not a table", f"Write [{section}] on a line of its own.")
+    return table
 
-    def _table(self, file: str, document: dict[str, object]) -> dict[str, object]:
-        """The section's table in a file; empty where the file has none."""
-        table: object = document
-        for part in self._section.split("."):
-            table = table.get(part, {}) if isinstance(table, dict) else table
-        if not isinstance(table, dict):
-            raise UsageError(
-                f".dlt/{file}: `{self._section}` is not a table", f"Write [{self._section}] on a line of its own."
-            )
-        return table
 
-    def _check_names(self) -> None:
-        names = [setting.name for setting in settings_of(self._section)]
-        for file, table in self._tables.items():
-            for name in table:
-                if name not in names:
-                    raise _unknown(f"{self._section}.{name}", f".dlt/{file}", name, names)
-        prefix = variable(self._section) + "__"
-        variables = [prefix + name.upper() for name in names]
-        for name in os.environ:
-            if name.upper().startswith(prefix) and name not in variables:
-                raise _unknown(name, "the environment", name.upper(), variables)
+def _missing(settings: Sequence[Setting]) -> UsageError:
+    """The error for required settings that are not set, all at once."""
+    names = ", ".join(named(setting.key) for setting in settings)
+    verb = "is" if len(settings) == 1 else "are"
+    hints = "\n  ".join([*map(_how_to_set, settings), "`orderbridge init` asks for the settings that are required."])
+    return UsageError(f"{names} {verb} not set (settings are read from {find_root() / '.dlt'})", hints)
+
+
+def _how_to_set(setting: Setting) -> str:
+    """Where to set it, and what looks like a misspelling of it."""
+    file = ".dlt/secrets.toml" if setting.is_secret else ".dlt/config.toml"
+    hint = f"Set {setting.variable}, or `{setting.name}` under [{setting.section}] in {file}: {setting.help}."
+    for name, correct in misspelt_names().items():
+        if correct in (setting.key, setting.variable):
+            hint += f"\n  There is a `{name}`. Did you mean {correct}?"
+    return hint
 
 
 def misspelt_names() -> dict[str, str]:
@@ -155,14 +136,14 @@ def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageErro
 
 def _load(kind: type[S]) -> S:
     """A section as it is set. Raises UsageError."""
-    resolution = Resolution(kind.prefix.rpartition(".")[0])
+    given = _given(kind.prefix.rpartition(".")[0])
     settings = {item.name: SETTINGS[kind.prefix + item.name] for item in fields(kind) if item.metadata}
-    values = {name: resolution.value(setting.name) for name, setting in settings.items()}
-    missing = [setting for name, setting in settings.items() if setting.required and values[name] is None]
-    if missing:
-        raise resolution.missing(missing)
-    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    return kind(**given)
+    if missing := [setting for setting in settings.values() if setting.required and setting.name not in given]:
+        raise _missing(missing)
+    values: dict[str, Any] = {
+        name: given[setting.name][0] for name, setting in settings.items() if setting.name in given
+    }
+    return kind(**values)
 
 
 legacy_settings = partial(_load, LegacySettings)
@@ -230,7 +211,7 @@ def _check_old_place(path: Path, *sections: str) -> None:
     Raises:
         UsageError: the project has none, and the current folder has: without the ledger, all would be sent again.
     """
-    given = next(filter(None, (Resolution(section).value("path") for section in sections)), "")
+    given = next((found["path"][0] for section in sections if "path" in (found := _given(section))), "")
     old = Path(os.path.relpath(path, find_root())).absolute()
     is_elsewhere = old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")  # another project's own
     if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
@@ -244,8 +225,8 @@ def _check_old_place(path: Path, *sections: str) -> None:
 
 def is_set(section: str) -> bool:
     """Whether any required setting of a section is set. Raises UsageError."""
-    resolution = Resolution(section)
-    return any(resolution.value(setting.name) is not None for setting in settings_of(section) if setting.required)
+    given = _given(section)
+    return any(setting.required and setting.name in given for setting in settings_of(section))
 
 
 def known_secrets() -> tuple[str, ...]:
@@ -255,27 +236,22 @@ def known_secrets() -> tuple[str, ...]:
     """
     secrets = set[str]()
     for section in SECTIONS:
-        try:
-            resolution = Resolution(section)
-            given = [(setting, resolution.value(setting.name)) for setting in settings_of(section)]
-        except UsageError:
-            continue
-        for setting, value in given:
-            text = value.strip() if isinstance(value, str) else ""
-            if setting.is_secret:
-                secrets.add(text)
-            elif password := _PASSWORD.search(text):
-                secrets.update(form for form in (password[1], unquote(password[1])) if len(form) >= _PASSWORD_MIN)
+        with suppress(UsageError):
+            for name, (value, _) in _given(section).items():
+                text = value.strip() if isinstance(value, str) else ""
+                if SETTINGS[f"{section}.{name}"].is_secret:
+                    secrets.add(text)
+                elif password := _PASSWORD.search(text):
+                    secrets.update(form for form in (password[1], unquote(password[1])) if len(form) >= _PASSWORD_MIN)
     return tuple(sorted(secrets - {""}))
 
 
 def set_values() -> Iterator[str]:
     """What is set and where, a line for each valid setting, from the table's beginning; secrets masked."""
     for setting in SETTINGS.values():
-        with suppress(UsageError):
-            value, origin = Resolution(setting.section).origin(setting.name)
-            if value is not None:
-                yield f"{setting.key} = {shown(setting.checked(value))} ({origin})"
+        with suppress(UsageError, KeyError):
+            value, origin = _given(setting.section)[setting.name]
+            yield f"{setting.key} = {shown(setting.checked(value))} ({origin})"
 
 
 def check_same_environment(legacy: LegacySettings, public_v1: PublicV1Settings) -> None:

@@ -17,6 +17,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.settings.ownership import CHECKOUT, check_private
+from sources.settings.setting import SETTINGS
 
 FILES: Final = ("secrets.toml", "config.toml")
 
@@ -73,10 +74,9 @@ def project_file(name: str) -> Path:
 
 def has_sections(folder: Path) -> bool:
     """Whether the settings files of a `.dlt` hold a section of ours. Raises UsageError."""
-    from sources.settings.sections import SECTIONS  # whose paths are relative to the root
-
+    sections = {setting.section for setting in SETTINGS.values()}
     paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]
-    return not {path.rpartition(".")[0] for path in paths}.isdisjoint(SECTIONS)
+    return not {path.rpartition(".")[0] for path in paths}.isdisjoint(sections)
 
 
 def read_toml(path: Path) -> dict[str, object]:

@@ -1,21 +1,21 @@
 """Every setting, declared once: a field of the frozen dataclass of its section, with its check and a line of help.
 
 In: raw or typed values. Out: typed and checked settings, or a UsageError that names the key and its environment
-variable, never its value; `SETTINGS`, the table of all of them.
+variable, never its value.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import field
 from pathlib import Path
-from typing import ClassVar, Final, Literal, cast, dataclass_transform, get_args
+from typing import Final, Literal, cast, get_args
 from urllib.parse import urlsplit
 
 from sources.contract import ORDER, PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
 from sources.settings import checks
-from sources.settings.setting import Secret, Setting, named, setting
+from sources.settings.setting import SETTINGS, Secret, Section, Setting, named, setting
 from sources.urls import checked_base_url
 
 Environment = Literal["sandbox", "production"]
@@ -28,25 +28,6 @@ HOST_LABELS: Final[dict[str, Environment]] = {
 }
 """Parts of a host name that name the environment it serves; only a whole part counts."""
 _COLUMN: Final = checks.text("the name of a column of raw.orders")
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting, field))
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A section: each subclass is a frozen dataclass that checks its fields. None is not set and has no default."""
-
-    prefix: ClassVar[str]
-    """What precedes the names of the fields in their keys."""
-
-    def __init_subclass__(cls, *, prefix: str) -> None:
-        cls.prefix = prefix
-        dataclass(frozen=True, kw_only=True)(cls)
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            declared, value = SETTINGS.get(self.prefix + item.name), getattr(self, item.name)
-            if declared is not None and (declared.required or value is not None):
-                object.__setattr__(self, item.name, declared.checked(value))
 
 
 class LegacySettings(Section, prefix="sources.legacy."):
@@ -246,14 +227,6 @@ class NotifySettings(Section, prefix="notify."):
     )
 
 
-SETTINGS: Final = {
-    section.prefix + item.name: Setting(
-        section.prefix + item.name, None if item.default is MISSING else item.default, **item.metadata
-    )
-    for section in Section.__subclasses__()
-    for item in fields(section)
-    if item.metadata
-}
 SECTIONS: Final = tuple(dict.fromkeys(one.section for one in SETTINGS.values()))
 
 

@@ -1,14 +1,14 @@
 """What is known about one setting: its key, check, default and a line of help; and the values that are masked.
 
-In: the fields of the dataclasses in `sections`, which declare the settings. Out: `Setting`, from which the loaders,
-README's table, `.dlt/config.toml` and what `orderbridge check` prints are made.
+In: the subclasses of `Section` in `sections`, whose fields declare the settings. Out: `SETTINGS`, the table of all,
+from which the loaders, README's table, `.dlt/config.toml` and what `orderbridge check` prints are made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field
-from typing import Any, NoReturn
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, Final, NoReturn, dataclass_transform
 
 Check = Callable[[str, object], object]
 
@@ -66,6 +66,33 @@ def setting(
     """Declares a setting as the field of a dataclass; without a default it is required. See `Setting`."""
     about = {"check": check, "help": help, "example": example, "required": default is MISSING, "is_secret": is_secret}
     return field(default=default, metadata=about)
+
+
+SETTINGS: Final[dict[str, Setting]] = {}
+"""Every setting by its key, in the order in which the sections declare them."""
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting, field))
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section: each subclass is a frozen dataclass that checks its fields. None is not set and has no default."""
+
+    prefix: ClassVar[str]
+    """What precedes the names of the fields in their keys."""
+
+    def __init_subclass__(cls, *, prefix: str) -> None:
+        cls.prefix = prefix
+        dataclass(frozen=True, kw_only=True)(cls)
+        for item in fields(cls):
+            if item.metadata:
+                default = None if item.default is MISSING else item.default
+                SETTINGS[prefix + item.name] = Setting(prefix + item.name, default, **item.metadata)
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            declared, value = SETTINGS.get(self.prefix + item.name), getattr(self, item.name)
+            if declared is not None and (declared.required or value is not None):
+                object.__setattr__(self, item.name, declared.checked(value))
 
 
 def variable(key: str) -> str:

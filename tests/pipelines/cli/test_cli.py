@@ -24,7 +24,7 @@ from pipelines.pull.pull import pull
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling
 from pipelines.warehouse.lock import run_lock
 from sources import errors
-from sources.settings.sections import SETTINGS
+from sources.settings.setting import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
 from tests.pipelines.bridge import LISTED, SMALL, Bridge, command, start
 from tests.pipelines.pull.truth import RESOURCES
