@@ -166,11 +166,6 @@ def _promotions(config: SandboxConfig) -> Generate:
     return generate
 
 
-def coupon_code(number: int) -> str:
-    """A promotion's coupon code: found by `term`, never returned."""
-    return f"CUPON-{number:05d}"
-
-
 def _price_lists(config: SandboxConfig) -> Generate:
     chance = random.Random(f"{config.seed}:price_lists")
     types = config.reading("adjustment_types")

@@ -37,7 +37,6 @@ class Rows:
         self.rows: list[bytes] = list(rows)
         self.ids: list[str] = [_id(row) for row in self.rows]
         self.ranks: array[float] = array("d", range(len(self.rows)))
-        self.version = 0
 
     def after(self, rank: float) -> int:
         """The position of the first row past that rank."""
@@ -56,13 +55,11 @@ class Rows:
         self.rows.insert(position, row)
         self.ids.insert(position, identifier)
         self.ranks.insert(position, rank)
-        self.version += 1
         return identifier
 
     def take(self, position: int) -> str:
         """Removes the row at that position; returns its id."""
         del self.rows[position], self.ranks[position]
-        self.version += 1
         return self.ids.pop(position)
 
 

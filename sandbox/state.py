@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
-from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, generators, platform_time
+from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, generators, platform_time
 from sandbox.rows import Rows, read_rows
 from sources.contract import CUSTOMER, CUSTOMER_CREATE, RECORDS
 
@@ -87,7 +87,6 @@ class State:
                 random.Random(f"{config.seed}:sequence").shuffle(orders)
             self.lists["orders"] = Rows(orders)
         self._serial = max(counts.values())
-        self._found: dict[tuple[str, str], tuple[int, list[bytes]]] = {}
         self.variants: dict[tuple[int, int], Variant] = {}
         self.subcategories: list[Json] = []
         self.warehouses: list[Json] = []
@@ -138,7 +137,6 @@ class State:
             position = self._position(resource, identifier)
             record: Json = {**json.loads(rows.rows[position]), **fields}
             rows.rows[position] = encoded(record)
-            rows.version += 1
             self._note(resource, str(identifier), "changed")
             return record
 
@@ -162,20 +160,6 @@ class State:
         """Adds generated records, dated on the day the sandbox started."""
         for _ in range(count):
             self.drift(resource, self._position_of_new(resource), removes=False)
-
-    # Lists, for routes.
-
-    def found(self, resource: str, term: str) -> list[bytes]:
-        """Rows whose name or coupon code contains the term, ignoring case."""
-        with self.lock:
-            rows = self.lists[resource]
-            if not term:
-                return rows.rows
-            cached = self._found.get((resource, term))
-            if cached is None or cached[0] != rows.version:
-                cached = (rows.version, [row for row in rows.rows if term.casefold() in _searched(row)])
-                self._found = {(resource, term): cached}
-            return cached[1]
 
     # Writes.
 
@@ -248,12 +232,6 @@ class State:
     def _note(self, resource: str, identifier: str, what: str) -> None:
         self.removed[resource] += what == "removed"
         self.truth.append(Change(self.requests, resource, identifier, what))
-
-
-def _searched(row: bytes) -> str:
-    record: Json = json.loads(row)
-    code = coupon_code(record["id"]) if isinstance(record["id"], int) else ""
-    return f"{record.get('name', '')} {record.get('code', code)}".casefold()
 
 
 def _sum(before: float, value: float) -> float:

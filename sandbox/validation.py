@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 from sources.contract import Field, Record
@@ -28,7 +27,7 @@ class Problem:
 
 
 def problems(record: Record, body: object, required: frozenset[str] = frozenset()) -> list[Problem]:
-    """All problems of a body, decoded with `parse_float=Decimal`; `required` adds to what the record requires."""
+    """All problems of a decoded body; `required` adds to what the record requires."""
     if not isinstance(body, dict):
         return [Problem("type", "the body is not a JSON object")]
     return list(_of_fields(record.fields, body, "", required))
@@ -54,7 +53,7 @@ def _of_value(field: Field, value: object, where: str) -> Iterator[Problem]:
         yield from _of_items(field, value, where)
     elif isinstance(value, dict):
         yield from _of_fields(field.fields, value, f"{where}.")
-    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield from _of_number(field, value, where)
 
 
@@ -73,25 +72,23 @@ def _of_items(field: Field, value: list[Any], where: str) -> Iterator[Problem]:
             yield Problem("type", f"{at} must be {wrong}")
 
 
-def _of_number(field: Field, value: int | Decimal, where: str) -> Iterator[Problem]:
+def _of_number(field: Field, value: float, where: str) -> Iterator[Problem]:
     if field.minimum is not None and value < field.minimum:
         yield Problem("minimum", f"{where} must be at least {field.minimum}")
     if field.int64 and not -_INT64 <= value < _INT64:
         yield Problem("range", f"{where} must fit into 64 bits")
-    if field.max_decimals is not None and isinstance(value, Decimal):
-        exponent = value.normalize().as_tuple().exponent
-        if isinstance(exponent, int) and -exponent > field.max_decimals:
-            yield Problem("decimals", f"{where} must have at most {field.max_decimals} decimals")
+    if field.max_decimals is not None and value != round(value, field.max_decimals):
+        yield Problem("decimals", f"{where} must have at most {field.max_decimals} decimals")
 
 
 def _wrong_type(kind: str, value: object) -> str:
     """The expected type in words; empty if the value has it."""
-    number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
     is_text = isinstance(value, str)
     right, words = {
         "text": (is_text, "a string"),
         "integer": (number and isinstance(value, int), "an integer"),
-        "number": (number and (not isinstance(value, Decimal) or value.is_finite()), "a number"),
+        "number": (number, "a number"),
         "boolean": (isinstance(value, bool), "a boolean"),
         "object": (isinstance(value, dict), "an object"),
         "array": (isinstance(value, list), "an array"),

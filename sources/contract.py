@@ -79,7 +79,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of the interface: verb, path under the family's base, parameters, query, input and outcome.
+    """An operation of the interface: verb, path under the family's base, parameters, query and input.
 
     Attributes:
         paging: of a list. What proves it complete follows from that (docs/completeness.md).
@@ -100,7 +100,6 @@ class Operation:
     records: Record | None = None
     rows_field: str = "data"
     scope: str = ""
-    outcome: Literal["ok", "created", "no_content"] = "ok"
     error_code: Literal["", "integer", "string"] = ""
     created_status: int | None = None
 
