@@ -13,15 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache, partial
-from itertools import compress
-from operator import attrgetter
-from typing import Any, Final
+from itertools import chain, compress
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import UNSET, Raw, UnsetType
 
 from sources.contract import Field, Record
 from sources.decode import rows
@@ -51,60 +48,47 @@ from sources.decode.table_schema import (
 )
 
 _BRACKETS: Final = r"[\[{]"
-_ALL: Final[Mapping[str, pa.Array]] = {}
-_encoder: Final = msgspec.json.Encoder()
+_Items = list[dict[str, msgspec.Raw]]
+_rows_decoder: Final = msgspec.json.Decoder(_Items)
+_items_decoder: Final = msgspec.json.Decoder(_Items | None)
 
 
 def read_extra_fields(
-    pages: Sequence[Page], names: frozenset[str], array: str = "", selected: Mapping[str, pa.Array] = _ALL
+    pages: Sequence[Page], table: TableSchema, mistyped: Mapping[str, pa.Array]
 ) -> tuple[pa.Array, Counter[str]]:
-    """Reads the fields with these names in the rows, or in the objects of one of their arrays.
+    """Reads the fields that have no column in a table.
 
     Args:
         pages: the rows.
-        names: of the fields.
-        array: the field with the objects; empty for the rows.
-        selected: of fields that not all objects are to have in `_extra`: which ones are.
+        table: of the rows, or of the objects of one of their arrays.
+        mistyped: the fields of which some values are in `_extra`, too: which ones are.
 
     Returns:
-        `_extra` of each object, null if it has no such field; and how many objects have each field.
+        `_extra` of each object, null if it has no such field; and how many objects have each field without a column.
 
     Raises:
-        ColumnarFallback: a name or a value that only the row-by-row path handles.
+        ColumnarFallback: it may be nested too deeply.
         msgspec.MsgspecError: a row, or an item of the array, is not an object.
         RecursionError: too many levels.
     """
-    attributes = {name: f"f{n}" for n, name in enumerate(sorted(names))}
-    decoder = _decoder(tuple(attributes), array)
     counts: Counter[str] = Counter()
-    parts: list[bytes] = []
+    texts: list[bytes] = []
+    known, masks = table.known, [(name, mask.to_pylist()) for name, mask in mistyped.items()]
     for page in pages:  # the objects of one page at a time: they need far more memory than their texts
-        items = decoder.decode(page.rows)
-        if array:
-            items = [item for row in items for item in row.items or ()]
-        for name, is_selected in selected.items():
-            for item in compress(items, pc.invert(is_selected.slice(len(parts), len(items))).to_pylist()):
-                setattr(item, attributes[name], UNSET)
-        for name, attribute in attributes.items():
-            counts[name] += len(items) - list(map(attrgetter(attribute), items)).count(UNSET)
-        parts += map(_encoder.encode, items)
-    texts = text_array(parts)
-    if pc.any(pc.greater(pc.count_substring_regex(texts, _BRACKETS), DEPTH_MAX)).as_py():
-        raise ColumnarFallback  # it may be nested too deeply
-    return pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts
-
-
-@lru_cache(maxsize=64)
-def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
-    members = [(f"f{n}", Raw | UnsetType, UNSET) for n in range(len(names))]
-    try:
-        item = msgspec.defstruct("Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False)
-    except ValueError:  # a quote or a control character in a name
-        raise ColumnarFallback from None
-    if array:
-        rows = list[item] | None  # type: ignore[valid-type]
-        item = msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array})
-    return msgspec.json.Decoder(list[item])  # type: ignore[valid-type]
+        items = _rows_decoder.decode(page.rows)
+        if table.array:
+            arrays = (row[table.array] for row in items if table.array in row)
+            items = [item for array in arrays for item in _items_decoder.decode(array) or ()]
+        names = [item.keys() - known for item in items]
+        counts.update(chain.from_iterable(names))
+        for name, mask in masks:
+            for in_item in compress(names, mask[len(texts) :]):
+                in_item.add(name)
+        texts += map(rows.text_of_fields, items, names)
+    extra = text_array(texts)
+    if pc.any(pc.greater(pc.count_substring_regex(extra, _BRACKETS), DEPTH_MAX)).as_py():
+        raise ColumnarFallback
+    return pc.if_else(pc.equal(extra, "{}"), pa.scalar(None, pa.string()), extra), counts
 
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -163,8 +147,9 @@ def _lines_of(
             shown[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
     is_plain = not table.children and not mistyped and item.keys() <= table.known
     raw = {} if is_plain else rows.fields(data)
+    extra = rows.text_of_fields(raw, (raw.keys() - table.known) | mistyped).decode()
     shown.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
-    yield table.name, [*places, *values, rows.extra_fields(raw, table.known - mistyped), *place]
+    yield table.name, [*places, *values, None if extra == "{}" else extra, *place]
     for child in table.children:
         name = child.array
         items = item.get(name)
@@ -172,7 +157,7 @@ def _lines_of(
             continue
         if not isinstance(items, list):
             raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
-        for n, (inner, part) in enumerate(zip(items, rows.split(Page(place[0], raw[name])), strict=True), 1):
+        for n, (inner, part) in enumerate(zip(items, rows.split(Page(place[0], bytes(raw[name]))), strict=True), 1):
             if not isinstance(inner, dict):
                 raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
             yield from _lines_of(child, inner, part, [key, n], row, shown, f"{name}[].")
@@ -242,8 +227,6 @@ def _decimal(value: str, path: str) -> object:
         raise InvalidRow(f"{path}: expected decimal, found more than 9 decimals or 29 digits") from None
 
 
-_RawRows = list[dict[str, msgspec.Raw]]
-_raw_rows_decoder: Final = msgspec.json.Decoder(_RawRows)
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
 _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
@@ -272,16 +255,13 @@ class _Columnar:
         self._table = table
         self._observations: Counter[tuple[str, str]] = Counter()
         self._pages = text.pages
-        self._read_extra = lru_cache(maxsize=None)(partial(read_extra_fields, text.pages))
         numbers = [f.name for each in (table, *table.children) for f in each.fields if "number" in (f.type, f.items)]
         if has_odd_decimals(text, frozenset(numbers)):
             raise ColumnarFallback
-        first = _raw_rows_decoder.decode(text.pages[0].rows)
+        first = _rows_decoder.decode(text.pages[0].rows)
         declared = _declared_type(table, first)
-        # Where the first page has fields without a column, the strict attempt would fail.
-        names = frozenset().union(*first) - table.known
         parsed = None
-        if not names:
+        if all(row.keys() <= table.known for row in first):  # else the strict attempt would fail
             try:
                 parsed = parse(text, declared, "error")
             except pa.ArrowInvalid as error:
@@ -290,7 +270,7 @@ class _Columnar:
         if parsed is None:
             # msgspec first: it limits the depth, which the inferring parser does not. That one in turn finds repeated
             # names, and every name.
-            self._read_extra(names, "")
+            self._extra = read_extra_fields(text.pages, table, {})
             parsed = parse(text, declared, "infer")
         self._rows, self._place = parsed.rows, parsed.place
 
@@ -323,26 +303,23 @@ class _Columnar:
                 mistyped[f.name] = is_mistyped
                 kind = "number" if f.type == "text" else "string"
                 self._observations[f"{table.name}.{f.name}: {MISTYPED}", kind] = count
-        names = frozenset(items.type.names) - table.known
-        if not (names or mistyped):
+        if not mistyped and table.known.issuperset(items.type.names):
             return [*columns, pa.nulls(len(items), pa.string())]
-        if mistyped:
-            texts, counts = read_extra_fields(self._pages, names.union(mistyped), table.array, mistyped)
-        else:
-            texts, counts = self._read_extra(names, table.array)
-        self._observations.update({(f"{table.name}: {UNKNOWN}", name): counts[name] for name in names & counts.keys()})
+        is_read = table is self._table and not mistyped
+        texts, counts = self._extra if is_read else read_extra_fields(self._pages, table, mistyped)
+        self._observations.update({(f"{table.name}: {UNKNOWN}", name): count for name, count in counts.items()})
         if len(texts) != len(items):
             raise ColumnarFallback
         return [*columns, texts]
 
 
-def _declared_type(table: TableSchema, first: _RawRows) -> pa.StructType:
+def _declared_type(table: TableSchema, first: _Items) -> pa.StructType:
     """The type to parse with: strings or numbers as on the first page; dates and decimals as strings."""
     children = [(child.array, pa.list_(_declared_type(child, []))) for child in table.children]
     return pa.struct([*((f.name, _parse_type(f, first)) for f in table.fields), *children])
 
 
-def _parse_type(field: Field, first: _RawRows) -> pa.DataType:
+def _parse_type(field: Field, first: _Items) -> pa.DataType:
     if field.items is not None:
         return pa.list_(_parse_type(Field(field.name, field.items), first))
     if field.type == "integer":

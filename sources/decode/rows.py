@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -98,6 +98,7 @@ DEPTH_MAX: Final = 100
 
 _rows_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_sorting_encoder: Final = msgspec.json.Encoder(order="sorted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,19 +195,14 @@ def read_rows(
     return quarantined
 
 
-def fields(data: bytes) -> dict[str, bytes]:
-    """The fields of an object that `parse` accepts, each value as bytes."""
-    return {name: bytes(value) for name, value in _object_decoder.decode(data).items()}
+def fields(data: bytes) -> dict[str, msgspec.Raw]:
+    """The fields of an object that `parse` accepts, each value as it is written."""
+    return _object_decoder.decode(data)
 
 
-def extra_fields(values: dict[str, bytes], known: frozenset[str]) -> str | None:
-    """JSON text of the fields that are not in `known`, sorted by name, values unchanged; None if there are none."""
-    if values.keys() <= known:
-        return None
-    parts = [
-        b"%b:%b" % (msgspec.json.encode(name), value) for name, value in sorted(values.items()) if name not in known
-    ]
-    return (b"{" + b",".join(parts) + b"}").decode()
+def text_of_fields(values: Mapping[str, msgspec.Raw], names: Set[str]) -> bytes:
+    """JSON text of the fields with these names, sorted by name, values unchanged."""
+    return _sorting_encoder.encode({name: values[name] for name in names})
 
 
 def parse(data: bytes) -> dict[str, object]:
