@@ -33,7 +33,7 @@ CELLS: Final = {"number": "1.5", "boolean": "true"}
 NAME: Final[KindName] = "warehouses"
 RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number")))
 UPDATE = Operation(
-    "update_rate", "legacy", "PATCH", "/rates/{rateId}", input=RECORD, outcome="no_content", error_code="integer",
+    "update_rate", "legacy", "PATCH", "/rates/{rateId}", input=RECORD, error_code="integer",
     params=(Field("rateId", "identifier", "integer", required=True),),
 )  # fmt: skip
 
