@@ -73,7 +73,7 @@ def match_customers(
                 replace(build, name, frame(columns))
         return None, from_arrow(build.sql(_KEPT_FINDINGS).to_arrow_table()) if "exceptions" in kept else frame(FINDINGS)
     reviews = review_frame(read_reviews().values())
-    match_findings, repeated = match_lines(build, erp.rows, inputs.settings.country, inputs.parts.map_tasks, reviews)
+    match_findings, repeated = match_lines(inputs.parts, erp.rows, inputs.settings.country, reviews)
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
     ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)

@@ -1,31 +1,27 @@
-"""The match with the ERP: tables and lines out to Parquet, matched in buckets, the result into the build.
+"""The match with the ERP, in buckets: lines and customers with a key in common are in the same one.
 
-In: a build with the reconciled customers, and the ERP's lines. Out: its tables of the match. DuckDB writes and reads
-the Parquet files. A task holds one piece of a file or one bucket in memory, here or on a cluster; a small match is one
-bucket. What has to be known of the match as a whole is narrow: hashes of keys with the homes that they connect, and
-the codes that have no match.
+In: a build with the reconciled customers, and the ERP's lines. Out: its tables of the match. A task has one bucket in
+memory, here or on a cluster; a small match is one bucket. What has to be known of the match as a whole is narrow: the
+hashes of keys, the pairs that they make, and the codes that have no match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import duckdb
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipelines.reconcile.buckets import hash_texts, read_bucket, write_buckets, write_groups
-from pipelines.reconcile.parts import Mapper, folder_of
-from pipelines.warehouse.sql import sql_text
-from sources.disk import PRIVATE_FOLDER
-from transforms.erp.components import buckets, components, row_homes
-from transforms.erp.findings import missing_customer_findings
-from transforms.erp.match import REVIEWED, match_part, reviewed_lines
+from pipelines.reconcile import parts
+from pipelines.reconcile.parts import Parts, RowFile, folder_of
+from transforms.erp.candidates import Candidates, buckets, find_candidates
+from transforms.erp.findings import missing_customer_findings, repeated_findings
+from transforms.erp.match import PartialMatch, distinct_lines, line_values, match_part, reviewed_lines
 from transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
 from transforms.erp.tables import (
     DIFFERENCES,
@@ -37,194 +33,130 @@ from transforms.erp.tables import (
     PLATFORM_DOCUMENTS,
 )
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, TEXT, Ints, Schema, array, from_arrow, to_arrow
+from transforms.frames import Bools, Ints, array, from_arrow
 
-ROWS_PER_GROUP: Final = 100_000
-"""Of the row groups of input files."""
-GROUPS_PER_PIECE: Final = 4
 ROWS_PER_BUCKET: Final = 400_000
-"""Lines, customers and documents together. A worker takes about a kilobyte for each row of a piece or bucket."""
-OWNER_KEYS: Final = {f"owner_{key}": TEXT for key in MATCH_KEYS if key in PLATFORM_CUSTOMERS}
-"""Columns of documents: the keys of their customer, whose bucket they share."""
-
-
-_CUSTOMERS: Final = f"SELECT {', '.join(PLATFORM_CUSTOMERS)} FROM reconciled.customers WHERE NOT is_missing"
-_DOCUMENTS: Final = f"""
-    SELECT {", ".join(f"d.{name}" for name in PLATFORM_DOCUMENTS)},
-        {", ".join(f"c.{name.removeprefix('owner_')} AS {name}" for name in OWNER_KEYS)}
-    FROM raw.customers__documents d JOIN reconciled.customers c USING (customer_id) WHERE NOT c.is_missing"""
-_MISSING_CODES: Final = "SELECT erp_code FROM reconciled.customers WHERE is_missing"
-_ORDERS: Final = {
-    "erp_customers": (ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
-    "erp_pairs": (ERP_PAIRS, "line, customer_id"),
-    "erp_differences": (ERP_DIFFERENCES, f"line, list_position({list(ERP_FIELDS)}, field)"),
+"""Lines, customers and documents together. A worker takes about a kilobyte for each."""
+_OWN_KEYS: Final = ", ".join(key for key in MATCH_KEYS if key in PLATFORM_CUSTOMERS)
+_NUMBERED: Final = f"""
+    CREATE OR REPLACE TEMP TABLE match_keys AS
+    SELECT row_number() OVER (ORDER BY customer_id) - 1 AS row, customer_id, {_OWN_KEYS}
+    FROM reconciled.customers WHERE NOT is_missing ORDER BY row"""
+_KEYS: Final = f"""
+    SELECT row, {_OWN_KEYS}, NULL::VARCHAR AS document_number FROM match_keys
+    UNION ALL BY NAME
+    SELECT k.row, d.number AS document_number
+    FROM raw.customers__documents d JOIN match_keys k USING (customer_id)"""
+_SIDES: Final = {
+    "customers": (PLATFORM_CUSTOMERS, "reconciled.customers"),
+    "documents": (PLATFORM_DOCUMENTS, "raw.customers__documents"),
 }
+_SIZES: Final = """
+    SELECT (SELECT count(*) FROM match_keys), (SELECT count(*) FROM raw.customers__documents)"""
+_MISSING_CODES: Final = "SELECT erp_code FROM reconciled.customers WHERE is_missing"
+_TABLES: Final = {
+    "erp_customers": (ERP_CUSTOMERS, ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
+    "erp_pairs": (ERP_PAIRS, ERP_PAIRS, "line, customer_id"),
+    "erp_differences": (DIFFERENCES, ERP_DIFFERENCES, f"line, list_position({list(ERP_FIELDS)}, field)"),
+}
+"""The columns that a part has, those of the table, and its order."""
+_Bucket = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Candidates]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Row groups of an input file, from `first` to before `end`; `side` is `lines`, `customers` or `documents`."""
-
-    side: str
-    first: int
-    end: int
-
-    @property
-    def name(self) -> str:
-        """Of its files."""
-        return f"-{self.side}-{self.first}"
-
-
-@dataclass(frozen=True, slots=True)
-class MatchJob:
-    """A match of files.
-
-    Attributes:
-        folder: of all files; before the match it has one of each side: `lines.parquet` …
-        fields: the fields of the lines.
-        country: see `transforms.erp.match.match_part`.
-        buckets: number of buckets.
-    """
-
-    folder: Path
-    fields: tuple[str, ...]
-    country: str | None
-    buckets: int
-
-    @property
-    def schemas(self) -> dict[str, Schema]:
-        """The columns of the input files."""
-        return {
-            "lines": {"_line": BIGINT, **dict.fromkeys(self.fields, TEXT)},
-            "customers": PLATFORM_CUSTOMERS,
-            "documents": {**PLATFORM_DOCUMENTS, **OWNER_KEYS},
-        }
-
-    @property
-    def key_columns(self) -> dict[str, dict[str, str]]:
-        """The columns of each side with a key that the lines have, by key."""
-        keys = {key: key for key in MATCH_KEYS if key in self.fields}
-        return {
-            "lines": keys,
-            "customers": {key: key for key in keys if key in PLATFORM_CUSTOMERS},
-            "documents": {key: "number" for key in keys if key not in PLATFORM_CUSTOMERS},
-        }
-
-    def file(self, name: str, part: object = "") -> Path:
-        """A file of the folder, or a part of it."""
-        return self.folder / f"{name}{part}.parquet"
-
-    def pieces(self) -> list[Piece]:
-        """The pieces of all input files, at least one of each."""
-        counts = {side: pq.read_metadata(self.file(side)).num_row_groups for side in self.schemas}
-        return [
-            Piece(side, first, min(first + GROUPS_PER_PIECE, count))
-            for side, count in counts.items()
-            for first in range(0, max(count, 1), GROUPS_PER_PIECE)
-        ]
+def hash_texts(texts: pa.Array) -> Hashes:
+    """The hash of each text, by DuckDB: a million take 0.02 s."""
+    with duckdb.cursor() as connection:  # a database of its own would take as long as a million hashes
+        connection.register("texts", pa.table({"text": texts}))
+        hashes: Hashes = connection.sql("SELECT hash(text) AS hash FROM texts").fetchnumpy()["hash"]
+    return hashes
 
 
 def match_lines(
-    build: duckdb.DuckDBPyConnection,
-    lines: pd.DataFrame,
-    country: str | None,
-    map_tasks: Mapper = map,
-    reviews: pd.DataFrame | None = None,
+    tables: Parts, erp: pd.DataFrame, country: str | None, reviews: pd.DataFrame | None = None
 ) -> tuple[pd.DataFrame, int]:
     """Makes `reconciled.erp_customers`, `.erp_pairs` and `.erp_differences` from the lines of the ERP's file.
 
     Args:
-        build: open for writing, with the reconciled customers and raw documents.
-        lines: see `transforms.erp.match.match_part`.
-        country: see there.
-        map_tasks: maps tasks.
+        tables: of a build with the reconciled customers and raw documents.
+        erp: see `transforms.erp.match.distinct_lines`.
+        country: see `transforms.erp.match.match_part`.
         reviews: the columns of `transforms.erp.match.REVIEWS`.
 
     Returns:
         The findings, and the number of repeated lines.
     """
-    folder = folder_of(build) / "match"
-    folder.mkdir(PRIVATE_FOLDER)
-    rows = len(lines)
-    for side, sql in (("customers", _CUSTOMERS), ("documents", _DOCUMENTS)):
-        target = f"{sql_text(folder / f'{side}.parquet')} (FORMAT parquet, ROW_GROUP_SIZE {ROWS_PER_GROUP})"
-        ((count,),) = build.execute(f"COPY ({sql}) TO {target}").fetchall()
-        rows += count
-    job = MatchJob(folder, tuple(name for name in ERP_FIELDS if name in lines), country, rows // ROWS_PER_BUCKET + 1)
-    pq.write_table(to_arrow(lines, job.schemas["lines"]), job.file("lines"), ROWS_PER_GROUP)
-    pq.write_table(to_arrow(reviewed_lines(lines, reviews), REVIEWED), job.file("reviewed"))
-    missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
-    result = match_files(job, missing_codes, map_tasks)
-    for table, (columns, order) in _ORDERS.items():
+    build = tables.build
+    lines, repeated = distinct_lines(erp)
+    build.execute(_NUMBERED)
+    ((customers, papers),) = build.execute(_SIZES).fetchall()
+    theirs = _customer_hashes(build, [key for key in MATCH_KEYS if key in lines])
+    ours = hash_keys(line_values(lines), hash_texts)
+    candidates = find_candidates(ours, theirs, (len(lines), customers), _reviewed(build, lines, reviews))
+    del ours, theirs
+    count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
+    files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
+    findings, codes = [repeated_findings(repeated)], []
+    for part in tables.map_tasks(partial(_match_bucket, country=country), _buckets(tables, lines, candidates, count)):
+        for file, rows in zip(files.values(), (part.customers, part.pairs, part.differences), strict=True):
+            file.add(rows)
+        findings.append(part.findings)
+        codes.append(part.unmatched)
+    for name, (_, columns, order) in _TABLES.items():
         build.execute(
-            f"CREATE OR REPLACE TABLE reconciled.{table} AS SELECT {', '.join(columns)} "
-            f"FROM read_parquet({sql_text(folder / f'{table}-*.parquet')}) ORDER BY {order}"
+            f"CREATE OR REPLACE TABLE reconciled.{name} AS "
+            f"SELECT {', '.join(columns)} FROM {files[name].written()} ORDER BY {order}"
         )
-    return result
+    missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
+    findings.append(missing_customer_findings(pd.concat(codes), missing_codes))
+    return combine_findings(findings), len(repeated)
 
 
-def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper) -> tuple[pd.DataFrame, int]:
-    """Matches the input files and writes the tables: the columns of `ERP_CUSTOMERS`; of `ERP_DIFFERENCES`, and `line`.
-
-    `missing_codes` are ERP codes of customers that went missing; `map_tasks` maps the tasks over pieces or buckets.
-
-    Returns:
-        The findings, and the number of repeated lines.
-    """
-    pieces, numbers = job.pieces(), range(job.buckets)
-    if job.buckets > 1:
-        hashes, homes, of_rows = zip(*map_tasks(partial(read_homes, job), pieces), strict=True)
-        roots = components(np.concatenate(hashes), np.concatenate(homes))
-        of_pieces = [buckets(one, roots, job.buckets) for one in of_rows]
-        list(map_tasks(partial(write_match_rows, job), zip(pieces, of_pieces, strict=True)))
-    findings, repeated, codes = zip(*map_tasks(partial(match_bucket, job, pieces), numbers), strict=True)
-    return combine_findings([*findings, missing_customer_findings(pd.concat(codes), missing_codes)]), sum(repeated)
+def _customer_hashes(build: duckdb.DuckDBPyConnection, keys: Sequence[str]) -> dict[str, pd.Series[int]]:
+    """The hashes of the keys of all customers, by key and row number."""
+    made: dict[str, list[pd.Series[int]]] = {key: [] for key in keys}
+    for batch in build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS):
+        rows = from_arrow(pa.Table.from_batches([batch])).set_index("row")
+        values = key_values(rows, dict(zip(keys, keys, strict=True)))
+        for key, hashes in hash_keys(values, hash_texts, with_stand_ins=True).items():
+            made[key].append(hashes)
+    return {key: pd.concat([pd.Series(dtype=np.uint64), *hashes]) for key, hashes in made.items()}
 
 
-def read_homes(job: MatchJob, piece: Piece) -> tuple[Hashes, Hashes, Hashes]:
-    """Task: the hashes of all keys of a piece, the home of the row that has each, and the home of each row."""
-    rows, columns = _read(job, piece), job.key_columns
-    hashes = hash_keys(key_values(rows, columns[piece.side]), hash_texts)
-    if piece.side == "lines":
-        homes = row_homes(rows, hashes.values(), job.fields, hash_texts)
-    else:
-        owner = "owner_" if piece.side == "documents" else ""
-        keys = key_values(rows, {key: owner + name for key, name in columns["customers"].items()})
-        homes = row_homes(rows, hash_keys(keys, hash_texts).values(), ["customer_id"], hash_texts)
-    if piece.side != "documents":  # an accepted pair may have no key in common any more
-        reviewed = from_arrow(pq.read_table(job.file("reviewed")))
-        name = "_line" if piece.side == "lines" else "customer_id"
-        accepted = reviewed[reviewed["is_accepted"] & reviewed[name].isin(rows[name])].reset_index(drop=True)
-        at = pd.Index(rows[name]).get_indexer(accepted[name])
-        hashes["reviewed"] = pd.Series(hash_texts(array(accepted["customer_id"])), at)
-    keys_of_rows = pd.concat([pd.Series([], dtype=np.uint64), *hashes.values()])
-    return keys_of_rows.to_numpy(np.uint64), homes[keys_of_rows.index.to_numpy(np.int64)], homes
+def _reviewed(
+    build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, reviews: pd.DataFrame | None
+) -> tuple[Ints, Ints, Bools] | None:
+    """See `find_candidates`."""
+    reviewed = reviewed_lines(lines, reviews)
+    if reviewed.empty:
+        return None
+    ids = build.sql("SELECT customer_id FROM match_keys").to_arrow_table()["customer_id"]
+    of_ids = pc.fill_null(pc.index_in(array(reviewed["customer_id"]), value_set=ids), -1)
+    customer = of_ids.to_numpy(zero_copy_only=False).astype(np.int64)
+    line = np.searchsorted(lines["_line"].to_numpy(np.int64), reviewed["_line"].to_numpy(np.int64))
+    is_here = customer >= 0
+    return line[is_here], customer[is_here], reviewed["is_accepted"].to_numpy(np.bool_)[is_here]
 
 
-def write_match_rows(job: MatchJob, task: tuple[Piece, Ints]) -> None:
-    """Task: writes the rows of a piece, by bucket."""
-    piece, numbers = task
-    write_buckets(job.file("rows", piece.name), _read(job, piece), numbers, job.buckets)
+def _buckets(tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int) -> Iterator[_Bucket]:
+    """The rows of each bucket, and their candidates."""
+    build, (of_lines, of_customers) = tables.build, buckets(candidates, count)
+    with tables.given("bucket_of", pd.DataFrame({"bucket": of_customers})):
+        for side, (columns, source) in _SIDES.items():
+            build.execute(
+                f"CREATE OR REPLACE TEMP TABLE match_{side} AS SELECT {', '.join(columns)}, bucket FROM {source} "
+                "JOIN (FROM match_keys POSITIONAL JOIN bucket_of SELECT customer_id, bucket) USING (customer_id) "
+                "ORDER BY bucket, customer_id"
+            )
+    for bucket in range(count):
+        sides = (
+            build.sql(f"SELECT * EXCLUDE bucket FROM match_{side} WHERE bucket = {bucket}").to_arrow_table()
+            for side in _SIDES
+        )
+        customers, documents = (from_arrow(rows.combine_chunks()) for rows in sides)
+        numbers = [np.flatnonzero(of_side == bucket) for of_side in (of_lines, of_customers)]
+        yield lines.iloc[numbers[0]].reset_index(drop=True), customers, documents, candidates.of(*numbers)
+    build.execute("DROP TABLE match_customers; DROP TABLE match_documents; DROP TABLE match_keys")
 
 
-def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> tuple[pd.DataFrame, int, pd.Series[str]]:
-    """Task: matches the rows of a bucket, and writes its tables. The rest is returned: see `PartialMatch`."""
-    lines, customers, documents = (_read_side(job, pieces, side, bucket) for side in job.schemas)
-    reviewed = from_arrow(pq.read_table(job.file("reviewed")))
-    part = match_part(lines, customers, documents, hash_texts, job.country, reviewed)
-    write_groups(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
-    write_groups(job.file("erp_pairs-", bucket), [to_arrow(part.pairs, ERP_PAIRS)])
-    write_groups(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
-    return part.findings, part.repeated, part.unmatched
-
-
-def _read(job: MatchJob, piece: Piece) -> pd.DataFrame:
-    with pq.ParquetFile(job.file(piece.side)) as file:
-        return from_arrow(file.read_row_groups(range(piece.first, piece.end)))
-
-
-def _read_side(job: MatchJob, pieces: Sequence[Piece], side: str, bucket: int) -> pd.DataFrame:
-    """The rows of a side in a bucket."""
-    if job.buckets == 1:
-        return from_arrow(pq.read_table(job.file(side)))
-    return read_bucket((job.file("rows", piece.name) for piece in pieces if piece.side == side), bucket)
+def _match_bucket(bucket: _Bucket, country: str | None) -> PartialMatch:
+    return match_part(*bucket, country)

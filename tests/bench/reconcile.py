@@ -27,7 +27,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from pipelines.reconcile.buckets import hash_texts
+from pipelines.reconcile.match import hash_texts
 from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
 from tests.transforms.erp.whole import match
 from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS

@@ -1,8 +1,9 @@
 """Pairs of a line and a customer that have a key in common, and what else they have in common.
 
-In: both sides, with the hashes of their keys. Out: the pairs, and for each a weight: how much more likely it is one
-customer than two, as the sum of `WEIGHTS` of what agrees and differs. A pair that agrees in its ERP code and in nothing
-else weighs 10; one that has an e-mail address in common and differs in document and name weighs less than nothing.
+In: the hashes of the keys of both sides, then their rows. Out: the pairs, and for each a weight: how much more likely
+it is one customer than two, as the sum of `WEIGHTS` of what agrees and differs. A pair that agrees in its ERP code and
+in nothing else weighs 10; one that has an e-mail address in common and differs in document and name weighs less than
+nothing.
 """
 
 from __future__ import annotations
@@ -56,14 +57,69 @@ _NO_WORDS: Final = ("sa", "sac", "srl", "sl", "slu", "sas", "spa", "eirl", "ltda
 
 
 class UsableKeys(NamedTuple):
-    """Whether the value of a key may identify each line and each customer, and the lines that share it with others.
+    """What the values of a key are good for.
 
-    A value that is frequent on a side does not, nor does a stand-in of a line.
+    A value that is frequent on a side identifies nobody, nor does a stand-in of a line.
+
+    Attributes:
+        lines, customers: whether the value of each line, and of each customer, may identify it.
+        first: the first line that has the value of each line; -1 where no other line has it.
     """
 
     lines: Bools
     customers: Bools
-    shared: Ints
+    first: Ints
+
+
+class Candidates(NamedTuple):
+    """The pairs of lines and customers that may be one.
+
+    Attributes:
+        pairs: those that have a key in common, and those that a person has accepted, but none that one has rejected.
+        is_accepted: whether a person has accepted each pair.
+        usable: what the values of each key are good for.
+    """
+
+    pairs: Pairs
+    is_accepted: Bools
+    usable: dict[str, UsableKeys]
+
+    def of(self, lines: Ints, customers: Ints) -> Candidates:
+        """Those of some lines and customers (ascending row numbers) that have no key in common with others."""
+        pairs, is_here = self.pairs, np.isin(self.pairs.line, lines)
+        own = Pairs(np.searchsorted(lines, pairs.line[is_here]), np.searchsorted(customers, pairs.customer[is_here]))
+        usable = {
+            key: UsableKeys(
+                one.lines[lines],
+                one.customers[customers],
+                np.where(one.first[lines] < 0, -1, np.searchsorted(lines, one.first[lines])),
+            )
+            for key, one in self.usable.items()
+        }
+        return Candidates(own, self.is_accepted[is_here], usable)
+
+
+def find_candidates(
+    ours: Mapping[str, pd.Series[int]],
+    theirs: Mapping[str, pd.Series[int]],
+    sizes: tuple[int, int],
+    reviewed: tuple[Ints, Ints, Bools] | None = None,
+) -> Candidates:
+    """The candidates among so many lines and customers, from the hashes of their keys: see `common_keys`.
+
+    `reviewed` are pairs that a person has decided about, in the order of the decisions, and whether each is accepted.
+    Of several accepted pairs of a line or of a customer only the last one counts.
+    """
+    pairs, usable = common_keys(ours, theirs, sizes)
+    if reviewed is None or not len(reviewed[0]):
+        return Candidates(pairs, np.zeros(len(pairs.line), np.bool_), usable)
+    numbers, is_accepted = reviewed[0] * sizes[1] + reviewed[1], reviewed[2]
+    accepted = numbers[is_accepted]
+    is_replaced = [pd.Index(side).duplicated("last") for side in np.divmod(accepted, sizes[1])]
+    accepted = accepted[~np.logical_or(*is_replaced)]
+    others = np.setdiff1d(pairs.line * sizes[1] + pairs.customer, numbers[~is_accepted])
+    numbers = np.union1d(others, accepted)
+    return Candidates(Pairs(*np.divmod(numbers, sizes[1])), np.isin(numbers, accepted), usable)
 
 
 def common_keys(
@@ -81,9 +137,13 @@ def common_keys(
         known, codes = codes[: len(customers)], codes[len(customers) :]
         counts = [np.bincount(side, minlength=len(values)) for side in (codes, known)]
         is_frequent = np.maximum(*counts) > FREQUENT
-        of_key = UsableKeys(np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), lines[counts[0][codes] > 1])
+        is_shared = counts[0][codes] > 1
+        first = np.empty(len(values), np.int64)
+        first[codes[::-1]] = lines[::-1]
+        of_key = UsableKeys(np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), np.full(sizes[0], -1))
         of_key.lines[lines] = ~is_frequent[codes]
         of_key.customers[customers[is_frequent[known]]] = False
+        of_key.first[lines[is_shared]] = first[codes[is_shared]]
         usable[key] = of_key
         count = np.where(is_frequent, 0, counts[1])[codes]
         begin = (np.cumsum(counts[1]) - counts[1])[codes] - (np.cumsum(count) - count)
@@ -92,6 +152,26 @@ def common_keys(
     numbers = np.sort(np.concatenate(pairs), kind="stable")  # those of each key are sorted, so these mostly are
     numbers = numbers[np.diff(numbers, prepend=-1) > 0]
     return Pairs(*np.divmod(numbers, max(sizes[1], 1))), usable
+
+
+def buckets(candidates: Candidates, count: int) -> tuple[Ints, Ints]:
+    """The bucket of each line and of each customer, from 0 to `count` - 1.
+
+    Rows that share a key, directly or through other rows, are in the same one: each can be matched on its own. Values
+    with the same hash only put more rows into one, which changes no result.
+    """
+    usable = list(candidates.usable.values())
+    size = len(usable[0].lines)
+    left = [candidates.pairs.line, *(np.flatnonzero(one.first >= 0) for one in usable)]
+    right = [candidates.pairs.customer + size, *(one.first[one.first >= 0] for one in usable)]
+    ends = np.concatenate(left), np.concatenate(right)
+    root = np.arange(size + len(usable[0].customers))
+    while (root[ends[0]] != root[ends[1]]).any():
+        lower, higher = (extreme(root[ends[0]], root[ends[1]]) for extreme in (np.minimum, np.maximum))
+        np.minimum.at(root, higher, lower)
+        while (root[root] != root).any():
+            root = root[root]
+    return root[:size] % count, root[size:] % count
 
 
 class Evidence(NamedTuple):

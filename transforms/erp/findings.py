@@ -27,33 +27,30 @@ def line_findings(
     numbers: pd.Series[str],
     values: Mapping[str, pd.Series[str]],
     usable: Mapping[str, UsableKeys],
-    repeated: Bools,
     is_matched: Bools,
     is_decided: Bools,
 ) -> list[pd.DataFrame]:
     """What is wrong with the file on its own.
 
     Args:
-        numbers: of all lines, as text.
-        values: the normalized values of lines that are not repeated, by key and row number.
+        numbers: of the lines, as text.
+        values: the normalized values of their keys, by key and row number.
         usable: see `transforms.erp.candidates.common_keys`.
-        repeated: whether each line is equal to an earlier one.
         is_matched: whether each line is matched.
-        is_decided: whether each line is repeated, matched or ambiguous.
+        is_decided: whether each line is matched or ambiguous.
     """
-    findings, is_without_key = [_about(numbers[repeated], "line_repeated")], ~is_decided
+    findings, is_without_key = list[pd.DataFrame](), ~is_decided
     for key, of_key in values.items():
         is_usable = usable[key].lines[of_key.index]
-        several = of_key.reindex(usable[key].shared)
-        is_key = several.notna()
-        of_several = UniqueValues(numbers.iloc[several.index], several, is_key)
+        several = of_key[usable[key].first[of_key.index] >= 0]
+        of_several = UniqueValues(numbers.iloc[several.index], several, several.notna())
         findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", of_several))
         stand_ins = of_key.index[~is_usable & ~is_matched[of_key.index]]
         findings.append(rule_findings(LINE_ENTITY, "key_stand_in", numbers.iloc[stand_ins], detail=key))
         is_without_key[of_key.index[is_usable]] = False
     findings.append(_about(numbers[is_without_key], "key_missing"))
     if "erp_code" in values:
-        is_without_code = ~repeated
+        is_without_code = np.ones(len(numbers), np.bool_)
         is_without_code[values["erp_code"].index] = False
         findings.append(_about(numbers[is_without_code], "erp_code_missing"))
     return findings
@@ -86,6 +83,11 @@ def pair_findings(
     detail = joined_text([texts_of(evidence.different, rows), " differ"])
     doubtful = rule_findings(LINE_ENTITY, "match_doubtful", numbers.iloc[pairs.line[rows]], detail=detail)
     return [_about(numbers.iloc[pairs.line[contradicts]], "erp_code_contradicts"), doubtful]
+
+
+def repeated_findings(numbers: pd.Series[str]) -> pd.DataFrame:
+    """Lines that are equal to an earlier one."""
+    return _about(numbers, "line_repeated")
 
 
 def missing_customer_findings(unmatched: pd.Series[str], missing_codes: pd.Series[str]) -> pd.DataFrame:

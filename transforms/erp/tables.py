@@ -92,24 +92,23 @@ def customers_table(
     """The columns of `ERP_CUSTOMERS`: a row for each line, then one for each customer that no line is.
 
     Args:
-        lines: those that are not repeated, indexed by row number.
-        names: of all row numbers: see `line_names`.
+        lines: in the order of row numbers.
+        names: of the lines: see `line_names`.
         customers: in the order of row numbers.
         customer: the row number of the customer of each line; -1: none.
         decisions: about pairs.
         pairs: all of them.
         differences: see `compare`; of matched pairs, and `row` is the line's.
     """
-    rows = lines.index.to_numpy()
     matched_by = decisions.matched_by[decisions.is_match].array
     matched = pd.DataFrame({"row": pairs.line[decisions.is_match], "matched_by": matched_by}).assign(status="matched")
     outcomes = pd.concat([matched, decisions.ambiguous_lines.assign(status="ambiguous")]).set_index("row")
     counts = np.bincount(differences["row"], minlength=len(customer))
     of_lines = (
-        pd.DataFrame({"erp_code": _or_null(lines, "erp_code"), "line": lines["_line"], "name": names[rows]})
+        pd.DataFrame({"erp_code": _or_null(lines, "erp_code"), "line": lines["_line"], "name": names})
         .assign(
-            customer_id=take_or_null(customers[["customer_id"]], customer[rows])["customer_id"].array,
-            difference_count=pa.array(counts[rows], mask=customer[rows] < 0),
+            customer_id=take_or_null(customers[["customer_id"]], customer)["customer_id"].array,
+            difference_count=pa.array(counts, mask=customer < 0),
         )
         .join(outcomes, validate="1:1")
         .fillna({"status": "only_in_erp"})
@@ -199,8 +198,7 @@ def line_keys(values: Mapping[str, pd.Series[str]], rows: Ints) -> pd.Series[str
 
     A spreadsheet takes neither for a number.
 
-    `values` are the normalized keys of all lines that are not repeated, by key and row number. A review of a pair is
-    kept by what this gives.
+    `values` are the normalized keys of all lines, by key and row number. A review of a pair is kept by what this gives.
     """
     names = pd.Series(None, pd.Index(rows), pd.ArrowDtype(TEXT))
     if "erp_code" in values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
@@ -12,6 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile import match as match_module
+from pipelines.reconcile.parts import Findings, Parts
 from pipelines.warehouse.sql import replace
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
 from tests.transforms.erp.truth import truth
@@ -34,7 +36,7 @@ def match_in_buckets(
         replace(build, "customers", known.assign(is_missing=known["_missing_since"].notna()))
         replace(build, "papers", papers)
         build.execute("CREATE TABLE raw.customers__documents AS FROM reconciled.papers")
-        findings, repeated = match_module.match_lines(build, lines, "PE", reviews=reviews)
+        findings, repeated = match_module.match_lines(Parts(build, Findings(Path(folder))), lines, "PE", reviews)
         rows, pairs, differences = (
             typed(from_arrow(build.sql(f"FROM reconciled.{name}").to_arrow_table()), schema)
             for name, schema in (
@@ -80,8 +82,8 @@ def _some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
 def test_the_match_in_buckets_is_the_match(seed: int, frequent: int, rows: int) -> None:
     frames = some_frames(seed)
     with (
-        patch.multiple(match_module, ROWS_PER_BUCKET=rows, ROWS_PER_GROUP=60),
-        patch.multiple(match_module, GROUPS_PER_PIECE=2, hash_texts=hashes),
+        patch.multiple(match_module, ROWS_PER_BUCKET=rows, hash_texts=hashes),
+        patch("pipelines.reconcile.parts.PART_ROWS", 60),
         patch("transforms.erp.candidates.FREQUENT", frequent),
     ):
         whole = match(*frames, country="PE")
