@@ -80,7 +80,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     from pipelines.push.eligibility import format_time
     from pipelines.push.passwords import PASSWORDS_FILE
     from pipelines.push.resolutions import ABANDONED
-    from pipelines.push.results import LEFT_OUT, RESULT_FILES
+    from pipelines.push.results import LEFT_OUT, RESULT_FILES, STATUSES
     from sources.files.workbook import CORRECTIONS_SHEET
 
     manifest, folder = result.plan.manifest, result.plan.folder
@@ -89,7 +89,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
         outcomes = Counter({outcome: count for (name, outcome), count in result.lines.items() if name == file})
         if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):
             lines.append(f"  {abandoned:>8}  {ABANDONED}")
-        left_out = {text: outcomes.pop(name) for name, text in LEFT_OUT.items() if name in outcomes}
+        left_out = {STATUSES[name]: outcomes.pop(name) for name in LEFT_OUT if name in outcomes}
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"

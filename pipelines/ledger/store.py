@@ -8,11 +8,11 @@ cannot be asked for them.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
 from pipelines.ledger.keys import salted
-from pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
+from pipelines.ledger.model import FINAL_STATES, OpenPlan, UpdatedField
 from pipelines.ledger.schema import VERSION, create_tables, ledger_version
 from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
@@ -36,6 +36,8 @@ LOG_SCHEMA: Final = pa.schema(
 _CONFIRMED_SCHEMA: Final = pa.schema(
     {**dict.fromkeys(("path", "field", "value"), pa.string()), "confirmed_at": _AT, "plan_id": pa.string()}
 )
+FIELDS: Final = """json_each('["' || replace(o.fields, ',', '","') || '"]')"""
+"""The fields that an update `o` of `operations` sets, a row each."""
 _BATCH_ROWS: Final = 65_536
 _NOTHING: Final = ":memory:"
 _REASONS: Final = {
@@ -127,21 +129,15 @@ class Ledger:
         Returns:
             path, field, value (JSON text), confirmed_at (UTC), plan_id.
         """
-        in_flight = self.connection.execute(
-            "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
-            " WHERE host = ? AND o.state = 'in_flight' AND o.fields <> ''",
-            [host],
-        )
-        unknown = set(_fields_of(in_flight))
         cursor = self.connection.execute(
-            "SELECT path, field, value, confirmed_at, plan_id FROM confirmed WHERE host = ? ORDER BY path, field",
-            [host],
+            "SELECT path, field, value, confirmed_at, plan_id FROM confirmed WHERE host = :host AND (path, field)"
+            f" NOT IN (SELECT o.path, f.value FROM operations o JOIN plans USING (plan), {FIELDS} f"
+            " WHERE host = :host AND o.state = 'in_flight' AND o.fields <> '') ORDER BY path, field",
+            {"host": host},
         )
         tables = [_CONFIRMED_SCHEMA.empty_table()]
         while rows := cursor.fetchmany(_BATCH_ROWS):  # a ledger of years holds millions
-            tables.append(
-                _table([row for row in rows if row[:2] not in unknown] if unknown else rows, _CONFIRMED_SCHEMA)
-            )
+            tables.append(_table(rows, _CONFIRMED_SCHEMA))
         return pa.concat_tables(tables)
 
     def doubtful(self, host: str) -> set[UpdatedField]:
@@ -150,11 +146,11 @@ class Ledger:
         A later update may have confirmed such a field since.
         """
         rows = self.connection.execute(
-            "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
+            f"SELECT o.path, f.value FROM operations o JOIN plans USING (plan), {FIELDS} f"
             " WHERE host = ? AND o.fields <> '' AND (o.state = 'in_flight' OR o.doubt_at IS NOT NULL)",
             [host],
         )
-        return set(_fields_of(rows))
+        return set(rows)
 
     def is_created(self, host: str, kind: str, key: bytes) -> bool:
         """Whether a create with this hash (`body_hash`, `record_hash`) was confirmed."""
@@ -170,26 +166,20 @@ class Ledger:
         row = self.connection.execute("SELECT pushes FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
         return None if row is None else int(row[0])
 
-    def superseded(self, plan_id: str) -> dict[UpdatedField, str]:
-        """Fields confirmed by other plans since this one was first pushed: path, field → folder."""
-        rows = self.connection.execute(
-            "SELECT c.path, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
-            " JOIN plans other ON other.plan_id = c.plan_id"
-            " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_in > p.recorded_in",
-            {"plan_id": plan_id},
-        )
-        return {(path, name): folder for path, name, folder in rows}
+    def superseded(self, plan_id: str) -> dict[int, str]:
+        """Updates, confirmed or not sent yet, of which another plan has confirmed a field since this one was recorded.
 
-    def is_superseded(self, plan_id: str) -> bool:
-        """Whether another plan has since confirmed a field that this plan had confirmed or has not sent yet."""
-        if not (others := self.superseded(plan_id)):
-            return False
-        own = self.connection.execute(
-            "SELECT path, fields FROM operations JOIN plans USING (plan)"
-            " WHERE plan_id = ? AND state IN ('confirmed', 'planned')",
+        Returns:
+            The folder of that plan, by operation.
+        """
+        rows = self.connection.execute(
+            f"SELECT o.id, other.folder FROM plans p JOIN operations o USING (plan), {FIELDS} f"
+            " JOIN confirmed c ON (c.host, c.path, c.field) = (p.host, o.path, f.value)"
+            " JOIN plans other ON other.plan_id = c.plan_id WHERE p.plan_id = ? AND o.fields <> ''"
+            " AND o.state IN ('confirmed', 'planned') AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
             [plan_id],
         )
-        return any(field in others for field in _fields_of(own))
+        return dict(rows)
 
     def created_since(self, host: str, kind: str, at: float) -> int:
         """Number of creates of a kind confirmed after `at`, epoch seconds."""
@@ -211,20 +201,15 @@ class Ledger:
     def open_plans(self) -> list[OpenPlan]:
         """The plans with operations that are not final, oldest first."""
         rows = self.connection.execute(
-            "SELECT plan_id, kind, host, environment, folder, opened_at, o.state, count(*),"
-            " max(o.doubt_at) FILTER (WHERE o.state = 'in_doubt') FROM plans JOIN operations o USING (plan)"
-            " GROUP BY plan, o.state ORDER BY plan"
-        ).fetchall()
-        plans: list[OpenPlan] = []
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            by_state = list(group)
-            counts: dict[State, int] = {row[6]: row[7] for row in by_state}
-            if not set(counts) <= set(FINAL_STATES):
-                doubts = [self.clock.wall_time(row[8]) for row in by_state if row[8] is not None]
-                latest = max(doubts, default=None)
-                plan_id, kind, host, environment, folder, opened_at = by_state[0][:6]
-                plans.append(OpenPlan(plan_id, kind, host, environment, folder, opened_at, counts, latest))
-        return plans
+            "SELECT plan_id, kind, host, environment, folder, opened_at, json_group_object(state, count), max(doubt_at)"
+            " FROM plans JOIN (SELECT plan, state, count(*) AS count, max(doubt_at) FILTER (WHERE state = 'in_doubt')"
+            " AS doubt_at FROM operations GROUP BY plan, state) USING (plan)"
+            f" GROUP BY plan HAVING sum(state NOT IN {FINAL_STATES}) > 0 ORDER BY plan"
+        )
+        return [
+            OpenPlan(*[*plan, json.loads(states), doubt_at and self.clock.wall_time(doubt_at)])
+            for *plan, states, doubt_at in rows
+        ]
 
     def log(self) -> pa.Table:
         """Every operation of every plan, in the columns of `ops.push_log`."""
@@ -233,12 +218,6 @@ class Ledger:
             " FROM operations o JOIN plans USING (plan) ORDER BY plan, id"
         ).fetchall()
         return _table(rows, LOG_SCHEMA)
-
-
-def _fields_of(rows: Iterable[tuple[str, str]]) -> Iterator[UpdatedField]:
-    """Path and field of operations, given their path and joined fields, which only updates have."""
-    for path, fields in rows:
-        yield from ((path, name) for name in fields.split(",") if name)
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

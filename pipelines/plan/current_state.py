@@ -174,7 +174,7 @@ def new_plan_id(ledger: Ledger, content: bytes, length: int, *, sends_again: boo
     """
     plan_id = hashlib.sha256(content).hexdigest()[:length]
     is_over = _ENDED if sends_again else _REJECTED
-    while ledger.is_superseded(plan_id) or ledger.connection.execute(is_over, [plan_id]).fetchone():
+    while ledger.superseded(plan_id) or ledger.connection.execute(is_over, [plan_id]).fetchone():
         plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 

@@ -102,12 +102,12 @@ class Eligibility:
     """What may be sent and what not.
 
     Attributes:
-        resend: operations in doubt that may be sent again → whether their first attempt certainly did not happen.
+        resend: operations in doubt that may be sent again: updates, and creates that certainly did not happen.
         withheld: operations that are not sent.
         unproven: set if creates wait for a list that is proven complete.
     """
 
-    resend: dict[int, bool] = field(default_factory=dict)
+    resend: set[int] = field(default_factory=set)
     withheld: dict[int, Withheld] = field(default_factory=dict)
     unproven: CoverageError | None = None
 
@@ -193,7 +193,7 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
             reason = found or "not found on the platform; --resend sends it again"
             withheld[doubt.row.id] = Withheld("in_doubt", reason)
         elif is_own:
-            eligibility.resend[doubt.row.id] = True
+            eligibility.resend.add(doubt.row.id)
     eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
     planned -= set(withheld)
     for one in planned:
@@ -226,26 +226,17 @@ def _unproven(listing: CustomerListing) -> tuple[str, str]:
 
 def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:
     """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses; none is in flight."""
-    withheld = claimed_elsewhere(plan, ledger, rules) | _superseded(ledger) | withhold_changed(ledger, rules)
+    superseded = ledger.ledger.superseded(ledger.plan_id)
+    reason = "the plan {} has changed these fields since: plan this file again"
+    undoing = {number: Withheld("blocked", reason.format(folder)) for number, folder in superseded.items()}
+    withheld = claimed_elsewhere(plan, ledger, rules) | undoing | withhold_changed(ledger, rules)
     eligibility = Eligibility(withheld=withheld)
     for operation in plan.operations(ledger.ids("in_doubt")):
         if rules.is_repeatable(operation):
-            eligibility.resend[operation.id] = False
+            eligibility.resend.add(operation.id)
         else:
             eligibility.withheld[operation.id] = Withheld("in_doubt", ASK_PERSON)
     return eligibility
-
-
-def _superseded(ledger: PlanLedger) -> dict[int, Withheld]:
-    """Updates that would undo those of a later plan."""
-    others = ledger.ledger.superseded(ledger.plan_id)
-    withheld: dict[int, Withheld] = {}
-    for row in ledger.rows("planned") if others else ():
-        later = [others[row.path, name] for name in row.fields if (row.path, name) in others]
-        if later:
-            reason = f"the plan {later[0]} has changed these fields since: plan this file again"
-            withheld[row.id] = Withheld("blocked", reason)
-    return withheld
 
 
 def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> str:

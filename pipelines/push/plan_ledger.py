@@ -23,7 +23,7 @@ from pipelines.ledger.model import (
     StateChange,
     UnsettledUpdate,
 )
-from pipelines.ledger.store import Ledger, LedgerError
+from pipelines.ledger.store import FIELDS, Ledger, LedgerError
 from pipelines.plan.model import Plan
 from sources.kinds import KINDS
 
@@ -43,9 +43,6 @@ _UNSETTLED: Final = """
         p.plan > ?, coalesce(o.doubt_at, o.sent_at, o.state_at)
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
-
-_FIELDS: Final = """json_each('["' || replace(o.fields, ',', '","') || '"]')"""
-"""The fields that an update `o` of `operations` sets, a row each."""
 
 
 class PlanLedger:
@@ -137,7 +134,7 @@ class PlanLedger:
     def overwritten(self) -> set[int]:
         """Updates in doubt of which another one has set a field since: its values were deleted by the doubt."""
         rows = self.ledger.connection.execute(
-            f"SELECT o.id FROM operations o, {_FIELDS} f JOIN confirmed c ON (c.host, c.path, c.field)"
+            f"SELECT o.id FROM operations o, {FIELDS} f JOIN confirmed c ON (c.host, c.path, c.field)"
             " = (?, o.path, f.value) WHERE o.plan = ? AND o.state = 'in_doubt'",
             [self.host, self._plan],
         )
@@ -195,7 +192,7 @@ class PlanLedger:
         elif to == "in_doubt":
             connection.execute(
                 "DELETE FROM confirmed WHERE (host, path, field) IN (SELECT ?, o.path, f.value FROM operations o,"
-                f" {_FIELDS} f WHERE o.plan = ? AND o.id IN (SELECT value FROM json_each(?)))",
+                f" {FIELDS} f WHERE o.plan = ? AND o.id IN (SELECT value FROM json_each(?)))",
                 [self.host, self._plan, json.dumps([change.id for change in changes])],
             )
 

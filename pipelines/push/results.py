@@ -9,10 +9,12 @@ from __future__ import annotations
 import heapq
 import os
 import shutil
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -31,61 +33,27 @@ from sources.files.formulas import neutralize, people_writer
 PUSHES_FILE: Final = ".pushes"
 MESSAGES_FILE: Final = ".platform-messages.jsonl"
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
-LEFT_OUT: Final = {
-    "unchanged": "left out: as last confirmed",
-    "exists_same": "left out: on the platform already, identical",
-}
-STATUSES: Final = {
-    **LEFT_OUT,
-    "confirmed": "confirmed",
-    "rejected": "rejected",
-    "in_doubt": "in doubt: sent, but not known whether it arrived",
-    "conflict": "in doubt: several customers on the platform may be it",
-    "abandoned": "given up",
-    "exists_differs": "not sent: on the platform with other values, which are changed there",
-    "exists_now": "not sent: it was created meanwhile",
-    "ambiguous": "not sent: several customers on the platform match",
-    "skipped": "not sent: no row of data",
-    "blocked": "not sent: blocked by something else",
-    "not_sent": "not sent yet: run the same command again",
-    "merged": "as an equal line above",
-}
+RESULT_COLUMNS: Final = (
+    "line", "outcome", "operation", "method", "path", "status", "code", "words", "platform_message",
+)  # fmt: skip
+_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
+"""Of `in_doubt.csv`: with what was sent."""
+LEFT_OUT: Final = ("unchanged", "exists_same")
+"""Outcomes of lines that need nothing."""
+_OUTCOMES: Final = tomllib.loads(files("pipelines.push").joinpath("outcomes.toml").read_text("utf-8"))
+STATUSES: Final[dict[str, str]] = {outcome: words for outcome, (_, words) in _OUTCOMES.items()}
 """What became of a line, in words."""
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
-_FILES: Final = {
-    **dict.fromkeys(("confirmed", "unchanged", "exists_same", "merged"), "confirmed"),
-    **dict.fromkeys(("planned", "exists_differs", "ambiguous", "skipped"), "unsent"),
-    **dict.fromkeys(("in_doubt", "in_flight", "conflict", "abandoned"), "in_doubt"),
-    "rejected": "rejected",
-}
-"""Files by the state of an operation, or the outcome of a line that none sends."""
 
 
 class _Result(NamedTuple):
-    """The result of a line; if several operations send the line, that of the most severe one."""
+    """The result of a line: file, outcome, further cells. That of the most severe operation, if several send it."""
 
     file: str
     outcome: str
-    operation: int | str = ""
-    method: str = ""
-    path: str = ""
-    status: int | str = ""
-    code: str = ""
-    words: str = ""
-    platform_message: str = ""
-    values: str = ""
+    cells: tuple[object, ...]
     severity: tuple[int, ...] = ()
-
-    def row(self, line: int) -> list[object]:
-        """The cells of its row; none is a formula."""
-        cells = self[1:10] if self.file == "in_doubt" else self[1:9]
-        return [line, *(neutralize(cell) if isinstance(cell, str) else cell for cell in cells)]
-
-
-RESULT_COLUMNS: Final = ("line", *_Result._fields[1:9])
-_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
-"""Of `in_doubt.csv`: with what was sent."""
 
 
 def check_writable(folder: Path) -> None:
@@ -195,7 +163,8 @@ class ResultsWriter:
                     raise BridgeError(f"line {line} of the input has two results")
                 written.add(line)
                 counts[result.file, result.outcome] += 1
-                writers[result.file](result.row(line))
+                cells = (neutralize(cell) if isinstance(cell, str) else cell for cell in result.cells)
+                writers[result.file]([line, result.outcome, *cells])
         for name in RESULT_FILES:
             sync(folder / f"{name}.csv")
         return counts
@@ -231,21 +200,19 @@ class ResultsWriter:
         if withheld is not None and row.state == "planned":
             outcome = withheld.outcome
         advice = withheld.reason if withheld else next_step(operation, row, self.rules) if is_open else ""
-        is_unsent = row.state == "abandoned" and row.doubt_at is None
-        file = "unsent" if is_unsent else _FILES[row.state]
+        file = "unsent" if row.state == "abandoned" and row.doubt_at is None else _OUTCOMES[outcome][0]
         failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
         words = "; ".join(filter(None, (row.words, failures, advice)))
-        request = (operation.id, operation.method, operation.path, "" if row.status is None else row.status)
-        message = "" if row.state == "confirmed" else message
-        severity = (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation))
-        values = msgspec.json.encode(operation.body).decode() if file == "in_doubt" else ""
-        return _Result(file, outcome, *request, row.code, words, message, values, severity)
+        status, message = "" if row.status is None else row.status, "" if row.state == "confirmed" else message
+        values = [msgspec.json.encode(operation.body).decode()] if file == "in_doubt" else []
+        cells = (operation.id, operation.method, operation.path, status, row.code, words, message, *values)
+        return _Result(file, outcome, cells, (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)))
 
 
 def _unsent_result(line: LineResult) -> _Result:
     is_named = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
     words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
-    return _Result(_FILES[line.outcome], line.outcome, code=line.code, words=words)
+    return _Result(_OUTCOMES[line.outcome][0], line.outcome, ("", "", "", "", line.code, words, ""))
 
 
 def _writing(folder: Path) -> AbstractContextManager[None]:

@@ -245,8 +245,7 @@ class _PushRun:
     def _send(self) -> SendResult:
         """One round of sending."""
         withheld = self.eligibility.withheld
-        resend = {number: clear for number, clear in self.eligibility.resend.items() if number not in withheld}
-        to_send = self.ledger.ids("planned") - set(withheld) | set(resend)
+        to_send = (self.ledger.ids("planned") | self.eligibility.resend) - set(withheld)
         if lacking := self._without_password(to_send):
             words = f"its password is in the input, and {self.rules.changed}"
             withheld |= dict.fromkeys(lacking, Withheld("blocked", words))
@@ -270,9 +269,7 @@ class _PushRun:
             )
             for part in (later, earlier, set(repeats)):
                 for op in self.plan.operations(part) if part else ():
-                    is_clear, failed = resend.get(op.id, False), repeats.pop(op.id, False)
-                    is_doubted = not resend.get(op.id, True)
-                    yield SendTask(op, self.rules.is_repeatable(op), is_doubted, is_clear, failed)
+                    yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, False))
 
         result, probes = SendResult(), 0
         fresh = sorted(to_send - set(repeats))

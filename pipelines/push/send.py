@@ -44,16 +44,13 @@ class SendTask(NamedTuple):
     """One operation to send.
 
     Attributes:
-        is_repeatable: sending it twice has the same effect as sending it once.
-        is_doubted: an earlier attempt may have happened.
-        clear: it was in doubt, and certainly did not happen.
+        is_repeatable: sending it twice has the same effect as sending it once: an attempt in doubt may have happened.
+            Anything else is repeated only if it certainly did not.
         failed: of a repeat, the status of the attempt before, None without one; False if it is none.
     """
 
     operation: PlannedOperation
     is_repeatable: bool
-    is_doubted: bool = False
-    clear: bool = False
     failed: int | Literal[False] | None = False
 
 
@@ -61,8 +58,7 @@ class CompletedTask(NamedTuple):
     """A task that a worker is done with.
 
     Attributes:
-        outcome: None if the request was not started.
-        is_expired: it was not started, because its intent is too old.
+        outcome: None if the request was not started, because its intent is too old, or the loop ends.
         can_continue: False if the response means that the push must end.
         error: an exception to raise in the loop.
     """
@@ -70,7 +66,6 @@ class CompletedTask(NamedTuple):
     task: SendTask
     outcome: WriteOutcome | None
     can_continue: bool = True
-    is_expired: bool = False
     error: BaseException | None = None
 
 
@@ -169,7 +164,7 @@ class SendLoop:
         changes: list[StateChange] = []
         while True:
             intents = self._intents(tasks)
-            in_flight = [StateChange(task.operation.id, "in_flight", clear=task.clear) for task in intents]
+            in_flight = [StateChange(task.operation.id, "in_flight", clear=not task.is_repeatable) for task in intents]
             intended_at = self.uptime()
             self.ledger.commit([*changes, *in_flight], self.ledger.now())
             for task in intents:
@@ -228,21 +223,22 @@ class SendLoop:
         if completed.error is not None:
             raise completed.error
         task, outcome, operation = completed.task, completed.outcome, completed.task.operation
-        change = classify(operation, outcome, task.is_doubted, now)
+        is_doubted = task.is_repeatable and task.failed is not False
+        change = classify(operation, outcome, is_doubted, now)
         if outcome is not None and outcome.message and change.to != "confirmed":
             self.on_message(operation.id, outcome.message)
         del self._in_flight[operation.id]
         self._targets.discard(operation.target)
         if operation.target in self._waiting:
             self._next.extendleft(reversed(self._waiting.pop(operation.target)))
-        if completed.is_expired or (outcome is not None and self._react(completed, outcome, change)):
-            self._next.appendleft(task._replace(clear=False))
+        if outcome is None or self._react(completed, outcome, change):
+            self._next.appendleft(task)
             return change
         self._ended += change.to != "planned"
         if change.to == "confirmed":
             return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
-            self.result.in_doubt += outcome is not None and task.failed != outcome.status
+            self.result.in_doubt += task.failed != outcome.status
             self._unsettled.add(operation)
         return change
 
@@ -272,13 +268,10 @@ class SendLoop:
         """A worker: sends the tasks of the queue, each in its turn."""
         while (queued := self._tasks.get()) is not None:
             task, intended_at = queued
-            is_expired = partial(self._is_expired, intended_at)
             completed = CompletedTask(task, None)
             try:
-                started_at = self.pace.wait(is_expired)
-                if started_at is None:
-                    completed = CompletedTask(task, None, is_expired=is_expired())
-                else:
+                started_at = self.pace.wait(partial(self._is_expired, intended_at))
+                if started_at is not None:
                     operation = task.operation
                     outcome = self.client.send(operation.method, operation.path, self.body(operation))
                     completed = CompletedTask(task, outcome, self._can_continue(outcome, started_at))
