@@ -95,7 +95,6 @@ class Status:
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the times of plans as instants like all others."""
         record = asdict(self)
-        record["schema_changes"] = [{**asdict(change), "text": change.text} for change in self.schema_changes]
         for plan in record["open_plans"]:
             for name in ("opened_at", "doubt_at"):
                 plan[name] = None if plan[name] is None else datetime.fromtimestamp(plan[name], UTC)

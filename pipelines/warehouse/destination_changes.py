@@ -56,18 +56,24 @@ class TableChanges:
     """What is to be sent of one table.
 
     Attributes:
-        table: its quoted name.
+        schema, name: of the table.
         key: the columns by which rows are replaced.
         changed: the keys whose rows are to be sent, and those without rows, which `REMOVED` marks; None: all rows are.
         stamps: the columns that move.
         moves: their values as text, before and after.
     """
 
-    table: str
+    schema: str
+    name: str
     key: tuple[str, ...] = ()
     changed: pa.Table | None = None
     stamps: tuple[str, ...] = ()
     moves: Sequence[Sequence[str]] = ()
+
+    @property
+    def quoted(self) -> str:
+        """The quoted name of the table."""
+        return sql_name(self.schema, self.name)
 
     @property
     def is_sent(self) -> bool:
@@ -77,9 +83,9 @@ class TableChanges:
     def rows(self, warehouse: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         """The rows to send."""
         if self.changed is None:
-            return warehouse.sql(f"FROM {self.table}")
+            return warehouse.sql(f"FROM {self.quoted}")
         warehouse.register("changed", self.changed)
-        return warehouse.sql(_ROWS.format(table=self.table, key=_names(self.key)))
+        return warehouse.sql(_ROWS.format(table=self.quoted, key=_names(self.key)))
 
 
 class CopyNotes:
@@ -129,19 +135,20 @@ class CopyNotes:
                 for batch in reader:
                     writer.write_batch(batch)
             if not last.exists():
-                return TableChanges(name)
+                return TableChanges(schema, table)
             import pyarrow.dataset as ds  # which imports pandas: half a second of a pull without a copy
 
             for view, file in (("current", note), ("noted", last)):
                 cursor.register(view, ds.dataset(file))
                 has_null = " OR ".join(f"{column} IS NULL" for column in map(sql_name, key))
                 if cursor.execute(f"FROM {view} WHERE {has_null} LIMIT 1").fetchall():
-                    return TableChanges(name)
+                    return TableChanges(schema, table)
             moves = cursor.sql(_MOVES.format(key=_names(key))).to_arrow_table()
             cursor.register("moves", moves)
             changed = cursor.sql(_CHANGED.format(key=_names(key))).to_arrow_table()
-        moved = ((row["before"], row["after"]) for row in moves.to_pylist() if row["before"] != row["after"])
-        return TableChanges(name, key, changed, stamps, [_BETWEEN.join(pair).split(_BETWEEN) for pair in moved])
+        pairs = ((row["before"], row["after"]) for row in moves.to_pylist() if row["before"] != row["after"])
+        moved = [_BETWEEN.join(pair).split(_BETWEEN) for pair in pairs]
+        return TableChanges(schema, table, key, changed, stamps, moved)
 
     def keep(self) -> None:
         """Makes these the notes of the last copy."""

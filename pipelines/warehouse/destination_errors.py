@@ -1,26 +1,20 @@
-"""What is wrong with a destination: found before the first request of a run, or raised by a copy.
+"""What is wrong with a destination, without secrets or values of rows.
 
-In: the name of a dlt destination, and what dlt or the driver of a database raised. Out: UsageError with what to
-install, and PlatformError with the reason, without secrets or values of rows.
+In: what dlt or the driver of a database raised. Out: PlatformError with the reason.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import version
 from typing import Final
-
-import duckdb
 
 from pipelines.warehouse.failure import is_interrupted
 from pipelines.warehouse.load import without_settings
-from sources.errors import BridgeError, PlatformError, UsageError
-from sources.settings import WarehouseSettings, load_dlt
+from sources.errors import BridgeError, PlatformError
+from sources.settings import WarehouseSettings
 
 PUBLISHED: Final = "The DuckDB file is published."
 _HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its permissions."
@@ -31,36 +25,6 @@ _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
 _DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
 """Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
-
-
-def check_destination(settings: WarehouseSettings) -> None:
-    """Checks that dlt knows the destination, if there is one, and has its driver and its credentials.
-
-    Raises:
-        UsageError: with dlt's reason.
-    """
-    if not settings.destination:
-        return
-    load_dlt()
-    import dlt
-
-    try:
-        with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, destination_settings():
-            pipeline = dlt.pipeline("orderbridge", pipelines_dir=folder, destination=settings.destination)
-            pipeline.destination_client()
-    except Exception as error:  # of many kinds, dlt's and the import system's
-        raise UsageError(
-            f"WAREHOUSE__DESTINATION: dlt cannot use {settings.destination!r}: {_reason(error)}",
-            "Name one of dlt's destinations, set its address and credentials in .dlt/secrets.toml, and install what it "
-            f"needs: {sys.executable} -m pip install 'dlt[postgres]', for example.",
-        ) from None
-    # dlt 1.31 calls what DuckDB 2 has no more
-    is_ducklake = str(pipeline.destination.destination_type).endswith(".ducklake")
-    if is_ducklake and not hasattr(duckdb.DuckDBPyRelation, "fetchone"):
-        raise UsageError(
-            f"WAREHOUSE__DESTINATION: dlt {version('dlt')} cannot write to a DuckLake with duckdb {duckdb.__version__}",
-            f"Install duckdb 1.5: {sys.executable} -m pip install 'duckdb>=1.5,<2'.",
-        )
 
 
 @contextmanager
@@ -82,7 +46,7 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
         cause = _cause(error)
         if is_interrupted(cause):
             raise KeyboardInterrupt from None
-        words, hint = f"could not be used: {_reason(cause)}", _HINT
+        words, hint = f"could not be used: {reason(cause)}", _HINT
         if part := _DEPENDENTS.get(type(cause).__name__):
             dependent = getattr(getattr(cause, "diag", None), part, None) or type(cause).__name__
             words = f"was not updated: other objects need its tables: {dependent}"
@@ -99,7 +63,8 @@ def _cause(error: BaseException) -> BaseException:
         error = inner
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """An error in words, without secrets or values of rows."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds.intersection(_VALUE_ERRORS) or "JobFailed" in type(error).__name__:
         return type(error).__name__

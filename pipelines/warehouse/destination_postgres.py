@@ -7,7 +7,7 @@ by its name, and its grants are those of the schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -59,27 +59,27 @@ def unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def merge_rows(table: str, staged: str, changes: TableChanges, columns: ColumnTypes) -> Iterator[str]:
-    """The statements that give a table the rows of the staged keys, and the other rows their new stamps."""
-    same_key = " AND ".join(f"t.{name} = s.{name}" for name in map(sql_name, changes.key))
+def update_table(table: str, staged: str, changes: TableChanges, old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
+    """The statements that give a table the columns and rows of a staged one, in one transaction.
+
+    Where not all rows are sent: the rows of the staged keys, and the other rows their new stamps.
+    """
     if changes.is_sent:
-        yield f"DELETE FROM {table} t USING {staged} s WHERE {same_key}"
+        columns = {name: kind for name, kind in new.items() if name != REMOVED}
+        changed = [name for name, kind in old.items() if columns.get(name) != kind]
+        yield from (f"ALTER TABLE {table} DROP COLUMN {name}" for name in changed)
+        added = [name for name in columns if name not in old or name in changed]
+        yield from (f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}" for name in added)
+        same_key = " AND ".join(f"t.{name} = s.{name}" for name in map(sql_name, changes.key))
+        # not TRUNCATE: a transaction that began before it would find the table empty
+        yield f"DELETE FROM {table} t" + (f" USING {staged} s WHERE {same_key}" if same_key else "")
     if changes.moves:
         values = ", ".join(f"({', '.join(map(sql_text, texts))})" for texts in changes.moves)
         names = ", ".join(f"{when}{name}" for when in ("old", "new") for name in changes.stamps)
-        new = ", ".join(f"{name} = m.new{name}::{columns[name]}" for name in changes.stamps)
-        old = " AND ".join(f"t.{name} = m.old{name}::{columns[name]}" for name in changes.stamps)
-        yield f"UPDATE {table} t SET {new} FROM (VALUES {values}) AS m ({names}) WHERE {old}"
+        moved = ", ".join(f"{name} = m.new{name}::{old[name]}" for name in changes.stamps)
+        before = " AND ".join(f"t.{name} = m.old{name}::{old[name]}" for name in changes.stamps)
+        yield f"UPDATE {table} t SET {moved} FROM (VALUES {values}) AS m ({names}) WHERE {before}"
     if changes.is_sent:
         names = ", ".join(columns)
-        yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged} WHERE NOT {REMOVED}"
-
-
-def replace_rows(table: str, staged: str, changed: Sequence[str], old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
-    """The statements that give a table the columns and rows of a staged one, within one transaction."""
-    yield from (f"ALTER TABLE {table} DROP COLUMN {name}" for name in changed)
-    added = [name for name in new if name not in old or name in changed]
-    yield from (f"ALTER TABLE {table} ADD COLUMN {name} {new[name]}" for name in added)
-    names = ", ".join(new)
-    yield f"DELETE FROM {table}"  # not TRUNCATE: a transaction that began before it would find the table empty
-    yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged}"
+        present = f" WHERE NOT {REMOVED}" if REMOVED in new else ""
+        yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged}{present}"

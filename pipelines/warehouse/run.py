@@ -16,8 +16,7 @@ import duckdb
 from pipelines.warehouse import ops
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.descriptions import write_comments
-from pipelines.warehouse.destination import copy_to_destination
-from pipelines.warehouse.destination_errors import check_destination
+from pipelines.warehouse.destination import check_destination, copy_to_destination
 from pipelines.warehouse.failure import (
     clear_failure,
     failure_file,
@@ -82,11 +81,10 @@ class WarehouseRun:
                 finally:
                     build.clear(self.resumable)
             clear_failure(path, self.command)
-            if self._settings.destination:
+            if self._settings.destination:  # a run without one leaves the note of a copy that failed
                 record_unfinished_copy(path, self.command, self.started_at, self.run_id)
-            with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
-                is_copied = copy_to_destination(path, self._settings)
-            if is_copied:  # a run without a destination leaves the note of a copy that failed
+                with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
+                    copy_to_destination(path, self._settings)
                 failure_file(path, is_destination=True).unlink(missing_ok=True)
 
     @contextmanager

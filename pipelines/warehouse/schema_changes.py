@@ -30,32 +30,32 @@ _TYPE: Final = "type of a field"
 _VALUE: Final = "value"
 _ALIASES: Final = {"adjustment_types": f"price_lists.adjustment_type: {_VALUE}"}
 _SAFE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_. -]{0,79}(\([0-9,]+\))?)?")
-_KINDS: Final[dict[str, ChangeKind]] = {
-    FOUND: "new_field", UNKNOWN: "new_field", _TYPE: "changed_type", _VALUE: "new_value",
-    MISTYPED: "unexpected_type", ABSENT: "absent",
-}  # fmt: skip
+_NEW_FIELD: Final[tuple[ChangeKind, str]] = ("new_field", "new field {name}")
+_KINDS: Final[dict[str, tuple[ChangeKind, str]]] = {
+    FOUND: _NEW_FIELD,
+    UNKNOWN: _NEW_FIELD,
+    _TYPE: ("changed_type", "the type of {name} is now {value} (before: {previous})"),
+    _VALUE: ("new_value", "new value of {name}: {value}"),
+    MISTYPED: ("unexpected_type", "{name} has the type {value}, which the interface does not name"),
+    ABSENT: ("absent", "{name} is required by the interface, and absent or null"),
+}
+"""By the kind of an observation, that of the change and its words."""
 _ALWAYS_OBSERVED: Final = (FOUND, _TYPE, _VALUE)
 """Of these each pull has some: the first time that a list is observed is not news."""
-_LAST_PULL: Final = "SELECT max(rowid) FROM ops.runs WHERE command IN ('pull', 'run') AND ended_at <= $as_of"
-"""By `rowid`, the order in which runs were recorded: after a clock that was wrong once, nothing would be new."""
-_NEW: Final = """
-    SELECT o.what, o.value FROM ops.observations o JOIN ops.runs r ON r.run_id = o.first_run_id
-    WHERE r.rowid >= $pull AND r.ended_at <= $as_of ORDER BY o.what, o.value"""
-_EARLIER: Final = """
-    WITH earlier AS (SELECT run_id FROM ops.runs WHERE rowid < $pull)
-    SELECT what, value, last_seen_at FROM ops.observations WHERE first_run_id IN (FROM earlier)
-    UNION ALL SELECT DISTINCT resource, '', NULL FROM ops.coverage SEMI JOIN earlier USING (run_id)
-        WHERE verdict <> 'incomplete'
-    ORDER BY last_seen_at"""
+_SEEN: Final = """
+    WITH pull AS (SELECT max(rowid) AS n FROM ops.runs WHERE command IN ('pull', 'run') AND ended_at <= $as_of),
+    seen AS (
+        SELECT o.what, o.value, o.last_seen_at, r.rowid >= pull.n AS is_new
+        FROM ops.observations o JOIN ops.runs r ON r.run_id = o.first_run_id, pull
+        WHERE r.rowid < pull.n OR r.ended_at <= $as_of)
+    SELECT what, value, is_new FROM (
+        FROM seen UNION ALL SELECT DISTINCT resource, '', NULL, false
+        FROM ops.coverage JOIN ops.runs r USING (run_id), pull WHERE verdict <> 'incomplete' AND r.rowid < pull.n)
+    ORDER BY is_new, if(is_new, NULL, last_seen_at), what, value"""
+"""What was observed before the last pull, and what by it for the first time; by `rowid`, the order in which runs were
+recorded: after a clock that was wrong once, nothing would be new."""
 _FIELD_NAMES: Final = """
     SELECT left(what, -length($1)), value FROM ops.observations WHERE ends_with(what, $1) ORDER BY last_run_id, rowid"""
-_TEXTS: Final[dict[ChangeKind, str]] = {
-    "new_field": "new field {name}",
-    "changed_type": "the type of {name} is now {value} (before: {previous})",
-    "new_value": "new value of {name}: {value}",
-    "unexpected_type": "{name} has the type {value}, which the interface does not name",
-    "absent": "{name} is required by the interface, and absent or null",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +68,15 @@ class SchemaChange:
         name: the field, with its table where it is in a child table.
         value: the type or the value; empty for a new field.
         previous: the type before.
+        text: the change in words.
     """
 
     resource: str
     kind: ChangeKind
     name: str
-    value: str = ""
-    previous: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("name", "value"):
-            if not _SAFE.fullmatch(getattr(self, name)):
-                object.__setattr__(self, name, "(not shown)")
-
-    @property
-    def text(self) -> str:
-        """The change in words."""
-        return f"{self.resource}: {_TEXTS[self.kind].format(name=self.name, value=self.value, previous=self.previous)}"
+    value: str
+    previous: str
+    text: str
 
 
 def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> None:
@@ -126,26 +118,28 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
         warehouse: with the tables of `ops`.
         as_of: later runs do not count.
     """
-    ((pull,),) = warehouse.execute(_LAST_PULL, {"as_of": as_of}).fetchall()
-    if pull is None:
-        return []
-    earlier: dict[str, list[str]] = {}
-    for what, value, _ in warehouse.execute(_EARLIER, {"pull": pull}).fetchall():
-        earlier.setdefault(_ALIASES.get(what, what), []).append(value)
+    rows = warehouse.execute(_SEEN, {"as_of": as_of}).fetchall()
+    seen = [(_ALIASES.get(what, what), value, is_new) for what, value, is_new in rows]
+    earlier = {what: value for what, value, is_new in seen if not is_new}  # of several, the last
     observed_before = {(resource, about) for resource, _, about in map(_parts, earlier)}
     changes = []
-    for observed, value in warehouse.execute(_NEW, {"pull": pull, "as_of": as_of}).fetchall():
-        what = _ALIASES.get(observed, observed)
+    for what, value, is_new in seen:
         resource, subject, about = _parts(what)
-        if about not in _KINDS or value == "None":
+        if not is_new or about not in _KINDS or value == "None":
             continue
         is_known = (resource, about) in observed_before if about in _ALWAYS_OBSERVED else resource in earlier
         if not is_known or (about == _TYPE and what not in earlier):
             continue  # a list that was not observed before, or the type of a new field
-        name, detail = (value, "") if about in (FOUND, UNKNOWN) else (subject, value)
-        previous = earlier[what][-1] if about == _TYPE else ""
-        changes.append(SchemaChange(resource, _KINDS[about], name, detail, previous))
+        name, detail = map(_shown, (value, "") if about in (FOUND, UNKNOWN) else (subject, value))
+        previous = earlier[what] if about == _TYPE else ""
+        kind, words = _KINDS[about]
+        text = f"{resource}: {words.format(name=name, value=detail, previous=previous)}"
+        changes.append(SchemaChange(resource, kind, name, detail, previous, text))
     return changes
+
+
+def _shown(text: str) -> str:
+    return text if _SAFE.fullmatch(text) else "(not shown)"
 
 
 def _parts(what: str) -> tuple[str, str, str]:

@@ -60,9 +60,9 @@ class Shop:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute(sql)
 
-    def copy(self, **settings: Any) -> bool:
+    def copy(self, **settings: Any) -> None:
         """What the end of a run does."""
-        return copy_to_destination(self.path, replace(self.settings, **settings))
+        copy_to_destination(self.path, replace(self.settings, **settings))
 
     def contents(self) -> dict[str, Rows]:
         return contents_of(self.rows, "")

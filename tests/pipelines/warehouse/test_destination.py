@@ -6,15 +6,14 @@ import os
 import re
 import threading
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
-from pipelines.warehouse.destination import connect_destination
-from pipelines.warehouse.destination_errors import check_destination, destination_errors
+from pipelines.warehouse.destination import _Database, check_destination, connect_destination
+from pipelines.warehouse.destination_errors import destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
@@ -32,7 +31,7 @@ def test_a_copy_holds_what_is_published_and_loses_what_is_not_and_check_names_it
     place = f"{destination.copy}: " if isinstance(destination, ParquetFiles) else "datasets orderbridge_*: "
     none = "no copy yet" if is_files else "0 of 3 exist"
     assert connect_destination(shop.settings) == f"{destination.name}, {place}{none}"
-    assert shop.copy()
+    shop.copy()
     version = destination.pointer()["version"] if isinstance(destination, ParquetFiles) else "2 of 3 exist"
     assert connect_destination(shop.settings) == f"{destination.name}, {place}{version}"
     assert destination.contents() == shop.contents()
@@ -43,7 +42,7 @@ def test_a_copy_holds_what_is_published_and_loses_what_is_not_and_check_names_it
         INSERT INTO raw.promotions VALUES ('p1', NULL); DROP TABLE ops.runs;
         CREATE TABLE reconciled.customers AS SELECT 'c1' AS customer_id"""
     )
-    assert shop.copy()
+    shop.copy()
     assert destination.contents() == shop.contents()
 
 
@@ -52,10 +51,10 @@ def test_two_organizations_lie_next_to_each_other_and_never_in_one_place(
     tmp_path: Path, shop: Shop, destination: Destination
 ) -> None:
     other = Shop(tmp_path / "other", destination.settings, "two.example")
-    assert shop.copy()
+    shop.copy()
     with pytest.raises(UsageError, match=r"another source's data: legacy host one\.example, not two\.example"):
         other.copy()
-    assert other.copy(destination_dataset="two")
+    other.copy(destination_dataset="two")
     assert destination.contents() == shop.contents()
     assert destination.contents("two") == other.contents()
 
@@ -78,23 +77,23 @@ def test_a_copy_that_fails_leaves_the_version_before(
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    assert shop.copy()
+    shop.copy()
     before = destination.contents()
     shop.change("DELETE FROM raw.orders; INSERT INTO ops.runs VALUES ('r2')")
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.warehouse.destination._check_merged", full)  # after the last statement
+        patch.setattr(_Database, "check_merged", full)  # after the last statement
         patch.setattr(ParquetStore, "_point", full)
         with pytest.raises(PlatformError, match="No space left on device") as error:
             shop.copy()
     assert "The DuckDB file is published." in error.value.hint
     assert destination.contents() == before
-    assert shop.copy()
+    shop.copy()
     assert destination.contents() == shop.contents()
 
 
 @pytest.mark.parametrize("destination", ["filesystem", "postgres"], indirect=True)
 def test_a_reader_sees_one_version(shop: Shop, destination: Destination) -> None:
-    assert shop.copy()
+    shop.copy()
     stop, seen, failed = threading.Event(), set[tuple[int, ...]](), list[BaseException]()
 
     def counts() -> tuple[int, ...]:
@@ -225,9 +224,3 @@ def test_a_duckdb_without_what_a_ducklake_needs_is_refused(monkeypatch: pytest.M
     words = f"cannot write to a DuckLake with duckdb {duckdb.__version__}\n  Install duckdb 1.5: "
     with pytest.raises(UsageError, match=words):
         check_destination(WarehouseSettings(path=Path("/nowhere"), destination="ducklake"))
-
-
-def test_no_destination_is_no_copy(tmp_path: Path) -> None:
-    settings: Any = WarehouseSettings(path=tmp_path / "warehouse.duckdb")
-    check_destination(settings)
-    assert Shop(tmp_path, settings).copy() is False
