@@ -145,27 +145,16 @@ def test_a_signal_while_a_pull_is_published_keeps_the_pages(tmp_path: Path, monk
         assert made.left() == [made.path.name]
 
 
-@pytest.mark.parametrize(
-    ("place", "error"),
-    [
-        ("sources.disk.sync", KeyboardInterrupt()),
-        ("pipelines.warehouse.run.copy_to_destination", RuntimeError("Query interrupted")),  # as DuckDB raises it
-    ],
-)
 def test_a_signal_after_a_pull_has_published_does_not_deny_it(
-    published: Bridge,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    place: str,
-    error: BaseException,
+    published: Bridge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = published.path.stat().st_ino
 
     def interrupted(*arguments: object) -> None:
         if published.path.stat().st_ino != before:
-            raise error
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(place, interrupted)
+    monkeypatch.setattr("sources.disk.sync", interrupted)
     monkeypatch.setattr(STOP, "note", KEPT)
     with pytest.raises(KeyboardInterrupt) as caught:
         published.pull()
@@ -174,16 +163,18 @@ def test_a_signal_after_a_pull_has_published_does_not_deny_it(
     assert not failure_file(published.path, is_destination=True).exists()
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["signal", "duckdb"])
 def test_a_copy_that_a_signal_cut_off_leaves_a_note_until_one_succeeds(
-    published: Bridge, monkeypatch: pytest.MonkeyPatch
+    published: Bridge, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def interrupted(*arguments: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "duckdb")
     monkeypatch.setattr("pipelines.warehouse.run.copy_to_destination", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         published.pull("price_lists")
+    assert was_published(caught.value)
     note = read_failure(published.path, is_destination=True)
     assert note is not None
     assert (note["exit_code"], note["published"]) == (130, True)
