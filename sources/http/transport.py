@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
+from weakref import WeakSet
 
 import httpcore
 import httpx
@@ -73,7 +74,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         self._backend = httpcore.SyncBackend()
         self.thread = _Thread()
         self._lock = threading.Lock()
-        self._handles: set[socket.socket] = set()
+        self._streams: WeakSet[DeadlineStream] = WeakSet()
         self._is_closed = False
 
     def connect_tcp(
@@ -97,34 +98,25 @@ class DeadlineBackend(httpcore.NetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
-                return DeadlineStream(stream, self, self._register(stream))
+                return DeadlineStream(stream, self)
         raise failure
 
-    def _register(self, stream: httpcore.NetworkStream) -> socket.socket:
-        """A second descriptor of the connection: it stays valid while the first one changes hands for TLS."""
-        handle: socket.socket = stream.get_extra_info("socket").dup()
+    def register(self, stream: DeadlineStream) -> None:
+        """Takes a connection that `interrupt` is to end. Raises ConnectError if it was called already."""
         with self._lock:
+            self._streams.add(stream)
             is_closed = self._is_closed
-            self._handles.add(handle)
         if is_closed:
             stream.close()
-            self.release(handle)
             raise httpcore.ConnectError("the client was closed")
-        return handle
-
-    def release(self, handle: socket.socket) -> None:
-        """Forgets a connection that was closed."""
-        with self._lock:
-            self._handles.discard(handle)
-        handle.close()
 
     def interrupt(self) -> None:
         """Ends every wait on every connection; closing a socket would not wake the thread that reads from it."""
         with self._lock:
             self._is_closed = True
-            for handle in self._handles:
-                with suppress(OSError):
-                    handle.shutdown(socket.SHUT_RDWR)
+            for stream in self._streams:
+                with suppress(OSError):  # the system's call alone: that of the ssl module is for the thread that reads
+                    socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
 
 
 class DeadlineStream(httpcore.NetworkStream):
@@ -136,14 +128,13 @@ class DeadlineStream(httpcore.NetworkStream):
         is_spoiled: it is not to be used again.
     """
 
-    def __init__(
-        self, stream: httpcore.NetworkStream, backend: DeadlineBackend, handle: socket.socket, *, is_tls: bool = False
-    ) -> None:
-        self._stream, self._backend, self._handle = stream, backend, handle
+    def __init__(self, stream: httpcore.NetworkStream, backend: DeadlineBackend, *, is_tls: bool = False) -> None:
+        self._stream, self._backend = stream, backend
         self._carries_requests = is_tls == backend.is_tls
         self.is_spoiled = False
         self.tail = b""
         self.has_read = False
+        backend.register(self)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """See NetworkStream."""
@@ -176,7 +167,7 @@ class DeadlineStream(httpcore.NetworkStream):
         except BaseException:
             self.close()
             raise
-        return DeadlineStream(stream, self._backend, self._handle, is_tls=True)
+        return DeadlineStream(stream, self._backend, is_tls=True)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 # as httpcore declares it
         """See NetworkStream. The pool closes an idle connection that is readable."""
@@ -185,7 +176,6 @@ class DeadlineStream(httpcore.NetworkStream):
     def close(self) -> None:
         """See NetworkStream."""
         self._stream.close()
-        self._backend.release(self._handle)
 
 
 KEEPALIVE_S: Final = 2.0
