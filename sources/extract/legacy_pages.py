@@ -18,9 +18,7 @@ from sources.extract.pages import (
     RepeatDetector,
     Request,
     RowReader,
-    page_of_array,
-    page_of_object,
-    read_envelope,
+    read_page,
 )
 
 ASSUMED_END_STATUSES: Final = (400, 404)
@@ -95,11 +93,7 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        field, reader = self._rows_field, self.reader
-        members, read = read_envelope(body, field, "pagination", reader=reader)
-        data = members[field]
-        is_object = data.startswith(b"{")
-        page = page_of_object(data, field, reader) if is_object else page_of_array(data, field, reader, read)
+        page, members = read_page(body, self._rows_field, "pagination", reader=self.reader, may_be_object=True)
         return replace(page, pagination=_pagination(members["pagination"]))
 
     def accept(self, request: Request, page: PageBody) -> bool:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol
@@ -161,6 +161,7 @@ def _items(value: object, *, is_list: bool) -> list[dict[str, object]]:
 
 
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_compact: Final = partial(msgspec.json.format, indent=-1)
 NOT_JSON: Final = "the response is not a complete JSON object"
 ROWS_MAX: Final = 200_000
 VALUES_MAX: Final = 20 * ROWS_MAX
@@ -170,8 +171,6 @@ ERROR_FIELDS: Final = ("error", "errors", "message")
 """Members of an error body: those of the interface's shapes, and what a failing back end writes."""
 _NOTHING: Final = (b"", b"null", b"false", b'""', b"[]", b"{}")
 _TOO_LARGE: Final = "A page of that size is not read: report it to the platform."
-_SMALL: Final = 1000
-"""Bytes up to which rows are not cut out to look at the rest: so few could be the value of another member, too."""
 _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
@@ -268,41 +267,73 @@ class Paginator(Protocol):
         """Why this sweep does not prove the list complete, in words; empty if nothing speaks against it."""
 
 
-def read_envelope(
-    body: bytes, rows_field: str, *others: str, reader: RowReader
-) -> tuple[dict[str, bytes], RowsRead | None]:
-    """The members of a response, as bytes, and what was read of its rows. What else a row contains does not matter.
+def read_page(
+    body: bytes, rows_field: str, *others: str, reader: RowReader, may_be_object: bool = False
+) -> tuple[PageBody, dict[str, bytes]]:
+    """Reads a response. What else a row contains than its id and its lists does not matter.
 
     Args:
         body: the response.
         rows_field: the member with the rows.
         others: further members.
         reader: of the rows.
+        may_be_object: whether the rows may be in an object in place of an array (gap `promotions_data`).
 
     Returns:
-        The members, empty where absent, and the ids and items of the rows; None unless each row of an array has an id.
+        The page, and the members, as bytes, empty where absent.
 
     Raises:
         BrokenBody: not a complete JSON object, or an error in place of the rows.
-        ContractBroken: a member occurs twice, or there are too many values.
+        ContractBroken: a member occurs twice, there are too many rows or values, or the rows are not in an array.
     """
     if len(body) > VALUES_MAX < body.count(b","):  # before anything is made of them
         raise ContractBroken(f"a page has more than {VALUES_MAX:,} values", _TOO_LARGE)
-    names = (rows_field, *others)
+    names, read = (rows_field, *others), None
     if (match := _first_member(rows_field).match(body)) and (end := body.rfind(b"]") + 1):
         # The usual form needs one pass: what is cut out is a single array, and what is left a small object.
         rows = body[match.end() : end]
         if (read := reader.read(rows)) is not None and read.ids:
-            return {**_members(body[: match.end()] + b"[]" + body[end:], names), rows_field: rows}, read
-    try:
-        rows = bytes(_rows_decoder(rows_field).decode(body).rows).strip()
-        rest = body.replace(rows, b"[]", 1) if len(rows) > _SMALL else body
-        members = {**_members(rest, names), rows_field: rows}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        members = _members(body, names)
-    if members[rows_field] in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
+            return _page(rows, reader, read), _members(body[: match.end()] + b"[]" + body[end:], names)
+    members, form = _members(body, names), "array"
+    rows = members[rows_field]
+    if rows in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
         raise BrokenBody("an error in place of the rows")
-    return members, reader.read(members[rows_field])
+    if may_be_object and rows.startswith(b"{"):
+        rows, form = _rows_of_object(rows, rows_field, reader.key)
+    if not rows.startswith(b"["):
+        raise ContractBroken(f"`{rows_field}` is {kind_of(rows)}, not an array")
+    return replace(_page(rows, reader, reader.read(rows)), form=form), members
+
+
+def _page(rows: bytes, reader: RowReader, read: RowsRead | None) -> PageBody:
+    """The page with these rows, and what was read of them. Raises BrokenBody, ContractBroken."""
+    try:
+        ids = read.ids if read is not None else reader.ids(rows)
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
+    if len(ids) > ROWS_MAX:
+        raise ContractBroken(f"a page has {len(ids):,} rows, more than {ROWS_MAX:,}", _TOO_LARGE)
+    return PageBody(rows, len(ids), frozenset(ids), read and read.items, reader)
+
+
+def _rows_of_object(data: bytes, field: str, key: str) -> tuple[bytes, str]:
+    """The rows in an object, and its form.
+
+    Raises:
+        ContractBroken: its form is unknown. BrokenBody: it is not JSON.
+    """
+    try:
+        members = [(json.loads(name), value) for name, value in object_members(data)]
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
+    arrays = [value for _, value in members if value.startswith(b"[")]
+    if any(name == key for name, _ in members):
+        return b"[" + data + b"]", "object_single"
+    if len(arrays) == 1:
+        return arrays[0], "object_wrapped"
+    if all(value.startswith(b"{") for _, value in members):
+        return b"[" + b",".join(value for _, value in members) + b"]", "object_by_id"
+    raise ContractBroken(f"`{field}` is an object of no known form", "The platform may have changed. Ask its operator.")
 
 
 @lru_cache(maxsize=16)
@@ -313,9 +344,9 @@ def _first_member(name: str) -> re.Pattern[bytes]:
 
 def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
     """These members of an object, as bytes; empty where absent. Raises BrokenBody, ContractBroken."""
-    if b"\\" not in body and all(body.count(b'"%b"' % name.encode()) <= 1 for name in names):  # no name occurs twice
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            found = _object_decoder.decode(body)
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = _object_decoder.decode(body)
+        if len(_compact(msgspec.json.encode(found))) == len(_compact(body)):  # no name occurs twice
             return {name: bytes(found.get(name, b"")).strip() for name in names}
     try:
         pairs = [(json.loads(name), value) for name, value in object_members(body)]
@@ -325,59 +356,6 @@ def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
     if twice := next((name for name in names if [found for found, _ in pairs].count(name) > 1), None):
         raise ContractBroken(f"`{twice}` occurs twice in the response")
     return {name: members.get(name, b"") for name in names}
-
-
-@lru_cache(maxsize=16)
-def _rows_decoder(name: str) -> msgspec.json.Decoder[Any]:
-    """Reads the member with the rows; the last one where there are several."""
-    members = [("rows", msgspec.Raw, msgspec.Raw(b""))]
-    return msgspec.json.Decoder(msgspec.defstruct("Envelope", members, rename={"rows": name}))
-
-
-def page_of_array(data: bytes, field: str, reader: RowReader, read: RowsRead | None = None) -> PageBody:
-    """A page from an array.
-
-    Args:
-        data: the array.
-        field: where it was.
-        reader: of the rows.
-        read: of them, if they have been read.
-
-    Raises:
-        ContractBroken: the field is absent, not an array, or too long. BrokenBody: it is not JSON.
-    """
-    if not data.startswith(b"["):
-        raise ContractBroken(f"`{field}` is {kind_of(data)}, not an array")
-    try:
-        ids = read.ids if read is not None else reader.ids(data)
-    except ValueError:
-        raise BrokenBody(NOT_JSON) from None
-    if len(ids) > ROWS_MAX:
-        raise ContractBroken(f"a page has {len(ids):,} rows, more than {ROWS_MAX:,}", _TOO_LARGE)
-    return PageBody(data, len(ids), frozenset(ids), read and read.items, reader)
-
-
-def page_of_object(data: bytes, field: str, reader: RowReader) -> PageBody:
-    """A page from an object in place of an array (gap `promotions_data`).
-
-    Raises:
-        ContractBroken: its form is unknown. BrokenBody: it is not JSON.
-    """
-    try:
-        members = [(json.loads(name), value) for name, value in object_members(data)]
-    except ValueError:
-        raise BrokenBody(NOT_JSON) from None
-    arrays = [value for _, value in members if value.startswith(b"[")]
-    if any(name == reader.key for name, _ in members):
-        rows, form = b"[" + data + b"]", "object_single"
-    elif len(arrays) == 1:
-        rows, form = arrays[0], "object_wrapped"
-    elif all(value.startswith(b"{") for _, value in members):
-        rows, form = b"[" + b",".join(value for _, value in members) + b"]", "object_by_id"
-    else:
-        words = f"`{field}` is an object of no known form"
-        raise ContractBroken(words, "The platform may have changed. Ask its operator.")
-    return replace(page_of_array(rows, field, reader), form=form)
 
 
 def kind_of(data: bytes) -> str:

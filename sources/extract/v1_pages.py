@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from sources.errors import ContractBroken, PlatformError
-from sources.extract.pages import PageBody, RepeatDetector, Request, RowReader, kind_of, page_of_array, read_envelope
+from sources.extract.pages import PageBody, RepeatDetector, Request, RowReader, kind_of, read_page
 
 CURSOR_LENGTH_MAX: Final = 2048
 """A longer cursor is not saved: it would have to fit into a URL."""
@@ -116,10 +116,10 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        field, reader = self._rows_field, self.reader
-        members, read = read_envelope(body, field, "hasMore", "nextCursor", reader=reader)
-        page = page_of_array(members[field], field, reader, read)
-        has_more, cursor = members["hasMore"], members["nextCursor"]
+        page, members = read_page(body, self._rows_field, "hasMore", "nextCursor", reader=self.reader)
+        return self._with_paging(page, members["hasMore"], members["nextCursor"])
+
+    def _with_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> PageBody:
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {kind_of(has_more)}, not a boolean")
         return replace(page, has_more=has_more == b"true", cursor=_cursor(cursor))
@@ -209,14 +209,10 @@ class SinglePage(V1Cursor):
         """The only request."""
         return Request({})
 
-    def parse(self, body: bytes) -> PageBody:
-        """See Paginator."""
-        field, reader = self._rows_field, self.reader
-        members, read = read_envelope(body, field, "hasMore", "nextCursor", reader=reader)
-        page = page_of_array(members[field], field, reader, read)
+    def _with_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> PageBody:
         # The interface shows neither here: any value that is not that of a last page is a hint at further rows.
-        has_more = members["hasMore"] not in (b"", b"null", b"false")
-        return replace(page, has_more=has_more or members["nextCursor"] not in (b"", b"null", b'""'))
+        is_last = has_more in (b"", b"null", b"false") and cursor in (b"", b"null", b'""')
+        return replace(page, has_more=not is_last)
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""

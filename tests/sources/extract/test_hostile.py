@@ -60,7 +60,7 @@ def test_a_page_is_bounded_before_its_rows_are_made(
 ) -> None:
     body = (b'{"data":[' if resource == "customers" else b'{"priceLists":[') + row * rows + row[:-1] + b"]}"
     made = mock.Mock(side_effect=AssertionError("rows were made"))
-    monkeypatch.setattr("sources.extract.pages._rows_decoder", made) if "values" in words else None
+    monkeypatch.setattr("sources.extract.pages._members", made) if "values" in words else None
     result = walked(Replies(lambda _: body), tmp_path, resource)
     assert isinstance(result.error, ContractBroken)
     assert words in result.error.message
