@@ -19,7 +19,7 @@ from pipelines.mapping import load, propose, sample
 from pipelines.plan.model import MAPPING_FILE
 from sources.errors import UsageError
 from sources.files import ReadOptions
-from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
+from tests.pipelines.import_file.desk import VARIANTS, Desk
 
 HEADER = "Código;Nombre;Correo;Zona;Agente"
 ROWS = "00001;Ana;ana@example.test;Norte;7\n00002;Eva;eva@example.test;Sur;8\n"
@@ -42,13 +42,11 @@ def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "cli
 
 
 def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
-    mapping = new_mapping(
-        "customers",
-        write(folder),
-        "file",
-        lambda proposed, _: {"Zona": "documents[0].fiscalName", "Agente": None},
-        no_totals,
-    )
+    def answer(*_: object) -> dict[str, str | None]:
+        return {"Zona": "documents[0].fiscalName", "Agente": None}
+
+    assert new_mapping("customers", write(folder), None, lambda *_: None, no_totals) is None, "nobody can be asked"
+    mapping = new_mapping("customers", write(folder), "file", answer, no_totals)
     assert mapping is not None
     path = keep_mapping(mapping)
     assert path == folder / "mappings/customers.toml"
@@ -59,24 +57,27 @@ def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
     }  # fmt: skip
     assert kept.generate_passwords == "file"
     assert find_mapping("customers", write(folder, name="clientes-26.csv")) == path
+    assert find_mapping("variants", write(folder)) is None
     assert keep_mapping(mapping) == folder / "mappings/customers-2.toml"
 
 
 def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) -> None:
-    desk.run(desk.write())
+    desk.run(desk.write(VARIANTS, "articulos.csv"), "variants")
     (desk.at.folder / "own").mkdir()
-    own = desk.at.folder / "own" / "clientes.toml"
-    own.write_text('kind = "customers"\n[columns]\n"Código" = "erpCode"\n"Nombre" = "lastName"\n"Correo" = "email"\n')
+    own = desk.at.folder / "own" / "articulos.toml"
+    columns = {"productId": "productId", "variantId": "variantId", "price": "price", "sku": "erpCode"}
+    own.write_text('kind = "variants"\n[columns]\n' + "".join(f'{name} = "{columns[name]}"\n' for name in columns))
     for code in ("00010", "00011"):
-        desk.run(desk.write(CUSTOMERS.replace("00001", code).replace("ana1@", f"{code}@")), mapping=own)
-    result = desk.run(desk.write(CUSTOMERS.replace("00001", "00012").replace("ana1@", "eva@")))
-    assert desk.at.platform.state.customer_inputs[-1]["lastName"] == "Ana"
+        desk.run(desk.write(VARIANTS.replace("00038", code), "articulos.csv"), "variants", mapping=own)
+    result = desk.run(desk.write(VARIANTS.replace("00038", "00012"), "articulos.csv"), "variants")
+    assert desk.at.platform.state.variants[1, 1001].fields["erpCode"] == "00012"
     assert result.plan.manifest.mapping is not None
     assert result.plan.manifest.mapping.path == str(own)
     kept = sorted(path.name for path in (desk.at.folder / "mappings").iterdir())
-    assert kept == ["customers-2.toml", "customers.toml"]
+    assert kept == ["variants-2.toml", "variants.toml"]
     own.unlink()
-    assert find_mapping("customers", desk.write()) == desk.at.folder / "mappings/customers.toml"
+    file = desk.write(VARIANTS, "articulos.csv")
+    assert find_mapping("variants", file) == desk.at.folder / "mappings/variants.toml"
 
 
 @pytest.mark.parametrize(
@@ -100,11 +101,6 @@ def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_fo
     path = keep_mapping(mapping)
     rows = ";".join(["x"] * (header.count(";") + 1)) + "\n"
     assert find_mapping("customers", write(folder, header, rows)) == (path if is_found else None)
-
-
-def test_nothing_is_kept_where_nobody_can_be_asked(folder: Path) -> None:
-    assert new_mapping("customers", write(folder), None, lambda proposed, _: None, no_totals) is None
-    assert find_mapping("variants", write(folder)) is None
 
 
 def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> None:

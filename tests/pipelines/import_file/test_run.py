@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from pipelines.cli.push import lines_of
-from pipelines.import_file.mappings import keep_mapping
-from pipelines.mapping import load
+from pipelines.import_file import run
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
 from sources.errors import Unreachable, UsageError
-from sources.files import ReadOptions, SourceTable, open_table
 from tests.pipelines.bridge import command
 from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes
@@ -46,26 +44,12 @@ def test_an_import_that_lacks_a_login_mode_ends_before_the_first_question(
     assert (desk.done, desk.said) == ([], [])
 
 
-def test_a_file_is_opened_once_however_many_mappings_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = []
-
-    def read(file: Path, options: ReadOptions | None) -> SourceTable:
-        opened.append(file.name)
-        return open_table(file, options)
-
-    monkeypatch.setattr("pipelines.imports.open.open_table", read)
-    desk.run(desk.write())
-    keep_mapping(load(desk.at.folder / "mappings/customers.toml", "customers"))
-    opened.clear()
-    desk.run(desk.write(CUSTOMERS + "00009;Eva;eva@example.test\n"))
-    assert opened == ["clientes.csv"]
-
-
 def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_by_a_clock_ahead(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert run._pull_reason(1.0)
     desk.run(desk.write())
-    for n, (age_h, clock_h, is_pulled) in enumerate(((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)), 1):
+    for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
 
         class Clock(datetime):
             shift = timedelta(hours=clock_h)
@@ -74,10 +58,8 @@ def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_
             def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
                 return datetime.now(tz) + cls.shift
 
-        desk.done.clear()
-        monkeypatch.setattr("pipelines.import_file.run.datetime", Clock)
-        desk.run(desk.write(f"{CUSTOMERS}9000{n};Eva;eva{n}@example.test\n"), max_age_h=age_h)
-        assert desk.done == [*(["pull"] if is_pulled else []), "plan", "push", "pull"]
+        monkeypatch.setattr(run, "datetime", Clock)
+        assert bool(run._pull_reason(age_h)) is is_pulled
 
 
 def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_what_was_sent(
@@ -154,8 +136,9 @@ def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_v
     assert (result.exit_code, result.push.lines) == (code, {("confirmed", "confirmed"): 6})
     assert result.file is not None
     assert (result.error is not None) == (code == 4)
-    desk.steps = lambda: steps  # type: ignore[method-assign]
-    assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
+    if code == 4:
+        desk.steps = lambda: steps  # type: ignore[method-assign]
+        assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
 
 
 def test_a_person_sees_examples_and_decides(desk: Desk) -> None:
@@ -224,11 +207,3 @@ def test_the_command_prints_one_object_for_a_machine(desk: Desk) -> None:
     assert reported["push"]["lines"] == {"confirmed.confirmed": 6, "rejected.rejected": 1}
     assert reported["verify"]["outcomes"]["same"] == 6
     assert set(outcomes(Path(reported["folder"])).values()) == {"confirmed.confirmed", "rejected.rejected"}
-
-
-def test_plan_and_push_print_json(desk: Desk) -> None:
-    file, env = desk.write(VARIANTS, "articulos.csv"), desk.at.environment()
-    planned = command("plan", "variants", str(file), "--json", env=env, cwd=desk.at.folder)
-    assert json.loads(planned.out)["outcomes"]["patch"] == 2
-    pushed = command("push", json.loads(planned.out)["folder"], "--yes", "--json", env=env, cwd=desk.at.folder)
-    assert json.loads(pushed.out)["lines"] == {"confirmed.confirmed": 2}

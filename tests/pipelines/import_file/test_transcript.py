@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import openpyxl
 import pytest
 
 from sandbox import SandboxConfig, serve
+from tests.pipelines.bridge import start
 from tests.pipelines.import_file.test_result import correct
 from tests.pipelines.push.plans import settings
 
@@ -73,6 +74,14 @@ def commands(page: str) -> Iterator[tuple[list[str], str, str]]:
             yield line.split(), typed, re.sub("\n> .*\n", " ", rest)
 
 
+def at_a_terminal(name: str) -> None:
+    """What the process types and reads there; all that it prints is in one stream."""
+    os.dup2(os.open(name, os.O_RDWR), 0)
+    os.dup2(1, 2)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 # for the process
+    sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
 def run(arguments: list[str], typed: str, folder: Path, env: dict[str, str]) -> str:
     """What a command prints, with a terminal as its input."""
     for pattern in [argument for argument in arguments if argument.endswith("result.xlsx")]:
@@ -81,14 +90,13 @@ def run(arguments: list[str], typed: str, folder: Path, env: dict[str, str]) -> 
         arguments[arguments.index(pattern)] = str(file)
     terminal, keyboard = os.openpty()
     os.write(terminal, typed.encode())
-    command = [sys.executable, "-m", "pipelines.cli", *arguments, "--log", "plain"]
-    done = subprocess.run(
-        command, cwd=folder, env=env, stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    sits = partial(at_a_terminal, os.ttyname(keyboard))
+    with start(*arguments, "--log", "plain", env=env, cwd=folder, preexec_fn=sits) as process:
+        shown, _ = process.communicate(300)
     os.close(terminal)
     os.close(keyboard)
-    assert done.returncode in (0, 5), done.stdout
-    return done.stdout
+    assert process.returncode in (0, 5), shown
+    return shown
 
 
 def pattern(shown: str) -> str:
@@ -112,7 +120,6 @@ def test_the_transcripts_are_what_is_seen(
     with serve(SandboxConfig(customers=8, orders=0, promotions=0, price_lists=2)) as platform:
         env = {
             **settings(platform, tmp_path), "PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"),
-            "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1",
         }  # fmt: skip
         steps = list(zip(*map(commands, pages), strict=True))  # the pages of a language each show the same commands
         assert len(steps) == count

@@ -7,10 +7,9 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import duckdb
 import pytest
@@ -77,13 +76,6 @@ def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, monkey
     assert fresh.one(sql.format("_missing_since = r.ended_at")) == 1
 
 
-def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one() -> None:
-    until = time.monotonic() + 0.1
-    with mock.patch.object(walking, "wait", wraps=wait) as waits:
-        assert [walking._result(Future(), until) for _ in range(3)] == [None, None, None]
-    assert [call.kwargs["timeout"] > 0 for call in waits.call_args_list] == [True, False, False]
-
-
 def test_a_pull_that_is_stopped_while_it_waits_for_whoami_loads_nothing(
     published: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,43 +109,11 @@ def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
     assert published.path.read_bytes() == before
 
 
-def interrupt_once(monkeypatch: pytest.MonkeyPatch, point: threading.Event) -> None:
-    """Interrupts the wait for walks and merges once a certain point is reached."""
-    signals = list[int]()
-
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        if point.is_set() and not signals:
-            signals.append(1)
-            raise KeyboardInterrupt
-        return wait(*arguments, **options)
-
-    monkeypatch.setattr(walking, "wait", interrupted)
-
-
-def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, is_merging, ended = published.path.read_bytes(), threading.Event(), list[type[BaseException]]()
-
-    def endless(build: duckdb.DuckDBPyConnection, *_: object) -> None:
-        is_merging.set()
-        try:
-            build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
-        except duckdb.Error as error:
-            ended.append(type(error))
-            raise
-
-    monkeypatch.setattr(merge, "merge_table", endless)
-    interrupt_once(monkeypatch, is_merging)
-    with pytest.raises(KeyboardInterrupt):
-        published.pull()
-    assert ended == [duckdb.InterruptException]
-    assert published.path.read_bytes() == before
-    assert not Build(published.path).run_folder.exists()
-
-
 def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publishes(
     published: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_loading, ended = threading.Event(), list[str]()
+    is_loading, ended, before = threading.Event(), list[str](), published.path.read_bytes()
+    signals = [KeyboardInterrupt()]
 
     def slow(lists: Sequence[ListResult], folder: Path) -> None:
         is_loading.set()
@@ -161,14 +121,20 @@ def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publ
         load(lists, folder)
         ended.append("load")
 
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if is_loading.is_set() and signals:
+            raise signals.pop()
+        return wait(*arguments, **options)
+
     with monkeypatch.context() as patch:
         patch.setattr(publishing, "load", slow)
-        interrupt_once(patch, is_loading)
+        patch.setattr(walking, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             published.pull()
     assert ended == ["load"]
+    assert published.path.read_bytes() == before
     assert not Build(published.path).run_folder.exists()
-    assert published.pull().exit_code == 0
+    assert published.pull("price_lists").exit_code == 0
 
 
 def test_a_pull_that_failed_and_still_decodes_does_not_write_into_the_next(

@@ -70,9 +70,9 @@ def made(added: Operation, tmp_path: Path) -> Iterator[Bridge]:
         yield bridged
 
 
-def _pull(made: Bridge) -> ListResult:
-    """The list's walk in a pull of all lists, reconciled."""
-    result = pull(PullOptions(), step=Reconciling())
+def _pull(*lists: str) -> ListResult:
+    """The list's walk in a pull of these lists, or of all, reconciled."""
+    result = pull(PullOptions(lists), step=Reconciling())
     print_pull(result, "json")
     (walked,) = [one for one in result.lists if one.resource == NAME]
     return walked
@@ -92,7 +92,7 @@ def _removing(identifier: str) -> Any:
 
 
 def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
-    walked = _pull(made)
+    walked = _pull()
     assert (walked.verdict, walked.distinct, len(walked.sweeps)) == ("complete", COUNT, 1)
     listed = set(made.platform.state.ids(NAME))
     assert {row[0] for row in made.rows("SELECT id FROM raw.invoices")} == listed
@@ -109,14 +109,14 @@ def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
 
 @pytest.mark.parametrize("added", [()], ids=["undocumented"], indirect=True)
 def test_a_row_that_its_cursor_skips_is_neither_lost_nor_marked_as_missing(made: Bridge) -> None:
-    _pull(made)
+    _pull(NAME)
     with mock.patch.object(Rows, "after", lambda self, rank: int(rank) + 1), _removing("inv_0004"):  # an offset
-        walked = _pull(made)
+        walked = _pull(NAME)
     assert (walked.verdict, len(walked.sweeps)) == ("unproven", 2)
     assert made.one("SELECT count(*) FROM raw.invoices WHERE _missing_since IS NULL") == COUNT
     (unproven,) = made.rows("SELECT severity FROM reconciled.exceptions WHERE entity = 'invoices'")
     assert unproven == ("warning",)
-    walked = _pull(made)
+    walked = _pull(NAME)
     assert (walked.verdict, walked.distinct) == ("complete", COUNT - 1)
     assert made.rows("SELECT id FROM raw.invoices WHERE _missing_since IS NOT NULL") == [("inv_0004",)]
 

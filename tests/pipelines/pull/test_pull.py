@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -33,6 +33,8 @@ TYPES = {
     ("customers", "created_at"): "VARCHAR", ("price_lists", "adjustment_value"): "DECIMAL(38,9)",
     ("customers", "_missing_since"): "TIMESTAMP WITH TIME ZONE", ("customers", "_extra"): "VARCHAR",
 }  # fmt: skip
+KIND = "SELECT data_type FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = 'orders' AND column_name = $1"
+MISSING = "SELECT _missing_since FROM raw.{} WHERE id = $1"
 
 
 def totals(made: Bridge, run_id: str, entity: str) -> dict[str, int]:
@@ -45,21 +47,19 @@ def remove(made: Bridge, name: str, count: int) -> None:
         made.platform.state.remove(name, key)
 
 
-def test_a_first_pull_publishes_what_the_platform_holds(tmp_path: Path) -> None:
-    with bridge(tmp_path, readings={"adjustment_types": "mixed"}) as made:
+@pytest.mark.parametrize("config", [{"readings": {"adjustment_types": "mixed"}}, dict.fromkeys(RESOURCES, 0)])
+def test_a_first_pull_publishes_what_the_platform_holds(tmp_path: Path, config: dict[str, Any]) -> None:
+    with bridge(tmp_path, **config) as made:
         result = made.pull()
         assert (result.exit_code, made.left()) == (0, ["warehouse.duckdb"])
         assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
         content = made.path.read_bytes()
-        assert made.platform.legacy_key.encode() not in content
-        assert made.platform.v1_key.encode() not in content
+        assert not [key for key in (made.platform.legacy_key, made.platform.v1_key) if key.encode() in content]
         assert dict(made.rows("SELECT resource, verdict FROM ops.coverage")) == dict.fromkeys(RESOURCES, "complete")
         for name in RESOURCES:
             have, want = found(made.path, name), expected(made.platform.state, name)
-            assert want[name]
             assert comparable(have) == comparable(want), name
-            counts = totals(made, result.run_id, name)
-            number = len(made.platform.state.records(name))
+            counts, number = totals(made, result.run_id, name), len(made.platform.state.records(name))
             assert (counts["read"], counts["loaded"], counts["new"]) == (number,) * 3
             assert counts["held_back"] == counts["duplicates"] == counts["quarantined"] == 0
         kinds = made.rows("SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'raw'")
@@ -82,9 +82,10 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     assert same(fresh.path, state, "customers")
     sql = """SELECT _run_id, _first_seen_at < _last_seen_at, _missing_since > _last_seen_at FROM raw.customers
         WHERE id = $1"""
-    seen = {key: fresh.rows(sql, key)[0] for key in (gone, changed, added)}
     runs = (first.run_id, second.run_id, second.run_id)
-    assert [*seen.values()] == [(runs[0], False, True), (runs[1], True, None), (runs[2], False, None)]
+    assert [fresh.rows(sql, key)[0] for key in (gone, changed, added)] == [
+        (runs[0], False, True), (runs[1], True, None), (runs[2], False, None),
+    ]  # fmt: skip
     # The documents of who is missing stay, marked; those that a customer no longer has go.
     documents = "SELECT count(*) FROM raw.customers__documents WHERE customer_id = $1"
     assert (fresh.one(documents, changed), fresh.one(documents, gone)) == (0, len(back.get("documents") or []))
@@ -95,18 +96,26 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     assert (fresh.rows(first_seen, gone), fresh.left()) == ([(at, True)], ["warehouse.duckdb"])
 
 
-def test_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
-    gone = published.platform.state.ids("orders")[0]
-    published.platform.state.remove("orders", gone)
-    sql = "SELECT _missing_since FROM raw.orders WHERE id = $1"
-    first = published.pull("orders")
-    since = published.one(sql, gone)
-    assert since is not None
+def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
+    state = published.platform.state
+    gone, order = state.ids("customers")[0], state.ids("orders")[0]
+    state.remove("customers", gone)
+    state.remove("orders", order)
+    added = str(state.add("customers", {"firstName": "Nueva"})["id"])
+    second = published.pull("customers", sweeps=1)
+    assert (second.exit_code, second.lists[0].verdict) == (0, "unproven")
+    assert published.one(MISSING.format("customers"), gone) is None
+    assert ids(published.path, "customers") == {*state.ids("customers"), gone, added}
+    refused = state.ids("customers")[3]
+    state.change("customers", refused, {"birthdate": 7})
+    first = published.pull("customers", "orders")
+    assert (first.exit_code, published.one(MISSING.format("customers"), refused)) == (5, None)
+    assert (since := published.one(MISSING.format("orders"), order)) is not None
     second = published.pull("orders")
     assert second.changes["orders"].newly_missing == 0
-    assert published.one(sql, gone) == since
+    assert published.one(MISSING.format("orders"), order) == since
     # an order is absent only if a second reading does not find it either
-    assert (len(first.lists[0].sweeps), len(second.lists[0].sweeps)) == (2, 1)
+    assert [len(walked.sweeps) for walked in (first.lists[1], second.lists[0])] == [2, 1]
 
 
 def other_program(published: Bridge, code: str) -> list[str]:
@@ -118,17 +127,18 @@ def other_program(published: Bridge, code: str) -> list[str]:
 def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_cost_the_orders(
     published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with ExitStack() as programs:
+    programs = list[subprocess.Popen[bytes]]()
 
-        def opened(*arguments: Any) -> ListResult:
-            started = other_program(published, "print(flush=True); sys.stdin.read()")
-            other = programs.enter_context(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-            assert other.stdout is not None
-            other.stdout.readline()
-            return walk(*arguments)
+    def opened(*arguments: Any) -> ListResult:
+        started = other_program(published, "print(flush=True); sys.stdin.read()")
+        programs.append(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        assert programs[0].stdout is not None
+        programs[0].stdout.readline()
+        return walk(*arguments)
 
-        monkeypatch.setattr(walking, "walk", opened)
-        assert published.code("orders") == 0
+    monkeypatch.setattr(walking, "walk", opened)
+    assert published.code("orders") == 0
+    programs[0].communicate()
     assert "open for writing in another program: what that program writes from now on is lost" in caplog.text
 
 
@@ -139,9 +149,7 @@ def test_what_another_program_writes_during_a_pull_is_neither_lost_nor_applied_t
     published: Bridge, monkeypatch: pytest.MonkeyPatch, end: str, words: str
 ) -> None:
     """DuckDB numbers rows in its log: on the new file it deleted another record."""
-    sql = "CREATE TABLE IF NOT EXISTS notes AS SELECT 'kept' AS note"
-
-    merge_table = merge.merge_table
+    sql, merge_table = "CREATE TABLE IF NOT EXISTS notes AS SELECT 'kept' AS note", merge.merge_table
 
     def written(*arguments: Any) -> None:
         subprocess.run(other_program(published, f"connection.execute({sql!r}); {end}"), check=True)
@@ -156,37 +164,22 @@ def test_what_another_program_writes_during_a_pull_is_neither_lost_nor_applied_t
     assert published.one("SELECT max(run_id) FROM ops.runs") == run_id
 
 
-def test_a_walk_that_proves_nothing_marks_nothing(published: Bridge) -> None:
-    state = published.platform.state
-    gone = state.ids("customers")[0]
-    state.remove("customers", gone)
-    added = state.add("customers", {"firstName": "Nueva"})
-    second = published.pull("customers", sweeps=1)
-    assert (second.exit_code, second.lists[0].verdict) == (0, "unproven")
-    assert published.one("SELECT _missing_since FROM raw.customers WHERE id = $1", gone) is None
-    assert ids(published.path, "customers") == {*state.ids("customers"), gone}
-    assert str(added["id"]) in ids(published.path, "customers")
-
-
 def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Path) -> None:
     with bridge(tmp_path, readings={"legacy_total": "with_deleted"}) as made:
-
-        def verdict() -> str:
-            (walked,) = made.pull("promotions").lists
-            return walked.verdict
-
-        state = made.platform.state
-        assert [verdict(), verdict()] == ["unproven", "complete"]
+        state, verdicts = made.platform.state, list[str]()
         gone = state.ids("promotions")[0]
-        state.remove("promotions", gone)
-        assert verdict() == "complete"
+        for _ in range(4):
+            verdicts.append(made.pull("promotions").lists[0].verdict)
+            if len(verdicts) == 2:
+                state.remove("promotions", gone)
+            if len(verdicts) == 3:
+                state.removed["promotions"] += 1  # that was never listed
+        assert verdicts == ["unproven", "complete", "complete", "unproven"]
         assert made.rows("SELECT id FROM raw.promotions WHERE _missing_since IS NOT NULL") == [(gone,)]
-        state.removed["promotions"] += 1  # that was never listed
-        assert [verdict(), verdict()] == ["unproven", "complete"]
-        assert sorted(made.rows("SELECT value FROM ops.observations WHERE what = 'promotions_total_gap'")) == [
-            ("3",), ("4",), ("5",)
-        ]  # fmt: skip
-        assert "as earlier reads confirmed" in made.one("SELECT evidence FROM ops.coverage ORDER BY rowid DESC LIMIT 1")
+        seen = made.rows("SELECT value FROM ops.observations WHERE what = 'promotions_total_gap'")
+        assert sorted(seen) == [("3",), ("4",), ("5",)]
+        evidence = [text for (text,) in made.rows("SELECT evidence FROM ops.coverage ORDER BY rowid")]
+        assert ["as earlier reads confirmed" in text for text in evidence] == [False, True, True, False]
 
 
 # --- guards --------------------------------------------------------------------------------------------------------
@@ -206,58 +199,41 @@ def test_a_list_that_shrank_is_held_back(published: Bridge) -> None:
     assert same(published.path, published.platform.state, "customers")
 
 
-def test_a_lone_list_that_shrank_publishes_nothing(published: Bridge) -> None:
-    before = published.path.read_bytes()
+def test_a_lone_list_that_shrank_or_is_short_of_what_is_required_publishes_nothing(published: Bridge) -> None:
+    before, state = published.path.read_bytes(), published.platform.state
     remove(published, "orders", 30)
-    with pytest.raises(CoverageError, match=r"^orders: the list is empty, and 30 records are known") as error:
-        published.pull("orders")
-    assert "--accept-shrink" in error.value.hint
-    assert published.path.read_bytes() == before
-    assert published.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
-    assert published.code("orders", accept_shrink=True) == 0
-    assert published.left() == ["warehouse.duckdb"]
-
-
-def test_a_list_whose_rows_were_all_quarantined_is_held_back_with_that_reason(published: Bridge) -> None:
-    state = published.platform.state
     for key in state.ids("promotions"):
         state.change("promotions", key, {"isActive": "quizás"})
-    with pytest.raises(CoverageError, match="all 9 rows were quarantined, and 9 records are known") as error:
-        published.pull("promotions")
-    assert "ops.quarantine" in error.value.hint
-    assert published.code("promotions", accept_shrink=True) == 5
+    state.add("customers", {"firstName": "Nueva"})
+    for lists, asked, words, hint in (
+        (["orders"], {}, "^orders: the list is empty, and 30 records are known", "--accept-shrink"),
+        (["promotions"], {}, "all 9 rows were quarantined, and 9 records are known", "ops.quarantine"),
+        (["customers", "price_lists"], {"sweeps": 1, "require_complete": True}, "customers is unproven", ""),
+        (["customers", "orders"], {"require_complete": True}, "held back: orders", ""),
+    ):
+        with pytest.raises(CoverageError, match=words) as error:
+            published.pull(*lists, **asked)
+        assert hint in error.value.hint
+        assert published.path.read_bytes() == before
+        assert published.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
+    assert published.code("promotions", "orders", accept_shrink=True) == 5
     assert published.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
-
-
-def test_required_completeness_publishes_nothing_short_of_it(published: Bridge) -> None:
-    before = published.path.read_bytes()
-    published.platform.state.add("customers", {"firstName": "Nueva"})
-    with pytest.raises(CoverageError, match="customers is unproven"):
-        published.pull("customers", "orders", sweeps=1, require_complete=True)
-    assert published.path.read_bytes() == before
     assert published.code("customers", require_complete=True) == 0
-    before = published.path.read_bytes()
-    remove(published, "customers", 30)
-    with pytest.raises(CoverageError, match="held back: customers"):
-        published.pull(require_complete=True)
-    assert published.path.read_bytes() == before
+    assert "warehouse.duckdb.failed.json" not in published.left()
 
 
 def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge) -> None:
     state = fresh.platform.state
     first, second = state.ids("orders")[:2]
-    kind = """SELECT data_type FROM duckdb_columns()
-        WHERE schema_name = 'raw' AND table_name = 'orders' AND column_name = $1"""
     assert fresh.code("orders") == 0
-    assert (fresh.one(kind, "total"), fresh.one(kind, "number")) == ("DECIMAL(38,9)", "BIGINT")
+    assert (fresh.one(KIND, "total"), fresh.one(KIND, "number")) == ("DECIMAL(38,9)", "BIGINT")
     changed = {"total": "about 12", "number": 1.5, "lines": {}, "currency": 604, "brandNew": [{"x": 1}]}
     state.change("orders", first, changed)
     lines = fresh.one("SELECT count(*) FROM raw.orders__lines WHERE order_id <> $1", first)
     assert fresh.code("orders") == 0
-    assert (fresh.one(kind, "total"), fresh.one(kind, "number")) == ("DECIMAL(38,9)", "DECIMAL(38,9)")
-    assert fresh.rows("SELECT _extra, currency FROM raw.orders WHERE id = $1", first) == [
-        ('{"total":"about 12"}', "604")
-    ]
+    assert (fresh.one(KIND, "total"), fresh.one(KIND, "number")) == ("DECIMAL(38,9)", "DECIMAL(38,9)")
+    odd = fresh.rows("SELECT _extra, currency FROM raw.orders WHERE id = $1", first)
+    assert odd == [('{"total":"about 12"}', "604")]
     assert fresh.one("SELECT x FROM raw.orders__brand_new WHERE order_id = $1", first) == 1
     assert fresh.one("SELECT count(*) FROM raw.orders__lines") == lines
     state.change("orders", first, {"number": 2})
@@ -265,61 +241,40 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
         state.change("orders", order, {"lines": []})
     state.remove("orders", second)
     assert fresh.code("orders") == 0
-    assert fresh.one(kind, "number") == "DECIMAL(38,9)", "a column never becomes narrow again"
+    assert fresh.one(KIND, "number") == "DECIMAL(38,9)", "a column never becomes narrow again"
     assert fresh.one("SELECT count(*) FROM raw.orders__lines WHERE _missing_since IS NULL") == 0
-    assert fresh.rows("SELECT kind, previous_kind FROM ops.field_kinds WHERE path = $1", '["number"]') == [
-        ("decimal", "bigint")
-    ]
-
-
-def test_a_refreshed_list_is_read_as_if_for_the_first_time(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    first, gone = state.ids("orders")[:2]
-    kind = "SELECT data_type FROM duckdb_columns() WHERE table_name = 'orders' AND column_name = 'number'"
-    state.change("orders", first, {"number": 1.5})
-    assert fresh.code() == 0
-    state.change("orders", first, {"number": 2})
-    state.remove("orders", gone)
-    assert fresh.code() == 0
+    kinds = "SELECT kind, previous_kind FROM ops.field_kinds WHERE path = $1"
+    assert fresh.rows(kinds, '["number"]') == [("decimal", "bigint")]
     seen = fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1")
-    assert fresh.one(kind) == "DECIMAL(38,9)"
     read = fresh.pull(refresh=("orders",), tail=True)
     assert [(walked.resource, walked.verdict) for walked in read.lists] == [("orders", "complete")]
-    assert fresh.one(kind) == "BIGINT"
-    assert fresh.one("SELECT kind FROM ops.field_kinds WHERE path = $1 AND previous_kind IS NULL", '["number"]')
+    assert fresh.one(KIND, "number") == "BIGINT", "a refreshed list is read as if for the first time"
+    assert fresh.rows(kinds, '["number"]') == [("bigint", None)]
     assert fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1") == seen
-    assert {walked.resource for walked in fresh.pull("promotions", refresh=("customers",)).lists} == {
-        "promotions", "customers"
-    }  # fmt: skip
 
 
 def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    def limit(connection: duckdb.DuckDBPyConnection) -> object:
-        return connection.execute("SELECT current_setting('memory_limit')").fetchone()
-
     limits, merge_list = [], merge.merge_list
 
-    def bounded(connection: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:
-        limits.append(limit(connection))
-        merge_list(connection, walked, run_id)
-
-    def step(connection: duckdb.DuckDBPyConnection, *_: object) -> int:
-        limits.append(limit(connection))
+    def bounded(connection: duckdb.DuckDBPyConnection, *given: Any) -> int:
+        limits.append(connection.execute("SELECT current_setting('memory_limit')").fetchone())
+        if given:
+            merge_list(connection, *given)
         return 0
 
     monkeypatch.setattr(merge, "merge_list", bounded)
-    pull(PullOptions(), step=step)
+    pull(PullOptions(("price_lists",)), step=lambda connection, *_: bounded(connection))
     with duckdb.connect() as another:
-        assert limits.pop() == limit(another)
-        assert len(limits) == len(RESOURCES)
-        assert limit(another) not in limits
+        bounded(another)
+    first, after, of_another = limits
+    assert first != after == of_another
 
 
-def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
     """A family without any setting is left out, but not one that the warehouse has data of: its settings are lost."""
 
     def without(*families: str) -> AbstractContextManager[object]:
-        hidden = tuple(f"SOURCES__{family}__" for family in families)
+        hidden = tuple(f"SOURCES__{family}" for family in families)
         rest = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         return mock.patch.dict(os.environ, rest, clear=True)
 
@@ -329,10 +284,8 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pyt
         assert fresh.code(require_complete=True) == 7
     assert (first.exit_code, first.left_out, len(first.lists)) == (0, ("price_lists", "orders"), 2)
     assert ending(first)[0] == "not read, as their family has no settings: price_lists, orders"
-    settings = checked["settings of public v1"]
-    assert (settings.exit_code, settings.message) == (0, "not set: price_lists, orders are not read")
+    assert checked["settings of public v1"].message == "not set: price_lists, orders are not read"
     assert {result.exit_code for result in checked.values()} == {0}
-
     with without("LEGACY"):
         assert fresh.code("price_lists", "orders") == 0
     assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
@@ -341,48 +294,35 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge, monkeypatch: pyt
             with pytest.raises(UsageError, match=f"SOURCES__{lost[0]}__BASE_URL"):
                 fresh.pull()
             assert 2 in {result.exit_code for result in check(threading.Event())}
-
-    with monkeypatch.context() as patch:
-        patch.delenv("SOURCES__PUBLIC_V1__API_KEY")
-        fresh.path.unlink()
-        with pytest.raises(UsageError, match="SOURCES__PUBLIC_V1__API_KEY"):
+    fresh.path.unlink()
+    for lost, name in (["PUBLIC_V1__API_KEY"], "PUBLIC_V1__API_KEY"), (["LEGACY", "PUBLIC_V1"], "LEGACY__BASE_URL"):
+        with without(*lost), pytest.raises(UsageError, match=f"SOURCES__{name}"):
             fresh.pull()
-    with without("LEGACY", "PUBLIC_V1"), pytest.raises(UsageError, match="SOURCES__LEGACY__BASE_URL"):
-        fresh.pull()
 
 
 # --- lists that fail -----------------------------------------------------------------------------------------------
 
 
-def test_a_403_ends_that_list_alone(fresh: Bridge) -> None:
-    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = fresh.platform.v1_no_scope_key
-    done = fresh.pull()
-    assert (done.exit_code, done.published) == (3, True)
-    verdicts = {walked.resource: walked.verdict for walked in done.lists}
-    assert verdicts.pop("price_lists") == "incomplete"
-    assert set(verdicts.values()) == {"complete"}
-    assert all(same(fresh.path, fresh.platform.state, name) for name in verdicts)
-    assert fresh.one("SELECT count(*) FROM raw.price_lists") == 0
-    assert fresh.rows("SELECT value FROM ops.observations WHERE what = 'missing_scope'") == [
-        ("status 403, code MISSING_SCOPE",)
-    ]
-
-
-def test_a_broken_contract_keeps_the_old_table_of_that_list(published: Bridge) -> None:
+def test_lists_that_are_refused_or_break_the_contract_keep_their_old_tables_and_cost_no_other(
+    published: Bridge,
+) -> None:
     state = published.platform.state
-    old = ids(published.path, "orders")
-    state.add("orders", {"number": 1})
-    state.add("customers", {"firstName": "Nueva"})
+    old = {name: found(published.path, name) for name in ("orders", "price_lists")}
+    for name in ("orders", "customers"):
+        state.add(name, {"firstName": "Nueva", "number": 1})
+    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = published.platform.v1_no_scope_key
     published.platform.set_faults({"null_cursor": 1.0})
-    second = published.pull()
-    assert (second.exit_code, second.published) == (4, True)
-    assert ids(published.path, "orders") == old
-    assert same(published.path, state, "customers")
-    reported = published.rows(
-        "SELECT verdict, ended_by, evidence FROM ops.coverage WHERE resource = 'orders' AND run_id = $1", second.run_id
-    )
-    assert reported[0][:2] == ("incomplete", "error")
-    assert "`hasMore` is true without a cursor" in reported[0][2]
+    done = published.pull()
+    assert (done.exit_code, done.published) == (3, True)
+    assert {name: found(published.path, name) for name in old} == old
+    assert all(same(published.path, state, name) for name in ("customers", "promotions"))
+    sql = "SELECT resource, verdict, ended_by, evidence FROM ops.coverage WHERE run_id = $1 ORDER BY 2 DESC, 1"
+    orders, price_lists, *others = published.rows(sql, done.run_id)
+    assert (orders[1:3], price_lists[1:3]) == (("incomplete", "error"),) * 2
+    assert "`hasMore` is true without a cursor" in orders[3]
+    assert {verdict for _, verdict, *_ in others} == {"complete"}
+    scope = published.rows("SELECT value FROM ops.observations WHERE what = 'missing_scope'")
+    assert scope == [("status 403, code MISSING_SCOPE",)]
 
 
 def test_where_every_list_fails_the_old_file_stays_or_none_is_made(published: Bridge) -> None:
@@ -399,66 +339,34 @@ def test_where_every_list_fails_the_old_file_stays_or_none_is_made(published: Br
     with pytest.raises(AccessError):
         published.pull("customers")
     assert not published.path.exists()
-
-
-# --- rows that are refused -----------------------------------------------------------------------------------------
+    with pytest.raises(UsageError, match="unknown list: coupons"):
+        published.pull("coupons")
 
 
 def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Bridge) -> None:
     state = fresh.platform.state
-    state.change("customers", state.ids("customers")[3], {"birthdate": 19991231, "firstName": "Sección-Privada"})
-    state.change("price_lists", state.ids("price_lists")[0], {"adjustmentValue": "mucho"})
+    customer, price_list = state.ids("customers")[3], state.ids("price_lists")[0]
+    state.change("customers", customer, {"birthdate": 19991231, "firstName": "Sección-Privada"})
+    state.change("price_lists", price_list, {"adjustmentValue": "mucho"})
     done = fresh.pull()
     assert (done.exit_code, done.published) == (5, True)
-    rows = fresh.rows("SELECT resource, page, position, reason, length(row_hash) FROM ops.quarantine ORDER BY 1")
-    assert [(name, page, position, size) for name, page, position, _, size in rows] == [
-        ("customers", 1, 4, 64),
-        ("price_lists", 1, 1, 64),
-    ]
-    assert "birthdate" in rows[0][3]
-    assert "adjustmentValue" in rows[1][3]
-    assert "Privada" not in rows[0][3]
+    rows = fresh.rows("SELECT resource, page, position, length(row_hash), reason FROM ops.quarantine ORDER BY 1")
+    assert [row[:4] for row in rows] == [("customers", 1, 4, 64), ("price_lists", 1, 1, 64)]
+    assert ["birthdate" in rows[0][4], "adjustmentValue" in rows[1][4]] == [True, True]
     assert b"Privada" not in fresh.path.read_bytes()
     kept = fresh.folder / "warehouse.duckdb.quarantine.jsonl"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in kept.read_text("utf-8").splitlines()]
-    assert [json.loads(line["row"]) for line in lines] == [
-        state.records("customers")[3],
-        state.records("price_lists")[0],
-    ]
+    refused = [state.records("customers")[3], state.records("price_lists")[0]]
+    assert [json.loads(line["row"]) for line in lines] == refused
     assert fresh.left() == ["warehouse.duckdb", kept.name]
     for resource in RESOURCES:
-        reported = dict(fresh.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
+        reported = totals(fresh, done.run_id, resource)
         assert reported["read"] == reported["loaded"] + reported["duplicates"] + reported["quarantined"]
-    assert len(ids(fresh.path, "customers")) == 39
-
-    state.change("price_lists", state.ids("price_lists")[0], {"adjustmentValue": "1.5"})
+    state.change("price_lists", price_list, {"adjustmentValue": "1.5"})
     assert fresh.code("price_lists") == 0, "a run that reads other lists keeps the rows of this one"
     assert [json.loads(line) for line in kept.read_text("utf-8").splitlines()] == lines[:1]
-    state.change("customers", state.ids("customers")[3], {"birthdate": "1999-12-31"})
+    state.change("customers", customer, {"birthdate": "1999-12-31"})
     assert fresh.code("customers") == 0
     assert fresh.left() == ["warehouse.duckdb"]
     assert same(fresh.path, state, "customers")
-
-
-def test_a_refused_row_marks_nothing_missing(published: Bridge) -> None:
-    state = published.platform.state
-    bad = state.ids("customers")[3]
-    state.change("customers", bad, {"birthdate": 7})
-    assert published.code("customers") == 5
-    assert published.one("SELECT _missing_since FROM raw.customers WHERE id = $1", bad) is None
-
-
-# --- records of one's own ------------------------------------------------------------------------------------------
-
-
-def test_empty_lists_are_tables_without_rows(tmp_path: Path) -> None:
-    with bridge(tmp_path, customers=0, orders=0, promotions=0, price_lists=0) as made:
-        assert made.code() == 0
-        assert all(made.one(f"SELECT count(*) FROM raw.{name}") == 0 for name in RESOURCES)
-        assert set(dict(made.rows("SELECT resource, verdict FROM ops.coverage")).values()) == {"complete"}
-
-
-def test_a_list_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown list: coupons"):
-        pull(PullOptions(("coupons",)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -84,12 +82,6 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[
     (tmp_path / "w.duckdb").touch()
     os.utime(tmp_path / "w.duckdb", (time.time() + 1,) * 2)
     assert walked(replace(SETTINGS, **changed), []) is False, "pages of before the last publication"
-
-
-def test_a_pull_does_not_import_pandas() -> None:
-    """It takes half a second and 40 MB, and is needed by reconcile and plan only."""
-    code = "import sys, pipelines.pull.pull, pipelines.cli.pull; print('pandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 @pytest.fixture

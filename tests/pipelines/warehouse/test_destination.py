@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import threading
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped] # it ships no types
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
-from pipelines.warehouse.destination import _Database, check_destination, connect_destination
+from pipelines.warehouse.destination import _Database, check_destination, connect_destination, create_views
 from pipelines.warehouse.destination_errors import destination_errors
-from pipelines.warehouse.destination_files import ParquetStore
+from pipelines.warehouse.destination_files import POINTER, ParquetStore
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 from tests.pipelines.bridge import Bridge
-from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Postgres, Shop, contents_of
+from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Shop, contents_of
 from tests.postgres import PASSWORD
 
 WITHOUT_SERVER = pytest.mark.parametrize("destination", ["duckdb", "filesystem"], indirect=True)
+FILES = pytest.mark.parametrize("destination", ["filesystem"], indirect=True)
+POSTGRES = WarehouseSettings(path=Path("/nowhere"), destination="postgres")
+
+
+def full(*arguments: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_a_copy_holds_what_is_published_and_loses_what_is_not_and_check_names_it(
     shop: Shop, destination: Destination
 ) -> None:
-    is_files = isinstance(destination, ParquetFiles)
-    place = f"{destination.copy}: " if isinstance(destination, ParquetFiles) else "datasets orderbridge_*: "
-    none = "no copy yet" if is_files else "0 of 3 exist"
-    assert connect_destination(shop.settings) == f"{destination.name}, {place}{none}"
+    files = destination if isinstance(destination, ParquetFiles) else None
+    place = f"{destination.name}, {files.copy}: " if files else f"{destination.name}, datasets orderbridge_*: "
+    assert connect_destination(shop.settings) == place + ("no copy yet" if files else "0 of 3 exist")
     shop.copy()
-    version = destination.pointer()["version"] if isinstance(destination, ParquetFiles) else "2 of 3 exist"
-    assert connect_destination(shop.settings) == f"{destination.name}, {place}{version}"
+    assert connect_destination(shop.settings) == place + (files.pointer()["version"] if files else "2 of 3 exist")
     assert destination.contents() == shop.contents()
     assert destination.first_name() == "its first name"
     shop.change(
@@ -47,15 +53,23 @@ def test_a_copy_holds_what_is_published_and_loses_what_is_not_and_check_names_it
 
 
 @WITHOUT_SERVER
-def test_two_organizations_lie_next_to_each_other_and_never_in_one_place(
-    tmp_path: Path, shop: Shop, destination: Destination
+def test_a_copy_of_others_or_that_fails_leaves_what_is_there(
+    tmp_path: Path, shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Shop(tmp_path / "other", destination.settings, "two.example")
     shop.copy()
+    before = destination.contents()
     with pytest.raises(UsageError, match=r"another source's data: legacy host one\.example, not two\.example"):
         other.copy()
+    shop.change("DELETE FROM raw.orders; INSERT INTO ops.runs VALUES ('r2')")
+    with monkeypatch.context() as patch:
+        patch.setattr(_Database, "check_merged", full)  # after the last statement
+        patch.setattr(ParquetStore, "_point", full)
+        with pytest.raises(PlatformError, match="No space left on device") as error:
+            shop.copy()
+    assert "The DuckDB file is published." in error.value.hint
     other.copy(destination_dataset="two")
-    assert destination.contents() == shop.contents()
+    assert destination.contents() == before
     assert destination.contents("two") == other.contents()
 
 
@@ -68,60 +82,6 @@ def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Des
             use()
         assert "WAREHOUSE__DESTINATION_DATASET" in error.value.hint
     assert destination.foreign() == before
-
-
-@WITHOUT_SERVER
-def test_a_copy_that_fails_leaves_the_version_before(
-    shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    shop.copy()
-    before = destination.contents()
-    shop.change("DELETE FROM raw.orders; INSERT INTO ops.runs VALUES ('r2')")
-    with monkeypatch.context() as patch:
-        patch.setattr(_Database, "check_merged", full)  # after the last statement
-        patch.setattr(ParquetStore, "_point", full)
-        with pytest.raises(PlatformError, match="No space left on device") as error:
-            shop.copy()
-    assert "The DuckDB file is published." in error.value.hint
-    assert destination.contents() == before
-    shop.copy()
-    assert destination.contents() == shop.contents()
-
-
-@pytest.mark.parametrize("destination", ["filesystem", "postgres"], indirect=True)
-def test_a_reader_sees_one_version(shop: Shop, destination: Destination) -> None:
-    shop.copy()
-    stop, seen, failed = threading.Event(), set[tuple[int, ...]](), list[BaseException]()
-
-    def counts() -> tuple[int, ...]:
-        if isinstance(destination, Postgres):
-            sql = "SELECT (SELECT count(*) FROM orderbridge_raw.customers), (SELECT count(*) FROM orderbridge_ops.runs)"
-            return destination.rows(sql)[0]
-        held = destination.contents()
-        return len(held["raw.customers"]), len(held["ops.runs"])
-
-    def poll() -> None:
-        try:
-            while not stop.wait(0.002):
-                seen.add(counts())
-        except BaseException as error:
-            failed.append(error)
-
-    reader = threading.Thread(target=poll)
-    reader.start()
-    try:
-        for number in range(2):
-            shop.change(f"DELETE FROM raw.customers WHERE id = 'c{number}'; INSERT INTO ops.runs VALUES ('n{number}')")
-            shop.copy()
-    finally:
-        stop.set()
-        reader.join()
-    assert not failed
-    assert (5, 1) in seen
-    assert seen <= {(5, 1), (4, 2), (3, 3)}
 
 
 def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Path) -> None:
@@ -150,9 +110,6 @@ def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Pa
     assert failures.read(published.path, is_destination=True) is None
     assert copy.contents() == contents_of(published.rows, "")
     assert published.left() == ["warehouse.duckdb"]
-
-
-def test_a_destination_that_dlt_does_not_know_ends_the_run_before_its_first_request(published: Bridge) -> None:
     before, asked = published.path.read_bytes(), len(published.platform.state.log)
     os.environ["WAREHOUSE__DESTINATION"] = "nosuchdest"
     for command in (published.pull, reconcile):
@@ -161,23 +118,120 @@ def test_a_destination_that_dlt_does_not_know_ends_the_run_before_its_first_requ
     assert (published.path.read_bytes(), len(published.platform.state.log)) == (before, asked)
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({}, "DESTINATION__POSTGRES__CREDENTIALS__PASSWORD"),
-        ({"DESTINATION__POSTGRES__CREDENTIALS": f"postgresql://loader:{PASSWORD}"}, "postgresql://***@"),
-    ],
-)
-def test_credentials_that_are_not_whole_are_refused_without_their_secret(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], reason: str
+# --- files: whole versions behind a pointer, which is replaced last --------------------------------------------------
+
+
+@FILES
+def test_the_version_before_is_kept_and_those_older_than_it_go(
+    shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = {"HOST": "127.0.0.1", "USERNAME": "loader", "DATABASE": "shop"}
-    for name, value in {f"DESTINATION__POSTGRES__CREDENTIALS__{part}": text for part, text in parts.items()}.items():
-        monkeypatch.setenv(name, value)
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
+    write, ahead, versions = ParquetStore._write, "99990101T000000000000Z", []
+    destination.copy.mkdir(parents=True)
+    (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')  # of a first copy that was killed
+    for _ in range(3):
+        shop.copy()
+        versions.append(destination.pointer()["version"])
+        assert destination.versions() == versions[-2:]
+    assert sorted(path.name for path in destination.copy.iterdir() if path.is_file()) == [POINTER]
+    entry = destination.pointer()["tables"]["raw.customers"]
+    assert (entry["rows"], entry["primary_key"]) == (5, ["id"])
+    with monkeypatch.context() as patch:
+        patch.setattr(ParquetStore, "_write", lambda *given: full() if "promotions" in given else write(*given))
+        with pytest.raises(PlatformError, match="No space left on device"):
+            shop.copy()
+    (destination.copy / ahead).mkdir()
+    shop.copy()
+    assert destination.versions()[0] == versions[-1], "the half version is newer: it may be another run's work"
+    shop.copy()
+    assert len(destination.versions()) == 3
+    assert destination.versions()[-1] == ahead
+
+
+@FILES
+def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
+    shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, synced = destination.copy, []
+    for module in ("sources.disk", "pipelines.warehouse.destination_files"):
+        monkeypatch.setattr(f"{module}.sync", lambda path: synced.append((path, (copy / POINTER).exists())))
+    shop.copy()
+    version = copy / destination.pointer()["version"]
+    files = {copy / entry["path"] for entry in destination.pointer()["tables"].values()}
+    before = {path for path, is_pointed in synced if not is_pointed}
+    assert before >= {*files, version / "raw", version / "ops", version, copy, copy.parent, copy / f"{POINTER}.new"}
+    assert (copy, True) in synced
+
+
+@FILES
+@pytest.mark.parametrize("content", ["", "[]", '{"version": "1"}', "\xff", '{"version": 1, "source": {"new": "fact"}}'])
+def test_a_damaged_pointer_is_named_and_nothing_is_touched(shop: Shop, destination: ParquetFiles, content: str) -> None:
+    destination.copy.mkdir(parents=True)
+    (destination.copy / POINTER).write_bytes(content.encode("latin-1"))
+    with pytest.raises(UsageError, match=r"bucket/orderbridge/current\.json is damaged") as error:
+        shop.copy()
+    assert "delete it" in error.value.hint
+    assert [path.name for path in destination.copy.iterdir()] == [POINTER]
+
+
+@FILES
+def test_a_version_of_another_run_or_of_a_clock_that_was_set_back_stays(
+    shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.copy()
+    write, pointer, theirs, ahead = ParquetStore._write, destination.copy / POINTER, "20260101T000000000000Z", "2099"
+
+    def overtaken(self: ParquetStore, *arguments: Any) -> dict[str, Any]:
+        pointer.write_text(json.dumps(destination.pointer() | {"version": theirs}))
+        return write(self, *arguments)
+
+    old = destination.pointer()["version"]
+    (destination.copy / old).rename(destination.copy / (ahead := ahead + old[4:]))
+    pointer.write_text(pointer.read_text("utf-8").replace(old, ahead))
+    for _ in range(2):
+        shop.copy()
+        assert destination.contents() == shop.contents()
+    assert destination.versions()[-1] == ahead
+    monkeypatch.setattr(ParquetStore, "_write", overtaken)
+    with pytest.raises(PlatformError, match="another run copied to the folder"):
+        shop.copy()
+    assert destination.pointer()["version"] == theirs
+
+
+@FILES
+def test_a_bucket_that_is_missing_is_named_by_check_and_never_made(shop: Shop, destination: ParquetFiles) -> None:
+    destination.configure(BUCKET_URL="memory://lake/shop")
+    store = MemoryFileSystem()  # as an object store, it has folders in the names of files only
+    for use in (shop.copy, lambda: connect_destination(shop.settings)):
+        with pytest.raises(PlatformError, match="filesystem could not be used: FileNotFoundError") as error:
+            use()
+    assert "published" not in error.value.hint
+    assert not store.exists("lake")
+    store.mkdir("lake")
+    try:
+        shop.copy()
+        content = json.loads(store.cat_file(f"lake/shop/orderbridge/{POINTER}"))
+        held = {name: entry["rows"] for name, entry in content["tables"].items()}
+        assert held == {name: len(rows) for name, rows in shop.contents().items()}
+        assert connect_destination(shop.settings).endswith(content["version"])
+        with pytest.raises(UsageError, match="filesystem holds files, which have no views"):
+            create_views(shop.settings)
+    finally:
+        store.rm("lake", recursive=True)
+
+
+# --- credentials and errors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("credentials", "reason"),
+    [(None, "DESTINATION__POSTGRES__CREDENTIALS__PASSWORD"), (f"postgresql://loader:{PASSWORD}", "postgresql://***@")],
+)
+def test_credentials_that_are_not_whole_are_refused_without_their_secret(credentials: str | None, reason: str) -> None:
+    name, parts = "DESTINATION__POSTGRES__CREDENTIALS", {"HOST": "127.0.0.1", "USERNAME": "loader", "DATABASE": "shop"}
+    os.environ |= {f"{name}__{part}": text for part, text in parts.items()}
+    os.environ |= {name: credentials} if credentials else {}
     with pytest.raises(UsageError, match="dlt cannot use 'postgres'") as error:
-        check_destination(WarehouseSettings(path=Path("/nowhere"), destination="postgres"))
+        check_destination(POSTGRES)
     assert reason in str(error.value)
     assert PASSWORD not in str(error.value)
 
@@ -210,8 +264,7 @@ class UniqueViolation(IntegrityError):
 def test_the_reason_of_an_error_has_no_credentials_and_no_values(error: Exception, words: str) -> None:
     wrapped = RuntimeError("of dlt")
     wrapped.__cause__ = error
-    settings = WarehouseSettings(path=Path("/nowhere"), destination="postgres")
-    with pytest.raises(PlatformError) as caught, destination_errors(settings):
+    with pytest.raises(PlatformError) as caught, destination_errors(POSTGRES):
         raise wrapped
     assert re.search(words, caught.value.message)
     assert "s3cret" not in str(caught.value)
