@@ -232,7 +232,11 @@ class _PlanMaker:
         rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
         problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
         RejectsWriter(inputs.table, inputs.mapping, problems).write(folder)
-        files = [_plan_file(path) for path, _ in versions]
+        hashes = [inputs.table.sha256, *(file_sha256(path) for path, _ in versions[1:])]
+        files = [
+            PlanFile(path=os.path.realpath(path), sha256=sha256)  # `resolve` raises for a loop of links
+            for (path, _), sha256 in zip(versions, hashes, strict=True)
+        ]
         if any(file_version(path) != version for path, version in versions):
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
@@ -303,7 +307,3 @@ def _portable(path: str) -> str:
     """A path relative to the project, if it is in it."""
     root = os.path.realpath(find_root())
     return os.path.relpath(path, root) if Path(path).is_relative_to(root) else path
-
-
-def _plan_file(path: Path) -> PlanFile:
-    return PlanFile(path=os.path.realpath(path), sha256=file_sha256(path))  # `resolve` raises for a loop of links

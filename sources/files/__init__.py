@@ -7,15 +7,15 @@ cannot be read with certainty raises an error.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.file_kinds import is_workbook, read_head
+from sources.files.file_kinds import InputFile, is_workbook, open_file
 from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
 from sources.files.reader import open_text
 from sources.files.workbook import open_workbook
@@ -36,21 +36,27 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         UsageError: the file cannot be read.
     """
     options = options or ReadOptions()
-    head = read_head(path)
-    read = open_workbook if is_workbook(path, head) else partial(open_text, head=head)
-    try:
-        return read(path, options)
-    except Unclear as error:
-        kept = {meaning: given for meaning, given in error.choices.items() if _reads(read, path, options, given)}
-        raise Unclear(error.problem, error.fix, kept) from None
+    with open_file(path) as source:
+        read = open_workbook if is_workbook(source) else open_text
+        try:
+            table = read(source, options)
+        except Unclear as error:
+            kept = {meaning: given for meaning, given in error.choices.items() if _reads(read, source, options, given)}
+            raise Unclear(error.problem, error.fix, kept) from None
+        source.file.seek(0)
+        table.sha256 = hashlib.file_digest(source.file, "sha256").hexdigest()
+    return table
 
 
 def _reads(
-    read: Callable[[Path, ReadOptions], SourceTable], path: Path, options: ReadOptions, given: Mapping[str, str | int]
+    read: Callable[[InputFile, ReadOptions], SourceTable],
+    source: InputFile,
+    options: ReadOptions,
+    given: Mapping[str, str | int],
 ) -> bool:
     """Whether a file can be read with the options that would be proposed, and most of its first rows fit."""
     try:
-        table = read(path, replace(options, **given))  # type: ignore[arg-type] # names of its attributes
+        table = read(source, replace(options, **given))  # type: ignore[arg-type] # names of its attributes
         rows = list(islice(table.rows(), TRIED_ROWS))
     except Unclear:  # something else is asked next
         return True

@@ -39,8 +39,7 @@ class Dialect:
     is_padded: bool = False
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A record of the file; `cells` is empty for a blank line, None if its quoting is broken."""
 
     line: int

@@ -1,6 +1,6 @@
 """Detects the encoding of a text file, decodes and measures it in one streaming pass, and reads it in blocks of lines.
 
-In: a path, and the encoding if it is known. Out: `Text`. The order: byte order mark, strict UTF-8, cp1252 if
+In: a file, and the encoding if it is known. Out: `Text`. The order: byte order mark, strict UTF-8, cp1252 if
 the text is plausible in it. A file that mixes UTF-8 with another encoding is an error with a line of each; so is one in
 an unknown encoding, with words of the file in the likely ones. Invalid bytes are never replaced.
 """
@@ -17,10 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from sources.errors import UsageError
-from sources.files.file_kinds import check_kind
+from sources.files.file_kinds import InputFile, check_kind
 from sources.files.plausibility import implausible_place
 
 MIB: Final = 1 << 20
@@ -29,7 +29,6 @@ MAX_LINE: Final = 8 * MIB
 CHUNK_BYTES: Final = 128 * 1024
 CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: cp1252 was taken for ISO-8859-1. The one left out ends a line on mainframes."""
-_MARKS: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]|\xef\xbb\xbf")
 _PADDING: Final = re.compile("[\0\x1a]")
 TAIL: Final = 64 * 1024
 SAMPLE: Final = 256 * 1024
@@ -75,9 +74,8 @@ class Text:
         begin: the offset of the first byte after the byte order mark.
         chars: the number of characters, without NUL and Ctrl-Z padding at the end.
         lines: the number of lines, including a last one without a line end.
-        has_marks: whether there are NUL characters, further byte order marks, or characters of `CONTROLS`.
         line_ends: those of LF, CRLF and CR that occur.
-        head: whole lines at the beginning, at least `SAMPLE` characters of a longer text.
+        head: whole lines at the beginning, at least `SAMPLE` characters of a longer text; they are not read again.
         tail: the last characters.
         is_assumed: the encoding is plausible, not proven.
     """
@@ -87,7 +85,6 @@ class Text:
     begin: int
     chars: int
     lines: int
-    has_marks: bool
     line_ends: tuple[str, ...]
     head: str
     tail: str
@@ -96,7 +93,7 @@ class Text:
     def blocks(self) -> Iterator[str]:
         """The text in blocks that end with a line end; only the last one may lack it."""
         rest = ""
-        for text in decode_file(self.path, self.encoding, self.begin, self.chars):
+        for text in self._chunks():
             rest += text
             if end := lines_end(rest):
                 yield rest[:end]
@@ -104,76 +101,78 @@ class Text:
         if rest:
             yield rest
 
+    def _chunks(self) -> Iterator[str]:
+        """The text in parts of any size; the file is opened for what is after the head."""
+        head = self.head[: self.chars]
+        yield from (head[at : at + CHUNK_BYTES] for at in range(0, len(head), CHUNK_BYTES))
+        if len(head) < self.chars:
+            known = len(head)
+            with self.path.open("rb") as file:
+                for text in decoded(file, self.encoding, self.begin, self.chars):
+                    yield text[known:]
+                    known = max(known - len(text), 0)
 
-def decode_file(path: Path, encoding: str, begin: int, chars: int = sys.maxsize) -> Iterator[str]:
+
+def decoded(file: BinaryIO, encoding: str, begin: int, chars: int = sys.maxsize) -> Iterator[str]:
     """At most `chars` characters, in chunks. The `start` of a UnicodeDecodeError is the offset in the file."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    with path.open("rb") as file:
-        file.seek(begin)
-        at = begin
-        while chars:
-            chunk = file.read(CHUNK_BYTES)
-            pending = len(decoder.getstate()[0])
-            try:
-                text = decoder.decode(chunk, final=not chunk)[:chars]
-            except UnicodeDecodeError as error:
-                error.start += at - pending
-                raise
-            at += len(chunk)
-            chars -= len(text)
-            if text:
-                yield text
-            if not chunk:
-                return
+    at = file.seek(begin)
+    while chars:
+        chunk = file.read(CHUNK_BYTES)
+        pending = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(chunk, final=not chunk)[:chars]
+        except UnicodeDecodeError as error:
+            error.start += at - pending
+            raise
+        at += len(chunk)
+        chars -= len(text)
+        if text:
+            yield text
+        if not chunk:
+            return
 
 
-def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize) -> Text:
+def measure(source: InputFile, encoding: str, bom: bytes = b"", most: int = sys.maxsize) -> Text:
     """Decodes the whole file, or its first `most` characters.
 
     Raises:
         UnicodeDecodeError: a byte is invalid in the encoding; its `start` is the offset in the file.
-        UsageError: the file is empty, cannot be read, or has an excessively long line.
+        UsageError: the file is empty, or has an excessively long line.
     """
     chars = feeds = returns = pairs = run = 0
     head = tail = last = ""
-    has_marks = False
     padding = -1  # the position of trailing NULs and Ctrl-Zs
-    try:
-        for text in decode_file(path, encoding, len(bom), most):
-            body = len(text.rstrip("\0\x1a\r\n"))
-            mark = _PADDING.search(text, body)
-            padding = -1 if body else padding
-            if padding < 0 and mark is not None:
-                padding = chars + mark.start()
-            feeds += text.count("\n")
-            returns += text.count("\r")
-            pairs += text.count("\r\n") + (last == "\r" and text[0] == "\n")
-            has_marks = has_marks or "\0" in text
-            if not (has_marks or text.isascii()):  # 10 times as fast in bytes
-                has_marks = _MARKS.search(text.encode("utf-8", "surrogatepass")) is not None
-            head += text if len(head) < SAMPLE or not lines_end(head) else ""
-            end = max(text.rfind("\n"), text.rfind("\r"))
-            run = run + len(text) if end < 0 else len(text) - end - 1
-            if run > MAX_LINE and padding < 0:
-                raise UsageError(
-                    f"line {feeds + returns - pairs + 1} of {path.name} is longer than {MAX_LINE // MIB} million "
-                    "characters",
-                    "This is not a table with a row per line. Export it again as CSV or .xlsx.",
-                )
-            chars += len(text)
-            last = text[-1]
-            tail = (tail + text)[-TAIL:]
-    except OSError as error:
-        raise UsageError(f"{path.name} cannot be read: {error.strerror}", "Check the disk or network drive.") from None
+    for text in decoded(source.file, encoding, len(bom), most):
+        body = len(text.rstrip("\0\x1a\r\n"))
+        mark = _PADDING.search(text, body)
+        padding = -1 if body else padding
+        if padding < 0 and mark is not None:
+            padding = chars + mark.start()
+        feeds += text.count("\n")
+        returns += text.count("\r")
+        pairs += text.count("\r\n") + (last == "\r" and text[0] == "\n")
+        head += text if len(head) < SAMPLE or not lines_end(head) else ""
+        end = max(text.rfind("\n"), text.rfind("\r"))
+        run = run + len(text) if end < 0 else len(text) - end - 1
+        if run > MAX_LINE and padding < 0:
+            raise UsageError(
+                f"line {feeds + returns - pairs + 1} of {source.name} is longer than {MAX_LINE // MIB} million "
+                "characters",
+                "This is not a table with a row per line. Export it again as CSV or .xlsx.",
+            )
+        chars += len(text)
+        last = text[-1]
+        tail = (tail + text)[-TAIL:]
     if padding >= 0:
-        return measure(path, encoding, bom, padding)
+        return measure(source, encoding, bom, padding)
     if not chars:
-        raise UsageError(f"{path.name} is empty", "Export it again.")
+        raise UsageError(f"{source.name} is empty", "Export it again.")
     ends = (("CRLF", pairs), ("LF", feeds - pairs), ("CR", returns - pairs))
     lines = feeds + returns - pairs + (last not in ("\r", "\n"))
     line_ends = tuple(name for name, count in ends if count)
     head = head if len(head) == chars else head[: lines_end(head)]
-    return Text(path, encoding, len(bom), chars, lines, has_marks, line_ends, head, tail)
+    return Text(source.path, encoding, len(bom), chars, lines, line_ends, head, tail)
 
 
 def lines_end(text: str) -> int:
@@ -181,20 +180,15 @@ def lines_end(text: str) -> int:
     return max(text.rfind("\n"), text.rfind("\r", 0, max(len(text) - 1, 0))) + 1
 
 
-def read_text(path: Path, head: bytes, encoding: str | None) -> Text:
-    """Detects the encoding and decodes the whole file, so that errors are found before the first row.
-
-    Args:
-        path: the file.
-        head: its first bytes.
-        encoding: a codec name; None detects it.
+def read_text(source: InputFile, encoding: str | None) -> Text:
+    """Detects the encoding, unless it is given, and decodes the whole file: errors are found before the first row.
 
     Raises:
         UsageError: the file is empty, not text, not in this encoding, or has an excessively long line.
     """
-    if not head.strip(b"\0"):  # NULs: the file was never written to its end
-        raise UsageError(f"{path.name} is empty", "Export it again.")
-    bom, detected = next(((mark, name) for mark, name in _BOMS if head.startswith(mark)), (b"", None))
+    if not source.head.strip(b"\0"):  # NULs: the file was never written to its end
+        raise UsageError(f"{source.name} is empty", "Export it again.")
+    bom, detected = next(((mark, name) for mark, name in _BOMS if source.head.startswith(mark)), (b"", None))
     if encoding is not None:
         name = _codec_name(encoding)
         family = name.removesuffix("-sig")
@@ -203,44 +197,44 @@ def read_text(path: Path, head: bytes, encoding: str | None) -> Text:
             name = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(own, own)
         elif name != detected:
             bom = b""
-        return _decoded(path, name, bom)
+        return _decoded(source, name, bom)
     if detected is not None:
-        return _decoded(path, detected, bom)
-    check_kind(path, head)
-    _check_binary(path, head)
+        return _decoded(source, detected, bom)
+    check_kind(source)
+    _check_binary(source)
     try:
-        return measure(path, "utf-8")
+        return measure(source, "utf-8")
     except UnicodeDecodeError as error:
         other = error.start
-    mixture = find_mixture(path, other)
-    if mixture is not None and implausible_place(path, without=UTF8_SEQUENCE) is None:
+    mixture = find_mixture(source, other)
+    if mixture is not None and implausible_place(source.file, without=UTF8_SEQUENCE) is None:
         raise mixture
-    return _as_cp1252(path)
+    return _as_cp1252(source)
 
 
-def _as_cp1252(path: Path) -> Text:
+def _as_cp1252(source: InputFile) -> Text:
     """The file in the usual encoding of Western Windows.
 
     Raises:
         UsageError: it does not read like Western text in it.
     """
     try:
-        text = measure(path, "cp1252")
-        if (place := implausible_place(path)) is None:
+        text = measure(source, "cp1252")
+        if (place := implausible_place(source.file)) is None:
             return replace(text, is_assumed=True)
-        problem = f"{path.name}: unknown encoding; line {line_of(path, place)} makes no sense in UTF-8 or cp1252"
+        problem = f"{source.name}: unknown encoding; line {line_of(source, place)} makes no sense in UTF-8 or cp1252"
     except UnicodeDecodeError as error:
-        problem = f"{path.name}: invalid cp1252 at byte {error.start}, and invalid UTF-8"
-    candidates = describe_candidates(path)
+        problem = f"{source.name}: invalid cp1252 at byte {error.start}, and invalid UTF-8"
+    candidates = describe_candidates(source.file)
     how = "Export it as UTF-8, or give its encoding: --encoding NAME (in a mapping, under [file])"
     raise UsageError(problem, f"{how}; {candidates}" if candidates else f"{how}.")
 
 
-def _decoded(path: Path, encoding: str, bom: bytes) -> Text:
+def _decoded(source: InputFile, encoding: str, bom: bytes) -> Text:
     try:
-        return measure(path, encoding, bom)
+        return measure(source, encoding, bom)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path.name}: invalid {encoding} at byte {error.start}", GIVE_ENCODING) from None
+        raise UsageError(f"{source.name}: invalid {encoding} at byte {error.start}", GIVE_ENCODING) from None
 
 
 def _codec_name(encoding: str) -> str:
@@ -253,46 +247,45 @@ def _codec_name(encoding: str) -> str:
     return codec.name
 
 
-def _check_binary(path: Path, head: bytes) -> None:
-    text = head.rstrip(b"\0\x1a")
+def _check_binary(source: InputFile) -> None:
+    text = source.head.rstrip(b"\0\x1a")
     if len(text) - len(text.translate(None, _CONTROLS)) > max(0.05 * len(text), min(len(text) / 4, 8)):
         hint = "If it is a text, give its encoding, e.g. --encoding utf-16-le."
-        raise UsageError(f"{path.name} is a binary file, not a CSV or .xlsx file", hint)
+        raise UsageError(f"{source.name} is a binary file, not a CSV or .xlsx file", hint)
 
 
-def find_mixture(path: Path, other: int) -> UsageError | None:
+def find_mixture(source: InputFile, other: int) -> UsageError | None:
     """The error for a file with UTF-8 sequences that are implausible as cp1252, or more plausible than other ones.
 
     `other` is the offset of the first byte that is invalid in UTF-8.
     """
     first, plausible = None, 0
-    with path.open("rb") as file:
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        for match in UTF8_SEQUENCE.finditer(data):
-            if not _PLAUSIBLE.match(data, match.start()):
-                return _mixed(path, match.start(), other)
-            first = match.start() if first is None else first
-            plausible += len(match[0])
-        high = sum(len(chunk.translate(None, _ASCII)) for chunk in iter(lambda: file.read(CHUNK_BYTES), b""))
-    return _mixed(path, first, other) if first is not None and plausible > high - plausible else None
+    data = mmap.mmap(source.file.fileno(), 0, access=mmap.ACCESS_READ)
+    for match in UTF8_SEQUENCE.finditer(data):
+        if not _PLAUSIBLE.match(data, match.start()):
+            return _mixed(source, match.start(), other)
+        first = match.start() if first is None else first
+        plausible += len(match[0])
+    high = sum(len(chunk.translate(None, _ASCII)) for chunk in iter(lambda: data.read(CHUNK_BYTES), b""))
+    return _mixed(source, first, other) if first is not None and plausible > high - plausible else None
 
 
-def _mixed(path: Path, utf8: int, other: int) -> UsageError:
+def _mixed(source: InputFile, utf8: int, other: int) -> UsageError:
     return UsageError(
-        f"{path.name} mixes two encodings: line {line_of(path, utf8)} is UTF-8 (byte {utf8}), line "
-        f"{line_of(path, other)} is not (byte {other})",
+        f"{source.name} mixes two encodings: line {line_of(source, utf8)} is UTF-8 (byte {utf8}), line "
+        f"{line_of(source, other)} is not (byte {other})",
         "Export it again in one encoding. If all of it is cp1252 and texts such as `Ã©` are right: --encoding cp1252",
     )
 
 
-def line_of(path: Path, offset: int) -> int:
+def line_of(source: InputFile, offset: int) -> int:
     """The 1-based line of a byte that ends no line."""
-    return measure(path, "latin-1", most=offset + 1).lines
+    return measure(source, "latin-1", most=offset + 1).lines
 
 
-def describe_candidates(path: Path) -> str:
+def describe_candidates(file: BinaryIO) -> str:
     """Likely encodings, best first, each with words of the file; encodings that read the same are listed together."""
-    line, sample = _sample(path)
+    line, sample = _sample(file)
     if not sample:
         return ""
     texts: dict[str, str] = {}
@@ -308,11 +301,11 @@ def describe_candidates(path: Path) -> str:
     return "\n    ".join([f"from line {line} on it reads in", *lines])
 
 
-def _sample(path: Path) -> tuple[int, bytes]:
+def _sample(file: BinaryIO) -> tuple[int, bytes]:
     """The first lines with non-ASCII bytes, and the number of the first one."""
-    with path.open("rb") as file:
-        lines = ((number, line[:2048]) for number, line in enumerate(file, 1) if not line.isascii())
-        found = list(islice(lines, SAMPLE_LINES))
+    file.seek(0)
+    lines = ((number, line[:2048]) for number, line in enumerate(file, 1) if not line.isascii())
+    found = list(islice(lines, SAMPLE_LINES))
     return found[0][0] if found else 0, b"".join(line for _, line in found)
 
 

@@ -1,11 +1,14 @@
-"""Files that are not tables of text, recognized by their first bytes, and how to turn each into one that is."""
+"""Opens files, and recognizes those that are no tables by their first bytes, with how to turn each into one that is."""
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from io import BufferedReader
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, NamedTuple
 
 from sources.errors import UsageError
 
@@ -30,8 +33,22 @@ _IN_ZIP: Final = (
 )
 
 
-def read_head(path: Path) -> bytes:
-    """The first bytes of a file.
+class InputFile(NamedTuple):
+    """A file that was opened once, for all that is detected; `head` are its first bytes."""
+
+    path: Path
+    file: BufferedReader
+    head: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.path.name
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[InputFile]:
+    """Opens a file.
 
     Raises:
         UsageError: it is a folder, a pipe or a device, or the system does not let us read it.
@@ -44,9 +61,9 @@ def read_head(path: Path) -> bytes:
                 f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
             )
         with path.open("rb") as file:
-            return file.read(_HEAD_BYTES)
-    except OSError as error:  # also a name that is too long, a folder that may not be entered
-        hint = "Check the file name and permissions."
+            yield InputFile(path, file, file.read(_HEAD_BYTES))
+    except OSError as error:  # also a name that is too long, a folder that may not be entered, a disk that fails
+        hint = "Check the file name and permissions, and the disk or network drive."
         if isinstance(error, FileNotFoundError) and (
             near := get_close_matches(path.name, [one.name for one in path.parent.glob("*")], 1, 0.8)
         ):
@@ -54,28 +71,23 @@ def read_head(path: Path) -> bytes:
         raise UsageError(f"{path.name} cannot be read: {error.strerror}", hint) from None
 
 
-def is_workbook(path: Path, head: bytes) -> bool:
+def is_workbook(source: InputFile) -> bool:
     """Whether a file is an .xlsx, by its content."""
-    return head.startswith(_ZIP) and "xl/workbook.xml" in _members(path)
+    return source.head.startswith(_ZIP) and "xl/workbook.xml" in _members(source.file)
 
 
-def check_kind(path: Path, head: bytes) -> None:
-    """Raises UsageError for a file of another kind, naming it and what to do.
-
-    Args:
-        path: the file.
-        head: its first bytes.
-    """
-    kind = _kind(path, head)
+def check_kind(source: InputFile) -> None:
+    """Raises UsageError for a file of another kind, naming it and what to do."""
+    kind = _kind(source.file, source.head)
     if kind is not None:
-        raise UsageError(f"{path.name} is {kind[0]}, not a CSV or .xlsx file", kind[1])
+        raise UsageError(f"{source.name} is {kind[0]}, not a CSV or .xlsx file", kind[1])
 
 
-def _kind(path: Path, head: bytes) -> tuple[str, str] | None:
+def _kind(file: BinaryIO, head: bytes) -> tuple[str, str] | None:
     if head.startswith(_OLE):
-        return _ole_kind(path)
+        return _ole_kind(file)
     if head.startswith(_ZIP):
-        members = _members(path)
+        members = _members(file)
         if not members:
             return "a damaged workbook or zip archive", "Export it again, and copy it as a whole."
         if "mimetype" in members and "content.xml" in members:
@@ -86,20 +98,19 @@ def _kind(path: Path, head: bytes) -> tuple[str, str] | None:
     return next(((what, cure) for magic, what, cure in _MAGIC if head.startswith(magic)), None)
 
 
-def _ole_kind(path: Path) -> tuple[str, str]:
+def _ole_kind(file: BinaryIO) -> tuple[str, str]:
     """An old workbook, or a new one with a password, which is stored in the container of the old ones."""
-    with path.open("rb") as file:
-        content = file.read(_OLE_BYTES)
-    if "EncryptedPackage".encode("utf-16-le") in content:
+    file.seek(0)
+    if "EncryptedPackage".encode("utf-16-le") in file.read(_OLE_BYTES):
         cure = "Open it, remove the password (File > Info > Protect Workbook > Encrypt with Password), and save it."
         return "a workbook protected by a password", cure
     return "an old Excel workbook (.xls)", _SAVE_AS
 
 
-def _members(path: Path) -> set[str]:
+def _members(file: BinaryIO) -> set[str]:
     """The names in a zip archive; none if it is damaged."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             return set(archive.namelist())
     except (OSError, zipfile.BadZipFile):
         return set()

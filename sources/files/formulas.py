@@ -141,7 +141,7 @@ class UnescapedTable(SourceTable):
     is_excerpt = True
 
     def __init__(self, table: SourceTable, added: int = 0) -> None:
-        self._table = table.with_added_columns(added)
+        self._table, self.sha256 = table.with_added_columns(added), table.sha256
         self.format = replace(table.format, columns=tuple(map(unescape, table.columns)))
 
     def parts(self) -> Iterator[Part]:

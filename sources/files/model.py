@@ -179,10 +179,12 @@ class SourceTable(ABC):
     """A file as rows of text cells; it can be read any number of times.
 
     Attributes:
+        sha256: of the file, as it was when it was opened.
         is_excerpt: whether it has the rejected rows of another file, without the rows between them.
     """
 
     format: DetectedFormat
+    sha256: str
     is_excerpt: bool = False
 
     @property

@@ -15,8 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -73,15 +72,15 @@ _RULES: Final = (
 matches counts."""
 
 
-def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> int | None:
+def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) -> int | None:
     """The offset of the first place that does not read like a Western language; None if the whole text is plausible.
 
     Args:
-        path: the file.
+        file: the open file.
         without: what to leave out; then the place is not exact.
     """
     counts: Counter[int] = Counter()
-    for _, codes in _contexts(path, without):
+    for _, codes in _contexts(file, without):
         counts.update(dict(zip(*(found.tolist() for found in np.unique(codes, return_counts=True)), strict=True)))
     texts = {code: code.to_bytes(5, "big").decode("cp1252", "replace") for code in counts}
     letters = Counter[str]()
@@ -96,24 +95,24 @@ def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> i
         wanted = by_verdict[verdict]
         if not wanted or sum(counts[code] for code in wanted) < share * counts.total():
             continue
-        places = np.concatenate([at[np.isin(codes, wanted)] for at, codes in _contexts(path, without)])
+        places = np.concatenate([at[np.isin(codes, wanted)] for at, codes in _contexts(file, without)])
         is_word = len(places) < LONGEST_WORD and places[-1] - places[0] < len(places)
         if not (verdict == "unusual" and is_word and without is None):
             return int(places[0])
     return None
 
 
-def _contexts(path: Path, without: re.Pattern[bytes] | None) -> Iterator[tuple[_Ints, _Ints]]:
+def _contexts(file: BinaryIO, without: re.Pattern[bytes] | None) -> Iterator[tuple[_Ints, _Ints]]:
     """The offsets of non-ASCII bytes, and each with two neighbours on each side as a number."""
-    with path.open("rb") as file:
-        begin, buffer, chunk = -4, b"\n" * 4, b"\n"
-        while chunk:
-            chunk = file.read(CHUNK_BYTES)
-            buffer += chunk or b"\n" * 4
-            data = np.frombuffer(without.sub(b" ", buffer) if without is not None else buffer, np.uint8)
-            at = np.flatnonzero(data[2:-2] >= 0x80)
-            yield at + begin + 2, np.lib.stride_tricks.sliding_window_view(data, 5)[at] @ 256 ** np.arange(4, -1, -1)
-            begin, buffer = begin + len(buffer) - 4, buffer[-4:]
+    file.seek(0)
+    begin, buffer, chunk = -4, b"\n" * 4, b"\n"
+    while chunk:
+        chunk = file.read(CHUNK_BYTES)
+        buffer += chunk or b"\n" * 4
+        data = np.frombuffer(without.sub(b" ", buffer) if without is not None else buffer, np.uint8)
+        at = np.flatnonzero(data[2:-2] >= 0x80)
+        yield at + begin + 2, np.lib.stride_tricks.sliding_window_view(data, 5)[at] @ 256 ** np.arange(4, -1, -1)
+        begin, buffer = begin + len(buffer) - 4, buffer[-4:]
 
 
 def _languages(letters: Counter[str]) -> Iterator[str]:

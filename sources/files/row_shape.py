@@ -167,7 +167,7 @@ class RowShape(NamedTuple):
         for name, cell in zip(self.columns, cells, strict=True) if marks else ():
             if "\0" in cell:
                 return "nul", f"NUL character in {name!r}"
-            if CONTROLS.search(cell):
+            if not cell.isascii() and CONTROLS.search(cell):
                 return "control", f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1"
         return None
 

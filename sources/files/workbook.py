@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import merge
 from itertools import chain, islice
-from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import ParseError
 from xml.parsers.expat import ExpatError
@@ -27,6 +26,7 @@ from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
+from sources.files.file_kinds import InputFile
 from sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
 from sources.files.model import (
     LINE_COLUMN,
@@ -65,7 +65,7 @@ CORRECTIONS_SHEET: Final = "to correct"
 """The sheet of rejected rows in a `result.xlsx`: it is read whatever the options, which are those of the first file."""
 
 
-def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
+def open_workbook(source: InputFile, options: ReadOptions) -> SheetTable:
     """Opens a sheet: the one in the options, otherwise the only visible one with a table.
 
     Raises:
@@ -73,20 +73,21 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
     """
     try:
         # given a file object, calamine also goes by the content, not by the name
-        with path.open("rb") as file, zipfile.ZipFile(path) as archive:
-            xml = WorkbookXml(archive, path.name)
-            with CalamineWorkbook.from_filelike(file) as workbook:
+        with zipfile.ZipFile(source.file) as archive:
+            xml = WorkbookXml(archive, source.name)
+            source.file.seek(0)
+            with CalamineWorkbook.from_filelike(source.file) as workbook:
                 if options.sheet not in workbook.sheet_names and CORRECTIONS_SHEET in workbook.sheet_names:
                     options = ReadOptions(sheet=CORRECTIONS_SHEET, totals=options.totals)
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
                 return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
     except OverflowError:
         hint = "Format the column of that cell, which shows ####, as Number or Text, and save the file."
-        raise UsageError(f"{path.name} has a number formatted as a duration that is too long for one", hint) from None
+        raise UsageError(f"{source.name} has a number formatted as a duration that is too long for one", hint) from None
     except BaseException as error:  # what Rust code raises for a bug derives from it
         if not isinstance(error, _DAMAGED) and type(error).__name__ != "PanicException":
             raise
-        raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
+        raise UsageError(f"{source.name} is a damaged workbook", RESAVE) from None
 
 
 def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | None) -> tuple[str, SheetScan]:
@@ -193,6 +194,7 @@ class SheetTable(SourceTable):
     format: DetectedFormat
     line: int
     rules: Mapping[int, CellRules] | None = None
+    sha256: str = ""
 
     def __post_init__(self) -> None:
         self._unused = set() if self.rules is None else {*range(len(self.columns))} - self.rules.keys()

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import urlsplit
 
 import duckdb
@@ -33,6 +34,7 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import ExitCode, UsageError
+from sources.files import encoding
 from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -413,6 +415,31 @@ def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
     again, third = (variants(work, "1;1;a;;\n") for _ in range(2))
     assert (again.folder.name, again.is_new) == (f"{first.folder.name}-2", True)
     assert (third.folder, third.is_new) == (again.folder, False)
+
+
+@pytest.mark.parametrize(("sample", "opens"), [(1 << 18, 1), (40, 3)])
+def test_an_input_is_opened_to_detect_it_and_for_each_further_pass_beyond_its_head(
+    work: Path, sample: int, opens: int
+) -> None:
+    paths: list[str] = []
+    open_path = Path.open
+
+    def opened(path: Path, *given: Any, **options: Any) -> Any:
+        paths.append(f"{path.name} {given[0] if given else 'r'}")
+        return open_path(path, *given, **options)
+
+    with (
+        mock.patch.object(encoding, "SAMPLE", sample),
+        mock.patch.object(encoding, "CHUNK_BYTES", 40),
+        mock.patch.object(Path, "open", opened),
+    ):
+        made = variants(
+            work,
+            "".join(f"{at};1;a;1,5;\n" for at in range(1, 9)),
+            VARIANTS.replace('decimal = ","\nthousands = "."', ""),
+        )
+    assert made.manifest.input.sha256 == hashlib.sha256((work / "in.csv").read_bytes()).hexdigest()
+    assert (made.manifest.sent, paths.count("in.csv rb")) == (8, opens)
 
 
 @pytest.mark.parametrize("name", ["in.csv", "mapping.toml"])
