@@ -97,7 +97,9 @@ class FaultPlan:
             fault = _BY_NAME[name]
             # Draw before checking the reach, so that the sequence of draws does not depend on the requests.
             hit = self.random.random() < rate
-            if not hit or not self._reaches(fault, call):
+            if not hit or not _reaches(fault.reach, call):
+                continue
+            if name == "expired_cursor" and call.cursor in self._expired_cursors:
                 continue
             if fault.kind != "disruption":
                 alterations.add(name)
@@ -115,22 +117,19 @@ class FaultPlan:
         self._key_expired |= disruption == "expired_key"
         return Draw(disruption, frozenset(alterations))
 
-    def _reaches(self, fault: Fault, call: Call) -> bool:
-        operation = call.operation
-        match fault.reach:
-            case "list":
-                return operation.records is not None
-            case "pages" | "cursor":
-                return operation.paging == fault.reach
-            case "given_cursor":
-                is_repeated = fault.name == "expired_cursor" and call.cursor in self._expired_cursors
-                return bool(call.cursor) and not is_repeated
-            case "public_v1":
-                return operation.family == "public_v1"
-            case "write":
-                return operation.verb != "GET"
-            case _:
-                return True
+
+def _reaches(reach: Reach, call: Call) -> bool:
+    """Whether a fault of this reach can affect a request."""
+    operation = call.operation
+    return {
+        "any": True,
+        "list": operation.records is not None,
+        "pages": operation.paging == "pages",
+        "cursor": operation.paging == "cursor",
+        "given_cursor": bool(call.cursor),
+        "public_v1": operation.family == "public_v1",
+        "write": operation.verb != "GET",
+    }[reach]
 
 
 def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:

@@ -1,20 +1,20 @@
 """Family B: Bearer keys with scopes, whoami, lists in one response, and lists by cursor.
 
 In: a call. Out: a response, or a page that faults may alter. A cursor has the rank of the last row shown and a hash of
-the query, and is signed: a forged cursor, or one of another query, is an error. It also has the number of times that
-the list was read to its end: a cursor from before the last end is used again (reading `cursor_reuse`).
+the query: one of another query is an error. It also has the number of times that the list was read to its end: a cursor
+from before the last end is used again (reading `cursor_reuse`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
-import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
 from sandbox.legacy import PICKY_LIMITS, bounded_int
@@ -42,8 +42,7 @@ KEYS: Final = {
     V1_EXPIRED_KEY: Key(expired=True),
     V1_NO_SCOPE_KEY: Key(scopes=()),
 }
-_MARK: Final = struct.Struct(">d8sI")
-_SIGNATURE_BYTES: Final = 12
+_cursor_decoder: Final = msgspec.json.Decoder(tuple[float, str, int])
 
 
 class PublicV1:
@@ -52,7 +51,6 @@ class PublicV1:
     def __init__(self, config: SandboxConfig, state: State) -> None:
         self.config = config
         self.state = state
-        self._secret = hashlib.sha256(f"{config.seed}:cursors".encode()).digest()
         self._readings = config.readings
         self._ends: Counter[str] = Counter()
 
@@ -111,9 +109,9 @@ class PublicV1:
         if "restarting_cursor" in call.faults:
             cursor = None
         bound = [resource, *sorted([*query.items(), ("limit", limit_text)])]
-        mark = hashlib.sha256(repr(bound).encode()).digest()[:8]
+        mark = hashlib.sha256(repr(bound).encode()).hexdigest()[:16]
         ended = self._ends[resource]
-        rank, ends = (self._rank(cursor, mark) if cursor is not None else None) or (None, ended)
+        rank, ends = (_rank(cursor, mark) if cursor is not None else None) or (None, ended)
         is_reused, reuse = ends < ended, self._readings["cursor_reuse"]
         if cursor is not None and (rank is None or (is_reused and reuse == "rejected")):
             return invalid_cursor()
@@ -128,7 +126,7 @@ class PublicV1:
             end = begin + size
             taken = rows.rows[begin:end]
             more = end < len(rows.rows)
-            next_cursor = self._cursor(rows.ranks[end - 1], mark, ended) if more else None
+            next_cursor = _cursor(rows.ranks[end - 1], mark, ended) if more else None
             self._ends[resource] += not more
             if "restarting_cursor" in call.faults:
                 more, next_cursor = True, f"{self.state.requests:024x}"
@@ -136,26 +134,19 @@ class PublicV1:
         envelope = {"hasMore": more, "nextCursor": next_cursor}
         return Page(taken, envelope, partial(joined, rows_field), before, cursor or "")
 
-    def _cursor(self, rank: float, mark: bytes, ends: int) -> str:
-        content = _MARK.pack(rank, mark, ends)
-        return urlsafe_b64encode(content + self._signature(content)).decode()
 
-    def _rank(self, cursor: str, mark: bytes) -> tuple[float, int] | None:
-        """The rank in a cursor of this query, and the ends before it; None for an invalid cursor."""
-        try:
-            token = urlsafe_b64decode(cursor.encode("ascii"))
-        except ValueError:
-            return None
-        # The decoder skips characters outside base64: accept the canonical form only.
-        if len(token) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(token).decode() != cursor:
-            return None
-        signed, signature = token[: _MARK.size], token[_MARK.size :]
-        rank, marked, ends = _MARK.unpack(signed)
-        is_valid = hmac.compare_digest(signature, self._signature(signed)) and marked == mark
-        return (float(rank), int(ends)) if is_valid else None
+def _cursor(rank: float, mark: str, ends: int) -> str:
+    return urlsafe_b64encode(msgspec.json.encode((rank, mark, ends))).decode()
 
-    def _signature(self, token: bytes) -> bytes:
-        return hmac.digest(self._secret, token, "sha256")[:_SIGNATURE_BYTES]
+
+def _rank(cursor: str, mark: str) -> tuple[float, int] | None:
+    """The rank in a cursor of this query, and the ends before it; None for an invalid cursor."""
+    try:
+        rank, marked, ends = _cursor_decoder.decode(urlsafe_b64decode(cursor.encode("ascii")))
+    except (ValueError, msgspec.MsgspecError):
+        return None
+    # The decoder skips characters outside base64: accept the canonical form only.
+    return (rank, ends) if marked == mark and _cursor(rank, marked, ends) == cursor else None
 
 
 def expired_key() -> SandboxResponse:

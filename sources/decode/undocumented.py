@@ -232,11 +232,13 @@ class _ColumnarBatch:
             self._add(child, _Items(values, raw, [*places, positions(parents)], place))
 
     def _column(self, column: InferredColumn, items: _Items) -> pa.Array:
-        if _has(items.values.type, column.keys):
-            return _converted(column, pc.struct_field(items.values, list(column.keys)))
-        if self._reader is None:
-            raise ColumnarFallback
-        return self._reader.column(column, items.raw)
+        try:
+            parsed = pc.struct_field(items.values, list(column.keys))
+        except pa.ArrowInvalid:  # the parser was given no type for this place
+            if self._reader is None:
+                raise
+            return self._reader.column(column, items.raw)
+        return _converted(column, parsed)
 
     def count(self, root: InferredNode, key: InferredNode, budget: NodeBudget) -> None:
         """Counts the values at places whose kind is not kept."""
@@ -309,16 +311,6 @@ def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
         Count.DECIMAL_TEXT: decimal - whole,
         Count.LONG_TEXT: numeric - decimal,
     }
-
-
-def _has(struct: pa.StructType, keys: tuple[str, ...]) -> bool:
-    """Whether the parser was given a type for this place."""
-    for name in keys:
-        index = struct.get_field_index(name)
-        if index < 0:
-            return False
-        struct = struct.field(index).type
-    return True
 
 
 def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:
