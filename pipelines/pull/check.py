@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.pull.targets import Targets, lists_without_settings, read_targets, read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
-from sources.contract import LISTS, Family, Operation
+from sources.contract import LISTS, Family, Operation, records_of
 from sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
 from sources.extract.walk import paginator_for
 from sources.http.client import Client
@@ -123,17 +123,16 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         if same.exit_code != ExitCode.DONE:
             return
     targets = read_targets(tuple(name for name, operation in LISTS.items() if operation.family in families))
-    for family, url in list(families.items()):
-        yield (result := _attempt(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop)))
-        if result.exit_code != ExitCode.DONE:
-            del families[family]
-    operations = {name: operation for name, operation in LISTS.items() if operation.family in families}
-    if "public_v1" in families:
-        with targets.client("public_v1", stop) as client:
-            yield _attempt(f"key of {_FAMILIES['public_v1']} (whoami)", lambda: _whoami(client, targets))
-    for name, operation in operations.items():
-        with targets.client(operation.family, stop) as client:
-            yield _attempt(f"first page of {name}", partial(_first_page, operation, client, targets))
+    for family, url in families.items():
+        yield (host := _attempt(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop)))
+        if host.exit_code != ExitCode.DONE:
+            continue
+        with targets.client(family, stop) as client:
+            if family == "public_v1":
+                yield _attempt(f"key of {_FAMILIES[family]} (whoami)", partial(_whoami, client, targets))
+            for record in records_of(family):
+                action = partial(_first_page, LISTS[record.name], client, targets)
+                yield _attempt(f"first page of {record.name}", action)
 
 
 def worst_exit_code(results: Iterable[CheckResult]) -> ExitCode:
@@ -175,20 +174,14 @@ def _ledger() -> str:
 
 
 def _reconcile() -> str:
-    values = asdict(reconcile_settings())
-    values |= {f"order_{name}": column for name, column in values.pop("orders").items()}
-    shown = [f"{name} = {value}" for name, value in values.items() if value]
-    if not values["timezone"]:
-        shown.append("time zone UTC (reconcile.timezone)")
-    return ", ".join(shown)
+    return f"time zone {reconcile_settings().timezone or 'UTC (reconcile.timezone)'}"
 
 
 def _host(family: Family, url: str, targets: Targets, stop: threading.Event) -> str:
     """The address of a family, where any response comes: it is asked once."""
-    operation = next(one for one in LISTS.values() if one.family == family)
     with targets.client(family, stop, RetryPolicy(attempts=1)) as client:
         try:
-            client.get(operation.path, check=bytes)
+            client.get(LISTS[records_of(family)[0].name].path, check=bytes)
         except HttpError as error:
             if error.reason is not None:
                 raise
