@@ -36,8 +36,8 @@ _SETTINGS = """\
 # Settings
 
 Each setting can be in `.dlt/secrets.toml`, in `.dlt/config.toml` or in the environment, which has precedence. A
-relative path is relative to the project: the folder that contains the `.dlt`. `orderbridge init` writes the files,
-`orderbridge check` tests them.
+relative path is relative to the project: the folder that contains the `.dlt`. `orderbridge init` asks for those
+that are required, `orderbridge init KEY=VALUE` sets one, `orderbridge check` tests them.
 
 """
 _RULES = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,6 +14,7 @@ from pipelines.cli.project_files import ignore_private_files, project_folder, se
 from pipelines.cli.terminal import escape, escape_lines
 from sources.contract import Family, records_of
 from sources.errors import ExitCode, UsageError
+from sources.settings import is_set, set_project, set_values
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -34,31 +36,36 @@ FAMILIES: Final = {
 }
 
 
-@click.command("init", epilog="Example: orderbridge init --sandbox")
+@click.command("init", epilog="\b\nExample: orderbridge init\n         orderbridge init sources.legacy.login_mode=code")
+@click.argument("changes", metavar="[SETTING[=VALUE]]…", nargs=-1)
 @click.option(
     "--sandbox",
     is_flag=True,
     help=f"Ask nothing: use `orderbridge sandbox --port {SANDBOX_PORT}` on this machine.",
 )
-def command(sandbox: bool) -> int:
-    """Set up a project: ask for hosts and keys, write the settings, check them.
+def command(changes: tuple[str, ...], sandbox: bool) -> int:
+    """Set up a project, or change its settings: ask for hosts and keys, write the settings, check them.
 
-    Writes .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current
-    folder or that of --project. Existing settings are kept. Ends with `orderbridge check`.
+    Asks for what is not set; a SETTING, such as sources.legacy.api_key, is set to its VALUE, or asked for. Writes
+    .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current folder
+    or that of --project; every other line stays as it is. Ends with `orderbridge check`.
     """
-    folder = project_folder()
-    path = secrets_file(folder)
-    if path.exists():
-        click.echo(
-            f"{escape(path)} exists: not changed. To change a setting, edit its line there, or add it to its section"
-        )
-    else:
-        from sandbox.config import settings
+    from sandbox.config import settings
 
-        values = settings(f"http://127.0.0.1:{SANDBOX_PORT}") if sandbox else _ask()
+    folder = project_folder()
+    set_project(folder)
+    path = secrets_file(folder)
+    values: dict[str, object]
+    if sandbox:
+        values = {} if path.exists() else {**settings(f"http://127.0.0.1:{SANDBOX_PORT}")}
+    else:
+        values = dict(map(_changed, changes)) if changes else _ask_missing()
+    if values:
         click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
-        if sandbox:
-            click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
+    else:
+        click.echo(f"{escape(path)}: not changed. To change a setting, name it: orderbridge init SETTING")
+    if sandbox and values:
+        click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
     if added := ignore_private_files(folder):
         click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
     with start() as reporter:
@@ -68,26 +75,52 @@ def command(sandbox: bool) -> int:
     return code
 
 
-def _ask() -> dict[str, str]:
-    """Asks for the settings of each family, on stderr. An empty address skips the family."""
+def _changed(text: str) -> tuple[str, object]:
+    """A setting and its new value; one without a value is asked for, and a secret always."""
     from sources.settings.setting import SETTINGS
 
-    values: dict[str, str] = {}
+    key, is_given, value = text.partition("=")
+    if key not in SETTINGS:
+        near = get_close_matches(key, SETTINGS, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        raise UsageError(f"there is no setting {key!r}", f"{hint}README.md lists all of them.")
+    setting = SETTINGS[key]
+    if is_given and setting.is_secret:
+        raise UsageError(
+            f"other users can see the value of {key} in the process list",
+            f"Leave it out, and replace it where it was seen: orderbridge init {key}",
+        )
+    given = value if is_given else _ask(setting, is_optional=False)
+    checked = setting.checked(given)
+    return key, checked if isinstance(checked, int | float) else given
+
+
+def _ask_missing() -> dict[str, object]:
+    """Asks for the settings of each family that are not set, on stderr. An empty address skips the family."""
+    from sources.settings.loaders import Resolution
+    from sources.settings.setting import SETTINGS
+
+    if lines := list(set_values()):
+        click.echo("\n".join(["These are set:", *(f"  {escape(line)}" for line in lines)]), err=True)
+    values: dict[str, object] = {}
     for section, (title, names) in FAMILIES.items():
-        click.echo(f"\n{title}. Press Enter at the address to skip it.", err=True)
-        for name in names:
-            setting = SETTINGS[f"{section}.{name}"]
-            answer = _ask_setting(setting, is_optional=name in ("base_url", "login_mode"))
+        resolution = Resolution(section)
+        missing = [SETTINGS[f"{section}.{name}"] for name in names if resolution.value(name) is None]
+        if missing:
+            skip = " Press Enter at the address to skip it." if missing[0].name == "base_url" else ""
+            click.echo(f"\n{title}.{skip}", err=True)
+        for setting in missing:
+            answer = _ask(setting, is_optional=setting.name in ("base_url", "login_mode"))
             if answer:
                 values[setting.key] = answer
-            elif name == "base_url":
+            elif setting.name == "base_url":
                 break
-    if not values:
+    if not values and not any(map(is_set, FAMILIES)):
         raise UsageError("no family was set up", "Run `orderbridge init` again, or try `orderbridge init --sandbox`.")
     return values
 
 
-def _ask_setting(setting: Setting, *, is_optional: bool) -> str:
+def _ask(setting: Setting, *, is_optional: bool) -> str:
     """Asks until the answer is valid; empty if it is optional and left out."""
     while True:
         try:
@@ -101,6 +134,8 @@ def _ask_setting(setting: Setting, *, is_optional: bool) -> str:
         except click.Abort:
             if STOP.event.is_set() or sys.stdin.isatty():
                 raise
+            if is_optional:
+                return ""
             raise UsageError(
                 "init is interactive, but standard input has ended",
                 "Run it in a terminal, use --sandbox, or set what `orderbridge check` reports as missing.",

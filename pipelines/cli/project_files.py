@@ -5,12 +5,10 @@ In: values of settings by key. Out: files on disk; the settings are readable by 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sources.disk import PRIVATE_FOLDER, disk_errors, write_private
 from sources.errors import UsageError
@@ -43,30 +41,36 @@ def secrets_file(folder: Path) -> Path:
     return folder / ".dlt" / "secrets.toml"
 
 
-def write_settings(folder: Path, values: Mapping[str, str], mark: str = "") -> Path:
-    """Writes `.dlt/secrets.toml`, mode 0600, from values by key. `mark` is its first line.
+def write_settings(folder: Path, values: Mapping[str, object], mark: str = "") -> Path:
+    """Sets values by key in `.dlt/secrets.toml`, mode 0600; every other line stays as it is.
+
+    With a `mark`, its first line, the file is made anew, in place of one that begins with the mark alone.
 
     Raises:
-        UsageError: the file exists and does not begin with the mark, or cannot be written.
+        UsageError: the file exists and does not begin with the mark; it is not TOML, or cannot be written.
     """
+    import tomlkit
+
     path = secrets_file(folder)
     with disk_errors(f"{path} cannot be written", _HINT):
-        if path.exists() and not (mark and path.read_text("utf-8", errors="replace").startswith(mark)):
+        text = path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
+        if mark and text and not text.startswith(mark):
             raise UsageError(f"{path} exists", "Edit it, or move it away first: existing settings are not replaced.")
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         check_private(path.parent)
-        write_private(path, (mark + settings_toml(values)).encode())
+        try:
+            document: Any = tomlkit.parse(mark or text.removeprefix(SANDBOX_MARK))
+            for key, value in values.items():
+                *sections, name = key.split(".")
+                table = document
+                for section in sections:
+                    table = table.setdefault(section, tomlkit.table(is_super_table=section != sections[-1]))
+                table[name] = value
+        except (ValueError, TypeError, AttributeError):
+            words = f"{path} is not TOML, or has its sections in one line"
+            raise UsageError(words, f"Edit it by hand: {', '.join(values)}.") from None
+        write_private(path, tomlkit.dumps(document).encode())
     return path
-
-
-def settings_toml(values: Mapping[str, str]) -> str:
-    """Settings as TOML tables, in the order given."""
-    tables = []
-    for section, keys in groupby(values, lambda key: key.rpartition(".")[0]):
-        # a JSON string is a TOML string
-        lines = [f"{key.rpartition('.')[2]} = {json.dumps(values[key])}" for key in keys]
-        tables.append("\n".join([f"[{section}]", *lines, ""]))
-    return "\n".join(tables)
 
 
 def ignore_private_files(folder: Path) -> list[str]:

@@ -29,8 +29,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def ask(*answers: str) -> Result:
-    return CliRunner().invoke(orderbridge, ["init"], input="".join(f"{answer}\n" for answer in answers))
+def ask(*answers: str, changes: tuple[str, ...] = ()) -> Result:
+    return CliRunner().invoke(orderbridge, ["init", *changes], input="".join(f"{answer}\n" for answer in answers))
 
 
 def written(folder: Path) -> dict[str, Any]:
@@ -80,13 +80,66 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(project:
     (project / ".gitignore").write_bytes(b"mine\n*.duckdb\n# a\xf1o")
     for _ in range(2):
         done = CliRunner().invoke(orderbridge, ["init", "--sandbox"])
-        assert "exists: not changed. To change a setting, edit" in done.stdout
+        assert "not changed. To change a setting, name it" in done.stdout
     assert (project / ".dlt/secrets.toml").read_text() == "# mine\n"
     lines = (project / ".gitignore").read_text("latin-1").splitlines()
     assert lines[:3] == ["mine", "*.duckdb", "# año"]
     assert set(project_files.IGNORED) <= set(lines)
     assert len(lines) == len(set(lines))
     assert set(project_files.IGNORED) <= set((CHECKOUT / ".gitignore").read_text("utf-8").splitlines())
+
+
+MINE = """# of the shop
+[destination.postgres]
+credentials = "postgresql://x"
+
+[sources.legacy]
+base_url = "https://old.example"  # asked Ana in May
+# page_limit = 7
+api_key = "k-1"
+
+[mine]
+x = 1 # kept
+"""
+
+
+def test_a_second_init_shows_what_is_set_and_asks_for_what_is_missing_alone(project: Path) -> None:
+    (project / ".dlt").mkdir()
+    file = project / ".dlt/secrets.toml"
+    file.write_text(MINE)
+    done = ask("production", "code", "")
+    assert done.exception is None
+    assert "sources.legacy.base_url = https://old.example (.dlt/secrets.toml)" in done.stderr
+    assert ("k-1" in done.output, "api_key: key" in done.stderr) == (False, False)
+    added = 'environment = "production"\nlogin_mode = "code"\n'
+    assert file.read_text() == MINE.replace("[mine]", added + "\n[mine]").replace('"k-1"\n\n', '"k-1"\n')
+    before = file.read_text()
+    for answers in (("",), ()):
+        done = ask(*answers)
+        assert (done.exception, file.read_text()) == (None, before)
+        assert "not changed" in done.stdout
+
+
+def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: Path) -> None:
+    (project / ".dlt").mkdir()
+    file = project / ".dlt/secrets.toml"
+    file.write_text(project_files.SANDBOX_MARK + MINE)
+    host, key = "sources.legacy.base_url=https://new.example", "sources.legacy.api_key"
+    done = ask("k-2", changes=(host, key, "sources.legacy.page_limit=50"))
+    assert (done.exception, "k-2" in done.output) == (None, False)
+    changed = MINE.replace("old.example", "new.example").replace('"k-1"\n', '"k-2"\npage_limit = 50\n')
+    assert file.read_text() == changed, "the next start of a sandbox does not replace it either"
+    for change, words in (
+        (f"{key}=k-3", "process list"),
+        ("sources.legacy.apikey", "Did you mean sources.legacy.api_key"),
+        ("sources.legacy.environment=prod", "not one of sandbox, production"),
+    ):
+        done = ask(changes=(change,))
+        assert isinstance(done.exception, UsageError)
+        assert words in str(done.exception)
+    file.write_text('sources = {legacy = {api_key = "k"}}\n')
+    done = ask(changes=("sources.public_v1.page_limit=5",))
+    assert ("Edit it by hand" in str(done.exception), file.read_text()[:7]) == (True, "sources")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -103,9 +156,8 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
     path = project_files.write_settings(tmp_path, values)
     assert written(tmp_path)["legacy"]["api_key"] == 'a"b\\c\n'
     assert path.stat().st_mode & 0o777 == 0o600, "whatever the mask of the process"
-    for mark in ("", project_files.SANDBOX_MARK):
-        with pytest.raises(UsageError, match="exists"):
-            project_files.write_settings(tmp_path, {}, mark)
+    with pytest.raises(UsageError, match="exists"):
+        project_files.write_settings(tmp_path, {}, project_files.SANDBOX_MARK)
     path.unlink()
     for _ in range(2):
         project_files.write_settings(tmp_path, values, project_files.SANDBOX_MARK)
