@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 import msgspec
 
-from pipelines.cli.options import json_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
 from pipelines.cli.terminal import print_result
 from sources.errors import UsageError
@@ -20,20 +20,12 @@ if TYPE_CHECKING:
     from pipelines.warehouse.accepted import Acceptance
 
 
-@click.command(
-    "accept", epilog="Example: orderbridge accept orders.matched_share_fell --why 'guests can order since May'"
-)
+@declared("accept")
 @click.argument("rule", required=False)
 @click.argument("subjects", metavar="[SUBJECT]…", nargs=-1)
-@click.option("--why", metavar="TEXT", help="The reason, for those who read the file later.")
-@click.option("--who", metavar="NAME", help="Who accepts it. Default: the user of this process.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The last day on which it holds.")
-@click.option("--up-to", type=click.IntRange(min=0), metavar="N", help="Accept them while there are no more than N.")
 @click.option(
     "--severity", type=click.Choice(get_args(Severity)), help="Give them this severity instead of accepting them."
 )
-@click.option("--withdraw", is_flag=True, help="Remove what was accepted for this rule and these subjects.")
-@json_option
 def command(
     rule: str | None,
     subjects: tuple[str, ...],

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from pipelines.cli.options import log_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
 from pipelines.cli.terminal import escape_lines, print_result
 from sources.errors import ExitCode
@@ -17,8 +15,7 @@ if TYPE_CHECKING:
     from pipelines.pull.check import CheckResult
 
 
-@click.command("check", epilog="Example: orderbridge check")
-@log_option
+@declared("check")
 def command() -> int:
     """Check settings, permissions, keys and one page of each list.
 

@@ -19,6 +19,7 @@ from typing import Final
 
 import click
 
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP
 from pipelines.cli.terminal import escape
 from sources.disk import disk_errors
@@ -63,14 +64,7 @@ Next: make notebooks       (the notebooks, executed with this warehouse, as page
       orderbridge init     (a project of yours)"""
 
 
-@click.command("demo", epilog="Example: orderbridge demo")
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder of the demo; the folder of an earlier demo is replaced.",
-)
+@declared("demo")
 def command(folder: Path) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 

@@ -18,7 +18,7 @@ import click
 from pipelines.cli import plan as plan_command
 from pipelines.cli import push as push_command
 from pipelines.cli import verify as verify_command
-from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
+from pipelines.cli.options import declared, kind_argument
 from pipelines.cli.process import KEPT, STOP, print_error, start
 from pipelines.cli.terminal import escape, print_result
 from sources.words import number
@@ -35,36 +35,9 @@ _EXAMPLES: Final = 3
 """Characters of a cell, and cells of a column, that are shown with a question."""
 
 
-@click.command("import", epilog="Example: orderbridge import customers clientes.csv --passwords mail")
+@declared("import")
 @kind_argument
 @click.argument("file", type=click.Path(path_type=Path))
-@path_option("--mapping", help="Which column is which field. Default: as the last time, or detected.")
-@click.option(
-    "--sheet", default="", metavar="NAME", help="Sheet of a workbook; kept with the columns for the next time."
-)
-@plan_options
-@click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
-@click.option(
-    "--confirm",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Send up to N operations without asking; required for production where nobody can be asked.",
-)
-@click.option(
-    "--max-age",
-    "max_age_h",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
-    metavar="HOURS",
-    help="Pull the platform's customers if they were read longer ago.",
-)
-@click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
-@click.option(
-    "--resend", is_flag=True, help="Production: send a create again if the customer is absent after that time."
-)
-@log_option
-@json_option
 def command(
     yes: bool,
     confirm: int | None,

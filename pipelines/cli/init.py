@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pipelines.cli.check import run_checks
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
 from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
 from pipelines.cli.terminal import escape, escape_lines
@@ -36,7 +37,7 @@ FAMILIES: Final = {
 }
 
 
-@click.command("init", epilog="\b\nExample: orderbridge init\n         orderbridge init sources.legacy.login_mode=code")
+@declared("init")
 @click.argument("changes", metavar="[SETTING[=VALUE]]…", nargs=-1)
 @click.option(
     "--sandbox",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import json_option, kind_argument, log_option, path_option, plan_options
+from pipelines.cli.options import declared, kind_argument
 from pipelines.cli.process import start
 from pipelines.cli.terminal import print_result
 from sources.words import number
@@ -82,18 +82,9 @@ def record(result: PlanResult) -> dict[str, Any]:
     }
 
 
-@click.command(
-    "plan", epilog="Example: orderbridge plan customers clientes.csv --mapping clientes.toml --passwords mail"
-)
+@declared("plan")
 @kind_argument
 @click.argument("file", type=click.Path(path_type=Path))
-@path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
-@path_option("--out", metavar="DIR", help="Folder of the plan. Default: plan-KIND-ID.")
-@plan_options
-@click.option("--all", "send_all", is_flag=True, help="Send every field of variants, also what is as last confirmed.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
-@log_option
-@json_option
 def command(**options: Any) -> int:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 

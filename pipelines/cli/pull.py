@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import log_option, pull_options
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_result
 from sources.contract import LISTS, ORDER
@@ -33,7 +33,7 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     return lists
 
 
-@click.command("pull", epilog="Example: orderbridge pull customers orders --require-complete")
+@declared("pull")
 @click.argument("resources", nargs=-1, type=click.Choice(tuple(LISTS)), metavar="[RESOURCE]...")
 @click.option(
     "--refresh",
@@ -44,8 +44,6 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     "run, no tail, and forms and types of undocumented fields are decided anew. Known rows keep their times. May be "
     "repeated; without RESOURCE, only these lists are read.",
 )
-@pull_options
-@log_option
 def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 

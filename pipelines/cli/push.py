@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pipelines.cli import terminal
-from pipelines.cli.options import answer_options, json_option, log_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, print_error, start
 from pipelines.cli.terminal import Style, escape
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -120,30 +120,8 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     return lines
 
 
-@click.command("push", epilog="Example: orderbridge push plan-customers --yes; run it again to resume")
+@declared("push")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
-    "--confirm",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Production: the number of operations, as a confirmation.",
-)
-@click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
-@click.option("--rate", type=float, metavar="N", help="Maximum requests per second; 0.0067 or more.")
-@click.option(
-    "--concurrency",
-    type=click.IntRange(1, 16),
-    metavar="N",
-    help="Requests at once. Default: 1 for creates, 4 for updates.",
-)
-@click.option(
-    "--resend", is_flag=True, help="Production: send a create again if the customer is absent after that time."
-)
-@click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
-@click.option("--accept-unproven", is_flag=True, help="Create what is not proven to be absent.")
-@answer_options
-@log_option
-@json_option
 def command(
     plan: Path,
     confirm: int | None,

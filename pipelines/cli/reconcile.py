@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from pipelines.cli.options import erp_options, fail_on_option, log_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_lines, print_result
 from sources.words import number
@@ -35,10 +33,7 @@ _VARIANT_STATUSES: Final = {
 }
 
 
-@click.command("reconcile", epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
-@erp_options
-@fail_on_option
-@log_option
+@declared("reconcile")
 def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked by click
     """Build the reconciled tables from the published raw tables.
 

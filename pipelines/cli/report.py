@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from pipelines.cli.options import log_option, path_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
 from pipelines.cli.terminal import print_result
 from sources.settings import project_file
 from sources.words import number
 
 
-@click.command("report", epilog="Example: orderbridge report --out bridge.html")
-@path_option(
-    "--out",
-    metavar="PATH",
-    help="Output file; an existing report is replaced. Default: report.html in the project.",
-)
-@log_option
+@declared("report")
 def command(out: Path | None) -> None:
     """Write one HTML page about the published warehouse, without personal data.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pipelines.cli.accept import person
+from pipelines.cli.options import declared
 from pipelines.cli.process import start
 from pipelines.cli.terminal import escape, print_lines
 from sources.words import number
@@ -19,19 +20,9 @@ if TYPE_CHECKING:
 _ANSWERS: Final = ("yes", "y", "no", "n", "skip", "s", "quit", "q")
 
 
-@click.command("review", epilog="\b\nExample: orderbridge review > pairs.csv\n         orderbridge review pairs.csv")
+@declared("review")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--below",
-    type=int,
-    default=10,
-    show_default=True,
-    metavar="WEIGHT",
-    help="Matched pairs that weigh less are shown too; possible ones always are.",
-)
-@click.option("--who", metavar="NAME", help="Who decides. Default: the user of this process.")
-@click.option("--why", metavar="TEXT", default="", help="The reason, for those who read the file later.")
-def command(file: Path | None, below: int, who: str | None, why: str) -> None:
+def command(file: Path | None, below: int, who: str | None, why: str | None) -> None:
     """Accept or reject pairs of the match with the ERP, the most doubtful first.
 
     On a terminal it asks about one pair after another. In a pipe it writes them as CSV, which a spreadsheet opens: fill
@@ -51,8 +42,8 @@ def command(file: Path | None, below: int, who: str | None, why: str) -> None:
         if not sys.stdout.isatty():
             write_csv(sys.stdout, [*COLUMNS, *(name for name in (pairs or [{}])[0] if name not in COLUMNS)], pairs)
             return
-        decided = {pair: (answer, why) for pair, answer in _ask(pairs).items()}
-    write_reviews({pair: (answer, reason or why) for pair, (answer, reason) in decided.items()}, person(who))
+        decided = {pair: (answer, why or "") for pair, answer in _ask(pairs).items()}
+    write_reviews({pair: (answer, reason or why or "") for pair, (answer, reason) in decided.items()}, person(who))
     print_lines(f"{number(len(decided), 'pair')} decided; the next run with the ERP's file uses them")
 
 

@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
-from pipelines.cli.options import erp_options, fail_on_option, log_option, path_option, pull_options
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, settings_origin, start
 from pipelines.cli.terminal import print_lines, print_result
 from sources.words import number
@@ -24,21 +22,7 @@ if TYPE_CHECKING:
 _ERP: Final = "erp_customers"
 
 
-@click.command(
-    "run", epilog="Example, in a crontab: 15 3 * * * cd /srv/orderbridge && .venv/bin/orderbridge run --log json"
-)
-@pull_options
-@erp_options
-@fail_on_option
-@click.option(
-    "--notify",
-    metavar="URL",
-    help="Webhook (Slack, Teams …) that gets the run's summary as JSON. Default: the setting notify.url. Other users "
-    "can see a URL given here in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml.",
-)
-@path_option("--report", help="Write the report to this file when it has published, as `orderbridge report` does.")
-@click.option("--verbose", is_flag=True, help="Print all that `pull` and `reconcile` print, not only the main lines.")
-@log_option
+@declared("run")
 def command(
     notify: str | None,
     fail_on: FailOn,

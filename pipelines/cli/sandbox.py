@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from pipelines.cli import project_files
+from pipelines.cli.options import declared
 from pipelines.cli.terminal import escape
 from sources.errors import UsageError
 from sources.gaps import GAPS
@@ -26,51 +25,7 @@ class _SandboxCommand(click.Command):
         super().format_epilog(context, formatter)
 
 
-def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """The values of a repeatable option of the form NAME=VALUE."""
-    for text in values:
-        if "=" not in text:
-            raise click.BadParameter(f"{text!r} is not {option.metavar}")
-    return dict(text.split("=", 1) for text in values)
-
-
-@click.command(
-    "sandbox", cls=_SandboxCommand, epilog="Example: orderbridge sandbox --customers 1000 --fault error_503=0.05"
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on. Default 0: any free port.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same records and faults.")
-@click.option("--customers", type=click.IntRange(min=0), default=650, show_default=True)
-@click.option("--orders", type=click.IntRange(min=0), default=400, show_default=True)
-@click.option("--promotions", type=click.IntRange(min=0), default=60, show_default=True)
-@click.option("--price-lists", type=click.IntRange(min=0), default=12, show_default=True)
-@click.option(
-    "--records",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Serve your own: JSON arrays in files named after the lists, such as customers.json.",
-)
-@click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    metavar="NAME=RATE",
-    callback=_pairs,
-    help="Share of requests that fail this way, 0 to 1. Repeatable.",
-)
-@click.option(
-    "--reading",
-    "readings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_pairs,
-    help="How to behave where the interface is silent. Repeatable.",
-)
-@click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Delay before each answer.")
-@click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
-@click.option(
-    "--write-settings",
-    is_flag=True,
-    help="Write its address and keys to .dlt/secrets.toml, and the project's .gitignore.",
-)
+@declared("sandbox", cls=_SandboxCommand)
 def command(faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object) -> None:
     """Serve both interface families on loopback: a stand-in for the platform.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
+from pipelines.cli.options import declared
 from pipelines.cli.process import start
 from pipelines.cli.terminal import print_lines
 from sources.contract import UNDOCUMENTED
 
 
-@click.command("schema", epilog="Example: orderbridge schema orders --write")
+@declared("schema")
 @click.argument("resource", metavar="LIST", type=click.Choice(UNDOCUMENTED))
-@click.option("--write", is_flag=True, help="Write it to .dlt/LIST.toml; lines that are there stay as they are.")
 def command(resource: str, write: bool) -> None:
     """Show the fields of a LIST that the interface does not show (orders), with the kind of each.
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from pipelines.cli.options import answer_options, log_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
 from pipelines.cli.push import refresh_workbook
 from pipelines.cli.terminal import print_result
@@ -22,15 +22,8 @@ _SETTLED: Final = {
 }
 
 
-@click.command("settle", epilog="Example: orderbridge settle; orderbridge settle 1a2b3c4d5e6f --landed 17,20-24")
+@declared("settle")
 @click.argument("plan", required=False)
-@answer_options
-@click.option(
-    "--accept-ledger",
-    is_flag=True,
-    help="Take this ledger for the newest, although the warehouse has a newer copy of it, which is replaced.",
-)
-@log_option
 def command(
     plan: str | None,
     settle: float | None,

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from pipelines.cli.options import json_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
 from pipelines.cli.terminal import print_result
 from sources.errors import ExitCode
@@ -19,14 +17,7 @@ if TYPE_CHECKING:
     from pipelines.reporting.status import ListStatus, Status
 
 
-@click.command("status", epilog="Example, for a monitor: orderbridge status --max-age 26 --json")
-@click.option(
-    "--max-age",
-    type=click.FloatRange(min=0),
-    metavar="HOURS",
-    help="Exit with 7 if a list was last read longer ago than this. A tail counts as a read of orders.",
-)
-@json_option
+@declared("status")
 def command(max_age: float | None) -> int:
     """Show the last runs, the verdict and age of each list, the last failure and open plans."""
     start()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import log_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import start
 from pipelines.cli.terminal import print_result
 from sources.kinds import KINDS
@@ -25,9 +25,8 @@ _OUTCOMES: Final = {
 }
 
 
-@click.command("verify", epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
+@declared("verify")
 @click.argument("plan", type=click.Path(path_type=Path))
-@log_option
 def command(plan: Path) -> int:
     """Compare what was sent with what was pulled since, field by field."""
     reporter = start()

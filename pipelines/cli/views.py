@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import click
-
+from pipelines.cli.options import declared
 from pipelines.cli.process import start
 from pipelines.cli.terminal import print_lines
 
 
-@click.command("views", epilog="Example: orderbridge views")
-@click.option("--sql", is_flag=True, help="Print the statements instead of executing them.")
+@declared("views")
 def command(sql: bool) -> None:
     """Make the views of the schema bi over the copy at warehouse.destination.
 
