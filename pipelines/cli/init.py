@@ -98,15 +98,15 @@ def _changed(text: str) -> tuple[str, object]:
 
 def _ask_missing() -> dict[str, object]:
     """Asks for the settings of each family that are not set, on stderr. An empty address skips the family."""
-    from sources.settings.loaders import Resolution
+    from sources.settings.loaders import given_values
     from sources.settings.setting import SETTINGS
 
     if lines := list(set_values()):
         click.echo("\n".join(["These are set:", *(f"  {escape(line)}" for line in lines)]), err=True)
     values: dict[str, object] = {}
     for section, (title, names) in FAMILIES.items():
-        resolution = Resolution(section)
-        missing = [SETTINGS[f"{section}.{name}"] for name in names if resolution.value(name) is None]
+        given = given_values(section)
+        missing = [SETTINGS[f"{section}.{name}"] for name in names if name not in given]
         if missing:
             skip = " Press Enter at the address to skip it." if missing[0].name == "base_url" else ""
             click.echo(f"\n{title}.{skip}", err=True)

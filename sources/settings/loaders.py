@@ -44,7 +44,7 @@ _PASSWORD_MIN: Final = 6
 """Characters of a password that is looked for in texts: a shorter one may be a part of any word."""
 
 
-def _given(section: str) -> dict[str, tuple[object, str]]:
+def given_values(section: str) -> dict[str, tuple[object, str]]:
     """What is set in a section, by name: the raw value, and where it is set: a variable or a file.
 
     Other sections are neither read nor checked.
@@ -136,7 +136,7 @@ def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageErro
 
 def _load(kind: type[S]) -> S:
     """A section as it is set. Raises UsageError."""
-    given = _given(kind.prefix.rpartition(".")[0])
+    given = given_values(kind.prefix.rpartition(".")[0])
     settings = {item.name: SETTINGS[kind.prefix + item.name] for item in fields(kind) if item.metadata}
     if missing := [setting for setting in settings.values() if setting.required and setting.name not in given]:
         raise _missing(missing)
@@ -211,7 +211,7 @@ def _check_old_place(path: Path, *sections: str) -> None:
     Raises:
         UsageError: the project has none, and the current folder has: without the ledger, all would be sent again.
     """
-    given = next((found["path"][0] for section in sections if "path" in (found := _given(section))), "")
+    given = next((found["path"][0] for section in sections if "path" in (found := given_values(section))), "")
     old = Path(os.path.relpath(path, find_root())).absolute()
     is_elsewhere = old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")  # another project's own
     if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
@@ -225,7 +225,7 @@ def _check_old_place(path: Path, *sections: str) -> None:
 
 def is_set(section: str) -> bool:
     """Whether any required setting of a section is set. Raises UsageError."""
-    given = _given(section)
+    given = given_values(section)
     return any(setting.required and setting.name in given for setting in settings_of(section))
 
 
@@ -237,7 +237,7 @@ def known_secrets() -> tuple[str, ...]:
     secrets = set[str]()
     for section in SECTIONS:
         with suppress(UsageError):
-            for name, (value, _) in _given(section).items():
+            for name, (value, _) in given_values(section).items():
                 text = value.strip() if isinstance(value, str) else ""
                 if SETTINGS[f"{section}.{name}"].is_secret:
                     secrets.add(text)
@@ -250,7 +250,7 @@ def set_values() -> Iterator[str]:
     """What is set and where, a line for each valid setting, from the table's beginning; secrets masked."""
     for setting in SETTINGS.values():
         with suppress(UsageError, KeyError):
-            value, origin = _given(setting.section)[setting.name]
+            value, origin = given_values(setting.section)[setting.name]
             yield f"{setting.key} = {shown(setting.checked(value))} ({origin})"
 
 
