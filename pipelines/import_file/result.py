@@ -17,12 +17,12 @@ from typing import Any, Final, NamedTuple
 import xlsxwriter
 
 from pipelines.import_file.examples import difference_words
-from pipelines.imports import Inputs, open_inputs
+from pipelines.imports import Inputs
 from pipelines.imports.open import REJECT_COLUMNS
-from pipelines.mapping import load
 from pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, SEPARATOR
 from pipelines.plan.rejects import RejectsWriter
+from pipelines.push.passwords import inputs_of
 from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
 from sources.disk import disk_errors, first_free, write_private
 from sources.errors import UsageError
@@ -64,7 +64,7 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
         UsageError: the input or its mapping was changed since it was planned, or a disk error.
     """
     _check_unchanged(plan)
-    inputs = inputs or _open_inputs(plan)
+    inputs = inputs or inputs_of(plan.manifest)
     outcomes = dict(_outcomes(plan))
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
@@ -93,15 +93,6 @@ def _check_unchanged(plan: Plan) -> None:
                 f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows",
                 f"The result of each line is in {plan.folder / RESULTS_FOLDER}; the next import takes the new file.",
             )
-
-
-def _open_inputs(plan: Plan) -> Inputs:
-    manifest = plan.manifest
-    lookups = [Path(file.path) for file in manifest.lookups]
-    mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
-    return open_inputs(
-        manifest.kind, Path(manifest.input.path), mapping, login_mode=manifest.login_mode, semantics=manifest.semantics
-    )
 
 
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:

@@ -31,9 +31,10 @@ from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping, load
 from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, check_login_mode, make_plan
-from pipelines.plan.model import Plan, file_sha256
+from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.checks import describe_plan, operations_left
+from pipelines.push.checks import changed_file, describe_plan, operations_left
+from pipelines.push.lookups import intact_plan
 from pipelines.push.model import PushOptions, PushResult
 from pipelines.push.verify import VerifyResult, verify
 from pipelines.warehouse.build import open_warehouse
@@ -50,8 +51,8 @@ MAX_AGE_H: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
-    """Options of `orderbridge import`; those of `plan` and `push` are described there.
+class ImportOptions(PlanOptions):
+    """Options of `orderbridge import`, beside those of the plan.
 
     Attributes:
         sheet: of a workbook whose columns are read for the first time.
@@ -60,13 +61,7 @@ class ImportOptions:
             which nobody is asked.
     """
 
-    kind: KindName
-    file: Path
-    mapping: Path | None = None
     sheet: str = ""
-    passwords: Passwords | None = None
-    notify: bool = False
-    lookups: tuple[Path, ...] = ()
     max_age_h: float = MAX_AGE_H
     push: PushOptions = field(default_factory=PushOptions)
 
@@ -139,12 +134,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
     else:
         _pull_customers(options.kind, options.max_age_h, steps)
-        made = make_plan(
-            PlanOptions(
-                options.kind, options.file, options.mapping, passwords=options.passwords, notify=options.notify,
-                lookups=options.lookups,
-            )
-        )  # fmt: skip
+        made = make_plan(options)
         steps.on_plan(made)
         if given is not None:
             keep_given_mapping(options.kind, given)
@@ -209,20 +199,16 @@ def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
     """The last plan of this file and mapping, as they are, that was pushed and has operations left."""
-    host = legacy_settings().base_url
+    target = (options.kind, legacy_settings().base_url)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        folders = [one.folder for one in ledger.open_plans() if (one.kind, one.host) == (options.kind, host)]
+        begun = [one for one in reversed(ledger.open_plans()) if (one.kind, one.host) == target]
     given = [os.path.realpath(path) if path is not None else None for path in (options.file, options.mapping)]
-    for folder in reversed(folders):
-        try:
-            plan = Plan(Path(folder))
-        except UsageError:  # removed or changed: it cannot be continued
-            continue
-        manifest = plan.manifest
-        files = [manifest.input, *filter(None, [manifest.mapping]), *manifest.lookups]
-        used = [manifest.input.path, manifest.mapping.path if manifest.mapping is not None else None]
-        if used == given and all(file_sha256(Path(file.path)) == file.sha256 for file in files):
-            return plan
+    for one in begun:
+        plan = intact_plan(one.plan_id, one.folder)
+        if plan is not None and changed_file(plan.manifest) is None:
+            files = (plan.manifest.input, plan.manifest.mapping)
+            if [file.path if file is not None else None for file in files] == given:
+                return plan
     return None
 
 

@@ -119,49 +119,39 @@ def accepted_differences() -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(neutralize(cells[n]) if n is not None else "" for n in at) for cells in rows)
 
 
-def known_organization(path: Path, settings: LegacySettings) -> str | None:
+def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> str | None:
     """The organization whose data the published warehouse holds; None if it is of another host, or not known.
 
     It is that of the public v1 key: the legacy family does not report one (interface, GET /whoami). A plan that is not
     compared with the warehouse is made without a usable one, too.
+
+    Raises:
+        UsageError: the ledger is older than its copy in the warehouse.
     """
     if not path.exists():
         return None
+    from pipelines.ledger.push_log import missing_attempts
     from pipelines.warehouse.build import open_warehouse
     from pipelines.warehouse.source import DataSource, read_source
 
     try:
         with open_warehouse(path) as warehouse:
-            source = read_source(warehouse)
+            source, missing = read_source(warehouse), missing_attempts(warehouse, ledger)
     except UsageError as error:
         log.warning("%s; the plan does not name the organization that it is for", error.message)
         return None
-    is_same = not source.differences(DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment))
-    return source.organization if is_same else None
-
-
-def _columns(schema: dict[str, pa.DataType]) -> str:
-    return ", ".join(f'"{name}"' for name in schema)
-
-
-def check_ledger(path: Path, ledger: Ledger) -> None:
-    """Checks that the ledger is not older than its copy in the warehouse. Raises UsageError."""
-    if not path.exists():
-        return
-    from pipelines.ledger.push_log import missing_attempts
-    from pipelines.warehouse.build import open_warehouse
-
-    try:
-        with open_warehouse(path) as warehouse:
-            missing = missing_attempts(warehouse, ledger)
-    except UsageError:
-        return  # reported by what needs the warehouse, or by `known_organization`
     if missing:
         raise UsageError(
             f"the ledger is older than its copy in {path.name} (ops.push_log), which has {missing} more requests",
             "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
             "otherwise requests may be sent again. If it is lost: orderbridge settle --accept-ledger",
         )
+    is_same = not source.differences(DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment))
+    return source.organization if is_same else None
+
+
+def _columns(schema: dict[str, pa.DataType]) -> str:
+    return ", ".join(f'"{name}"' for name in schema)
 
 
 def new_plan_id(ledger: Ledger, content: bytes, length: int, *, sends_again: bool = False) -> str:

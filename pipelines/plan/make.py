@@ -42,8 +42,7 @@ from pipelines.plan.outcomes import (
     Outcomes,
     count_outcomes,
     first_lines,
-    reject_reasons,
-    skip_reasons,
+    reasons,
     write_outcomes,
 )
 from pipelines.plan.rejects import RejectsWriter, check_codes
@@ -150,8 +149,8 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         on_proposal(inputs.mapping.explain())
     parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        current_state.check_ledger(warehouse_path(), ledger)
-        maker = _PlanMaker(options, settings, inputs, ledger)
+        organization = current_state.known_organization(warehouse_path(), settings, ledger)
+        maker = _PlanMaker(options, settings, inputs, ledger, organization)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, versions)
             name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
@@ -171,8 +170,11 @@ class _PlanMaker:
         UsageError: something that the plan needs is missing; all of it is named.
     """
 
-    def __init__(self, options: PlanOptions, settings: LegacySettings, inputs: Inputs, ledger: Ledger) -> None:
+    def __init__(
+        self, options: PlanOptions, settings: LegacySettings, inputs: Inputs, ledger: Ledger, organization: str | None
+    ) -> None:
         self.options, self.settings, self.inputs, self.ledger = options, settings, inputs, ledger
+        self.organization = organization
         self.kind, self.confirmed = KINDS[options.kind], pa.table({})
         self.always: frozenset[str] | None = frozenset()
         self.increments = increment_fields(settings.semantics)
@@ -242,7 +244,7 @@ class _PlanMaker:
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
             )
         statistics = self.statistics
-        statistics.reasons, statistics.skipped = reject_reasons(lines), skip_reasons(lines)
+        statistics.reasons, statistics.skipped = reasons(lines, "rejected"), reasons(lines, "skipped")
         statistics.first_lines, statistics.suspicious = first_lines(lines), self.decider.reasons()
         counts = {sent_as(options.kind): lines_sent, **dict.fromkeys(get_args(LineOutcome), 0), **count_outcomes(lines)}
         input_file, *others = files
@@ -274,8 +276,7 @@ class _PlanMaker:
         sends_again = self.always != frozenset() and paths.isdisjoint(self.increments)
         content = msgspec.json.encode([manifest, statistics])
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
-        organization = current_state.known_organization(warehouse_path(), self.settings)  # not part of the id
-        manifest = msgspec.structs.replace(manifest, plan_id=plan_id, organization=organization)
+        manifest = msgspec.structs.replace(manifest, plan_id=plan_id, organization=self.organization)  # not in the id
         written = manifest.with_paths(_portable)
         with create_private(folder / MANIFEST_FILE) as out:
             out.write(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")

@@ -99,31 +99,21 @@ def join_problems(parts: Sequence[str]) -> str:
     return SEPARATOR.join(part.replace("|", "/") for part in parts)
 
 
-def reject_reasons(table: pa.Table) -> list[Reason]:
-    """The reasons for which lines were rejected, the most frequent first."""
-    rejected = table.filter(pc.equal(table["outcome"], "rejected"))
-    aggregates = [("line", "count"), ("line", "min"), ("words", "first")]
-    groups = rejected.group_by(["field", "code"], use_threads=False).aggregate(aggregates)
-    reasons: dict[tuple[str, str], Reason] = {}
-    for group in groups.sort_by("line_min").to_pylist():
-        same = pc.and_(pc.equal(rejected["field"], group["field"]), pc.equal(rejected["code"], group["code"]))
-        lines = rejected.filter(same)["line"].slice(0, FIRST_LINES).to_pylist()
-        problems = [group[name].split(SEPARATOR) for name in ("field", "code", "words_first")]
+def reasons(table: pa.Table, outcome: str) -> list[Reason]:
+    """The reasons for which lines were `rejected` or `skipped`, the most frequent first."""
+    lines = table.filter(pc.equal(table["outcome"], outcome))
+    by = ["field", "code"] if outcome == "rejected" else ["words"]  # words of a reject may be about its line
+    aggregates = [("line", "list"), *((name, "first") for name in ("field", "code", "words"))]
+    groups = lines.group_by(by, use_threads=False).aggregate(aggregates)
+    found: dict[tuple[str, str, str], Reason] = {}
+    for group in groups.to_pylist():
+        problems = [group[f"{name}_first"].split(SEPARATOR) for name in ("field", "code", "words")]
         for field, code, words in zip(*problems, strict=True):
-            known = reasons.get((field, code), Reason(field, code, _WORDS.get(code, words), 0, []))
-            first = sorted({*known.first, *lines})[:FIRST_LINES]
-            reasons[field, code] = known._replace(lines=known.lines + group["line_count"], first=first)
-    return sorted(reasons.values(), key=lambda reason: -reason.lines)
-
-
-def skip_reasons(table: pa.Table) -> list[Reason]:
-    """The reasons for which lines are no input, in the order of their first lines."""
-    rows = table.filter(pc.equal(table["outcome"], "skipped"))
-    reasons = []
-    for words in pc.unique(rows["words"]).to_pylist():
-        lines = rows.filter(pc.equal(rows["words"], words))["line"]
-        reasons.append(Reason("", "", words, len(lines), lines.slice(0, FIRST_LINES).to_pylist()))
-    return reasons
+            key = (field, code, "" if code else words)
+            known = found.get(key, Reason(field, code, _WORDS.get(code, words), 0, []))
+            first = sorted({*known.first, *group["line_list"][:FIRST_LINES]})[:FIRST_LINES]
+            found[key] = known._replace(lines=known.lines + len(group["line_list"]), first=first)
+    return sorted(found.values(), key=lambda reason: -reason.lines)
 
 
 def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table], delimiter: str) -> None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
+from pipelines.plan.model import PLAN_AGAIN, Manifest, Plan, PlannedOperation, file_sha256
 from sources.disk import disk_errors, replace_file
 from sources.errors import UsageError
 from sources.files.formulas import neutralize, people_rows, people_writer
 from sources.kinds import KINDS
+
+if TYPE_CHECKING:
+    from pipelines.imports import Inputs
 
 PASSWORDS_FILE: Final = "passwords.csv"
 _KEY_COLUMNS: Final = KINDS["customers"].list_keys
@@ -47,25 +50,21 @@ def body_encoder(
     Raises:
         UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
-    by_source: dict[str | None, dict[int, PlannedOperation]] = {"input": {}, "stored": {}}
-    for operation in plan.operations(to_send) if KINDS[plan.kind].has_login else ():
-        if operation.password in by_source:
-            by_source[operation.password][operation.id] = operation
-    passwords: dict[int, str] = {}
-    lines = {line for operation in by_source["input"].values() for line in operation.lines}
-    by_line = read_passwords(plan, lines) if lines else {}
-    for number, operation in by_source["input"].items():
-        found = next((by_line[line] for line in operation.lines if by_line.get(line)), None)
-        if found is None:
-            raise UsageError(f"line {operation.lines[0]} of the input has no password", PLAN_AGAIN)
-        passwords[number] = found
-    passwords |= _store(plan, by_source["stored"], attempted) if by_source["stored"] else {}
+    has_login = KINDS[plan.kind].has_login
+    operations = [op for op in plan.operations(to_send) if op.password in ("input", "stored")] if has_login else []
+    given = [op for op in operations if op.password == "input"]  # noqa: S105 # its source, not a password
+    stored = {op.id: op for op in operations if op.password == "stored"}  # noqa: S105
+    by_line = read_passwords(plan, {line for op in given for line in op.lines}) if given else {}
+    passwords = {op.id: next(filter(None, map(by_line.get, op.lines)), "") for op in given}
+    if lacking := [op for op in given if not passwords[op.id]]:
+        raise UsageError(f"line {lacking[0].lines[0]} of the input has no password", PLAN_AGAIN)
+    passwords |= _store(plan, stored, attempted) if stored else {}
 
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
             return msgspec.json.encode(operation.body)
         body: dict[str, Any] = {"password": passwords.get(operation.id) or generate(), **operation.body}
-        if operation.password == "mailed":  # noqa: S105 # its source, not a password
+        if operation.password == "mailed":  # noqa: S105
             body["notification"] = NOTIFICATION
         return msgspec.json.encode(body)
 
@@ -128,22 +127,25 @@ def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: s
             write([neutralize(str(cell)) for cell in row])
 
 
+def inputs_of(manifest: Manifest) -> Inputs:
+    """The inputs that a plan was made of, read with its mapping. Raises UsageError."""
+    from pipelines.imports import open_inputs
+    from pipelines.mapping import load
+
+    lookups = [Path(file.path) for file in manifest.lookups]
+    mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
+    path, semantics = Path(manifest.input.path), manifest.semantics
+    return open_inputs(manifest.kind, path, mapping, login_mode=manifest.login_mode, semantics=semantics)
+
+
 def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
     """The passwords on these lines of the plan's input, read with its mapping.
 
     Raises:
         UsageError: the input cannot be read, or it or the mapping was changed meanwhile.
     """
-    from pipelines.imports import open_inputs
-    from pipelines.mapping import load
-
-    manifest = plan.manifest
-    path = Path(manifest.input.path)
-    lookups = [Path(file.path) for file in manifest.lookups]
-    mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
-    inputs = open_inputs(manifest.kind, path, mapping, login_mode=manifest.login_mode)
-    passwords = inputs.passwords(lines)
-    for file in filter(None, (manifest.input, manifest.mapping)):
+    passwords = inputs_of(plan.manifest).passwords(lines)
+    for file in filter(None, (plan.manifest.input, plan.manifest.mapping)):
         if file_sha256(Path(file.path)) != file.sha256:
             raise UsageError(f"{file.path} was changed during the push", "Restore it, then push again.")
     return passwords

@@ -113,31 +113,28 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
     for place, name in enumerate(keys):
         numbers = _numbers(keys[name])
         rows = np.flatnonzero(numbers >= 0)
-        if not len(rows):
-            continue
-        # numpy on runs of equal keys: a groupby with a function of Python would run once for each of a million keys.
-        order = rows[np.argsort(numbers[rows], kind="stable")]
-        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-        lengths = np.diff(np.append(starts, len(order)))
-        heads = np.repeat(order[starts], lengths)
-        first[order] = np.minimum(first[order], heads)
-        differs = content[order] != content[heads]
-        opponent = np.minimum.reduceat(np.where(differs, order, size), starts)  # the first that differs from the head
-        is_new = np.repeat(opponent < size, lengths) & ~is_conflicting[order]
-        key[order[is_new]] = place
-        other[order[is_new]] = np.where(differs, heads, np.repeat(opponent, lengths))[is_new]
-        is_conflicting[order[is_new]] = True
+        heads = _first_of(rows, numbers[rows])
+        first[rows] = np.minimum(first[rows], heads)
+        differs = content[rows] != content[heads]
+        opponent = _first_of(np.where(differs, rows, size), numbers[rows])  # the first that differs from the head
+        is_new = (opponent < size) & ~is_conflicting[rows]
+        key[rows[is_new]] = place
+        other[rows[is_new]] = np.where(differs, heads, opponent)[is_new]
+        is_conflicting[rows[is_new]] = True
     is_merged = column(pa.array(first < np.arange(size)))
-    names = [constant(str(name), keys.index[:1]) for name in keys]
-    conflicts = pd.DataFrame({"key": pd.concat(names, ignore_index=True) if names else constant(None, keys.index[:0])})
     return pd.DataFrame(
         {
             "decision": first_true([(column(pa.array(is_conflicting)), "conflicting"), (is_merged, "merged")], "first"),
             "first": column(pa.array(first)),
-            "key": take_or_null(conflicts, key)["key"],
+            "key": column(pa.array(map(str, keys), TEXT).take(pa.array(key, mask=key < 0))),
             "other": column(pa.array(other, mask=~is_conflicting)),
         }
     )
+
+
+def _first_of(rows: Ints, groups: Ints) -> Ints:
+    """The least of the rows in the group of each."""
+    return pd.Series(rows).groupby(groups).transform("min").to_numpy(np.int64)
 
 
 def _numbers(texts: Column[Any]) -> Ints:
