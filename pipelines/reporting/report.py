@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.outputs import output_target
@@ -28,7 +27,6 @@ OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report -
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
 _UNITS: Final = ((timedelta(days=1), "days"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "min"))
-MAX_CURRENCIES: Final = 3
 
 
 def report(out: Path) -> ReportData:
@@ -80,7 +78,6 @@ def page(data: ReportData) -> str:
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}
             for name, (rows, missing) in data.counts.items()
         ],
-        "verdict": _verdict,
         "age": lambda row: row["taken_at"] and _age(data.run["as_of"] - row["taken_at"]),
         "severities": SEVERITIES,
         "rule_link": lambda row: tag('<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])),
@@ -88,16 +85,9 @@ def page(data: ReportData) -> str:
         "rules": [
             (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in findings
         ],
-        "empty": lambda name: _empty(data, name),
+        "proven": [row["resource"] for row in data.rows["lists"] if row["is_proven"]],
     }
     return START + render("report.html.j2", data=data, **content, **_orders(data))
-
-
-def _verdict(row: dict[str, Any]) -> str:
-    """The verdict of a list's last walk, in its colour."""
-    if not row["was_taken"]:
-        return tag('<span class="error">{}, not published</span>', row["verdict"])
-    return tag('<span class="{}">{}</span>', "good" if row["verdict"] == "complete" else "warning", row["verdict"])
 
 
 def _age(duration: timedelta) -> str:
@@ -105,57 +95,32 @@ def _age(duration: timedelta) -> str:
     return tag('<span class="short">{} {}</span>', max(duration, timedelta()) // unit, name)
 
 
-def _empty(data: ReportData, name: str) -> str:
-    """What an empty table means: nothing is listed only where the list was read whole."""
-    walks = [row for row in data.rows["lists"] if row["resource"] == name and row["was_taken"]]
-    is_proven = any(row["verdict"] == "complete" and row["taken_at"] <= data.run["as_of"] for row in walks)
-    singular = words(name.removesuffix("s"))
-    return f"No {singular} is listed." if is_proven else f"No {singular} was read."
-
-
-def _orders(data: ReportData) -> dict[str, object]:
-    """Orders and revenue: of the last days, and by day, month or year."""
-    first, today, days = data.run["first_day"], data.run["today"], data.rows["order_days"]
-    recent = [row for row in days if first <= row["day"] <= today]
-    shown = [_money(total, currency) for currency, total in _totals(recent).items()]
-    more = f" (and {len(shown) - MAX_CURRENCIES} more currencies)" if len(shown) > MAX_CURRENCIES else ""
-    by_day: Counter[date] = Counter()
-    for row in days:
-        by_day[row["day"]] += row["orders"]
-    counts = {day: Decimal(count) for day, count in by_day.items()}
-    charts = [time_chart("Orders by {period}", counts, today, lambda count: f"{count:,} orders")] if counts else []
+def _orders(data: ReportData) -> dict[str, list[TimeChart]]:
+    """Charts of orders and revenue: of the last days, and by day, month or year."""
+    first, today, rows = data.run["first_day"], data.run["today"], data.rows
+    recent = [row for row in rows["order_days"] if first <= row["day"] <= today]
+    span = f", the last {data.run['recent_days']} days"
+    counts: Counter[date] = Counter()
+    for row in rows["order_days"]:
+        counts[row["day"]] += row["orders"]
+    orders = {day: Decimal(count) for day, count in counts.items()}
+    charts = [time_chart("Orders by {period}", orders, today, lambda count: f"{count:,} orders")] if orders else []
     return {
-        "recent_revenue": _revenue_charts(recent, f", the last {data.run['recent_days']} days", today, (first, today)),
-        "recent_orders": {
-            "orders": sum(row["orders"] for row in recent),
-            "cancelled": sum(row["cancelled"] for row in recent),
-            "totals": " and ".join(shown[:MAX_CURRENCIES]) + more,
-        },
-        "order_charts": [*charts, *_revenue_charts(days, "", today, most=1)],
+        "recent_revenue": [
+            _revenue_chart(recent, row["currency"], span, today, (first, today))
+            for row in rows["recent"][:2]
+            if row["total"] is not None
+        ],
+        "order_charts": [
+            *charts,
+            *(_revenue_chart(rows["order_days"], row["currency"], "", today) for row in rows["order_totals"][:1]),
+        ],
     }
 
 
-def _totals(rows: Rows) -> dict[str | None, Decimal]:
-    """Sums by currency, the largest first; without rows that have none."""
-    totals: Counter[str | None] = Counter()
-    for row in rows:
-        if row["total"] is not None:
-            totals[row["currency"]] += row["total"]
-    return {currency: Decimal(total) for currency, total in totals.most_common()}
-
-
-def _money(total: Decimal, currency: str | None) -> str:
-    return f"{total:,.2f} {currency or '(currency unknown)'}"
-
-
-def _revenue_charts(
-    rows: Rows, span: str, as_of: date, days: tuple[date, date] | None = None, most: int = 2
-) -> list[TimeChart]:
-    """A chart per currency."""
-    charts = []
-    for currency in list(_totals(rows))[:most]:
-        own = [row for row in rows if row["currency"] == currency and row["total"] is not None]
-        values = {row["day"]: Decimal(row["total"]) for row in own}
-        title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
-        charts.append(time_chart(title, values, as_of, partial(_money, currency=currency), days))
-    return charts
+def _revenue_chart(
+    rows: Rows, currency: str | None, span: str, as_of: date, days: tuple[date, date] | None = None
+) -> TimeChart:
+    values = {row["day"]: row["total"] for row in rows if row["currency"] == currency and row["total"] is not None}
+    title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
+    return time_chart(title, values, as_of, lambda total: f"{total:,.2f} {currency or '(currency unknown)'}", days)

@@ -107,9 +107,9 @@ def mapped(column: str, texts: Mapping[str, str]) -> Callable[[dict[str, Any]], 
     return lambda row: texts.get(row[column], row[column])
 
 
-def styled(column: str, css: str = "") -> Callable[[dict[str, Any]], Markup]:
-    """A column with a class of the style sheet, by default that of its value."""
-    return lambda row: tag('<span class="{}">{}</span>', css or row[column], row[column])
+def styled(column: str, css: str) -> Callable[[dict[str, Any]], Markup]:
+    """A column with a class of the style sheet, or with the one that the column `css` has."""
+    return lambda row: tag('<span class="{}">{}</span>', row.get(css, css), row[column])
 
 
 def anchor(entity: str, rule: str) -> str:
