@@ -40,7 +40,7 @@ def command(
         from pipelines.reporting.notification import notify_failure, notify_result
         from pipelines.reporting.report import report as write_report
         from pipelines.reporting.report import report_target
-        from pipelines.warehouse.failure import mark_published, record_failure
+        from pipelines.warehouse.failure import marked_published, record_failure
         from sources.settings import NotifySettings, Secret, notify_settings, warehouse_path
 
         if reporter.style == "json":  # of a run that is killed, the log has this line
@@ -55,15 +55,12 @@ def command(
                     result_target(files.result)
                 reconciling = Reconciling(files, fail_on=fail_on)
             result = pull(PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling)
-            try:
+            with marked_published():
                 if reconciling.result is not None:
                     if report is not None:
                         write_report(report)
                     if files.result is not None:
                         write_erp_result(files.result)
-            except Exception as error:
-                mark_published(error)
-                raise
         notify_result(url, result, reconciling.result)
     if verbose or reporter.style == "json":
         pull_command.print_pull(result, reporter.style)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from sources.errors import ExitCode
 
 if TYPE_CHECKING:
     from pipelines.ledger.model import OpenPlan
-    from pipelines.reporting.status import ListStatus, Status
+    from pipelines.reporting.status import Status
+    from pipelines.warehouse.ops import LastRead
 
 
 @declared("status")
@@ -34,7 +36,7 @@ def lines(status: Status, max_age: float | None = None) -> list[str]:
 
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
     marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {max_age or 0:g} h)")
-    shown += [_list_line(one, marks) for one in status.lists]
+    shown += [_list_line(one, status.at, marks) for one in status.lists]
     shown += [f"  {name}: the last read was not published: {reason}" for name, reason in status.problems.items()]
     shown += [f"  {name:<12} never read whole{marks.get(name, '')}" for name in status.never_read]
     shown += [f"  schema: {change.text}" for change in status.schema_changes]
@@ -60,9 +62,10 @@ def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
     return [f"{title} ({note.get('failed_at', 'time unknown')}):", *further]
 
 
-def _list_line(one: ListStatus, marks: Mapping[str, str]) -> str:
-    quarantined = f", {one.quarantined} quarantined" if one.quarantined else ""
-    age = f"{_age(one.age_h)} old" + (f", tail {_age(one.tail_age_h)} old" if one.tail_age_h is not None else "")
+def _list_line(one: LastRead, at: datetime, marks: Mapping[str, str]) -> str:
+    quarantined = f", {one.quarantined_rows} quarantined" if one.quarantined_rows else ""
+    whole, *tail = (f"{_age(hours)} old" for hours in one.ages_h(at))
+    age = ", tail ".join([whole, *tail])
     mark = marks.get(one.resource, "")
     return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}{quarantined}{mark}"
 

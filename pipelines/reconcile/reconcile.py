@@ -242,9 +242,8 @@ class Reconciling:
         findings.add(match_findings)
         result.variants = compare_variants(build, run_id, self._variants, forget=self._forget)
         for name in LISTS:
-            for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
-                findings.add(combine_findings(check(build, inputs.reads, name)))
-            findings.add(combine_findings(list(lost_values(build, name, accepted))))
+            about_list = coverage.list_findings(build, inputs.reads, name)
+            findings.add(combine_findings([*about_list, *lost_values(build, name, accepted)]))
         result.rows["exceptions"], result.accepted = record_findings(build, run_id, at, findings.written(), accepted)
         result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
         observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]

@@ -15,10 +15,11 @@ from typing import Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.outputs import output_target
-from pipelines.reporting.report_data import ReportData, Rows, read_report_data
+from pipelines.reporting.report_data import ReportData, read_report_data
 from pipelines.reporting.tables import anchor, render, tag, words
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.finding_history import in_words
+from pipelines.warehouse.sql import Rows
 from sources.contract import LISTS
 from sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from transforms.rules import RULES, SEVERITIES

@@ -18,10 +18,9 @@ import duckdb
 from pipelines.warehouse.finding_history import NewFindings, new_findings
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from pipelines.warehouse.source import DataSource, read_source
+from pipelines.warehouse.sql import Rows, read_rows
 from sources.contract import LISTS
 from sources.errors import UsageError
-
-Rows = list[dict[str, Any]]
 
 MAX_ORDER_STATES: Final = 12
 """A column with more values is not a status, and could hold anything."""
@@ -59,13 +58,6 @@ class ReportData:
     schema_changes: list[SchemaChange]
     counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
-
-
-def read_rows(warehouse: duckdb.DuckDBPyConnection, sql: str, **values: object) -> Rows:
-    """The rows of a query, by column name."""
-    cursor = warehouse.execute(sql, values or None)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:

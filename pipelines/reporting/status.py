@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
-from pipelines.reporting.report_data import read_rows
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import lock_file, open_warehouse
 from pipelines.warehouse.finding_history import NewFindings, new_findings
 from pipelines.warehouse.lock import killed_holder
 from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from pipelines.warehouse.sql import read_rows
 from sources.contract import LISTS
 from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
@@ -31,42 +31,13 @@ _LAST_TRY: Final = (
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY rowid DESC LIMIT 5"
 
 
-@dataclass(frozen=True, slots=True)
-class ListStatus:
-    """The last whole read of a list that was published.
-
-    Attributes:
-        rows: distinct records.
-        quarantined: rows left out of it.
-        age_h: hours since its end.
-        tail_ended_at, tail_age_h: of the last tail after it, which read new records only; None without one.
-    """
-
-    resource: str
-    verdict: str
-    rows: int
-    quarantined: int
-    ended_at: datetime
-    run_id: str
-    age_h: float
-    tail_ended_at: datetime | None = None
-    tail_age_h: float | None = None
-
-    def is_older_than(self, hours: float) -> bool:
-        """Whether the last read, whole or a tail, is older. `pull` limits the age of the whole one itself.
-
-        A read in the future proves no age: it was written, or is judged, by a clock that is wrong.
-        """
-        age = min(self.age_h, self.age_h if self.tail_age_h is None else self.tail_age_h)
-        return age > hours or age < -_CLOCK_SKEW_H
-
-
 @dataclass(slots=True)
 class Status:
     """What `orderbridge status` shows.
 
     Attributes:
-        lists: each list that was ever published, in the order of the contract.
+        lists: the last whole read of each list that was ever published, in the order of the contract.
+        at: the time that its ages refer to.
         never_read: lists that were tried and never read whole.
         problems: why the last read of a list was not published, by list.
         runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
@@ -80,7 +51,8 @@ class Status:
     """
 
     warehouse: str
-    lists: list[ListStatus] = field(default_factory=list)
+    lists: list[LastRead] = field(default_factory=list)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
     never_read: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -93,8 +65,11 @@ class Status:
     schema_changes: list[SchemaChange] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: the times of plans as instants like all others."""
+        """For JSON: lists with their ages in hours, the times of plans as instants like all others."""
         record = asdict(self)
+        for read, one in zip(record["lists"], self.lists, strict=True):
+            ages = zip(("age_h", "tail_age_h"), [*one.ages_h(self.at), None], strict=False)
+            read |= {"quarantined": one.quarantined_rows, **dict(ages)}
         for plan in record["open_plans"]:
             for name in ("opened_at", "doubt_at"):
                 plan[name] = None if plan[name] is None else datetime.fromtimestamp(plan[name], UTC)
@@ -117,9 +92,17 @@ def read_status(max_age_h: float | None = None) -> Status:
     if path.exists() or not (status.failure or status.open_plans):
         _read_warehouse(path, status)
     if max_age_h is not None:
-        status.too_old = [one.resource for one in status.lists if one.is_older_than(max_age_h)]
+        status.too_old = [one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)]
         status.too_old += status.never_read if status.lists else LISTS
     return status
+
+
+def _is_older(ages_h: list[float], max_age_h: float) -> bool:
+    """Whether the last read, whole or a tail, is older. `pull` limits the age of the whole one itself.
+
+    A read in the future proves no age: it was written, or is judged, by a clock that is wrong.
+    """
+    return not -_CLOCK_SKEW_H <= min(ages_h) <= max_age_h
 
 
 def _can_resume(plan: OpenPlan) -> bool:
@@ -135,13 +118,12 @@ def _can_resume(plan: OpenPlan) -> bool:
 
 def _read_warehouse(path: Path, status: Status) -> None:
     """Adds what the warehouse has."""
-    now = datetime.now(UTC)
     with open_warehouse(path) as connection:
         reads = last_reads(connection)
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not {"coverage", "runs"} <= tables:
             return
-        status.lists = [_list_status(reads[name], now) for name in LISTS if name in reads]
+        status.lists = [reads[name] for name in LISTS if name in reads]
         tried = connection.execute(_LAST_TRY).fetchall()
         status.never_read = [name for name, *_ in tried if name not in reads]
         published = {name: read.newest[0] for name, read in reads.items()}
@@ -149,14 +131,4 @@ def _read_warehouse(path: Path, status: Status) -> None:
         status.runs = read_rows(connection, _RUNS_SQL)
         status.new_findings = new_findings(connection)
         if "observations" in tables:
-            status.schema_changes = schema_changes(connection, now)
-
-
-def _list_status(read: LastRead, now: datetime) -> ListStatus:
-    def hours(since: datetime) -> float:
-        return round((now - since).total_seconds() / 3600, 6)
-
-    return ListStatus(
-        read.resource, read.verdict, read.rows, read.quarantined_rows, read.ended_at, read.run_id, hours(read.ended_at),
-        read.tail_ended_at, None if read.tail_ended_at is None else hours(read.tail_ended_at),
-    )  # fmt: skip
+            status.schema_changes = schema_changes(connection, status.at)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from pipelines.reporting.report_data import Rows
+from pipelines.warehouse.sql import Rows
 from sources.words import number
 
 TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]

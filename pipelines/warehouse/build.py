@@ -43,6 +43,12 @@ _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {
 _LOCATION_HINT: Final = (
     f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
 )
+_OVERRIDDEN: Final = f"""
+    WITH functions AS (SELECT schema_name, function_name, internal FROM system.main.duckdb_functions())
+    SELECT DISTINCT schema_name, function_name FROM functions
+    SEMI JOIN (FROM functions WHERE internal) AS own USING (function_name)
+    WHERE NOT internal AND schema_name IN {("main", *SCHEMAS)} ORDER BY ALL"""
+"""Functions in a file that have the name of DuckDB's. No function is called by its short name."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
 
 
@@ -98,14 +104,8 @@ def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
     views = connection.execute("SELECT schema_name, view_name FROM system.main.duckdb_views()").fetchall()
     views = [view for view in views if view[0] in SCHEMAS and view != ("ops", "last_read") and table_description(*view)]
-    sql = "SELECT schema_name, function_name, internal FROM system.main.duckdb_functions()"
-    functions = connection.execute(sql).fetchall()
-    known = {name for _, name, is_internal in functions if is_internal}
-    return [f"view {schema}.{name}" for schema, name in views] + [
-        f"function {schema}.{name}"
-        for schema, name, is_internal in functions
-        if not is_internal and name in known and schema in ("main", *SCHEMAS)
-    ]
+    found = {"view": views, "function": connection.execute(_OVERRIDDEN).fetchall()}
+    return [f"{kind} {schema}.{name}" for kind, names in found.items() for schema, name in names]
 
 
 def lock_file(path: Path) -> Path:

@@ -117,9 +117,7 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
             {"run": run_id, "list": walked.resource, "table": table, "at": at},
         )
     if walked.is_whole:
-        for *_, is_accepted, jump in list(_jumps(build, walked.resource, Accepted.read(datetime.now(UTC)))):
-            if is_accepted:  # it is the state to compare with, instead of earlier ones
-                build.execute(_FORGET, jump)
+        list(jumped_values(build, walked.resource, Accepted.read(datetime.now(UTC))))  # those accepted are forgotten
         values = {"resource": walked.resource, "run": run_id, "since": at - COMPARED_WITHIN}
         build.execute(_RECORD_JUMPS, values)
 
@@ -164,28 +162,18 @@ def gone_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Accep
 def jumped_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted) -> Iterator[tuple[str, str]]:
     """The columns of a list whose values jumped in its last whole read, until a person accepts it.
 
+    An accepted jump is forgotten, whenever it was: its read is the state to compare with, instead of earlier ones.
+
     Yields:
         The place, as `gone_values` names it, and how they jumped.
-    """
-    for where, text, is_last, is_accepted, _ in _jumps(build, resource, accepted):
-        if is_last and not is_accepted:
-            yield where, text
-
-
-def _jumps(
-    build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted
-) -> Iterator[tuple[str, str, bool, bool, dict[str, object]]]:
-    """The jumps of a list, in all of its reads.
-
-    Yields:
-        The place; how the values jumped; whether in the last read; whether a person accepted it after it was recorded;
-        the parameters of `_FORGET`.
     """
     names = field_names(build, resource)
     for table, column, text, at, is_last in build.execute(_JUMPS, {"resource": resource}).fetchall():
         where = [f"{table}: {column}", *_places(resource, names, _keys(names, table, column))][-1]
-        is_accepted = accepted.is_changed(f"{resource}.values_jumped", where, at)
-        yield where, text, is_last, is_accepted, {"resource": resource, "table": table, "column": column, "at": at}
+        if accepted.is_changed(f"{resource}.values_jumped", where, at):
+            build.execute(_FORGET, {"resource": resource, "table": table, "column": column, "at": at})
+        elif is_last:
+            yield where, text
 
 
 def _keys(names: FieldNames, table: str, column: str) -> list[str]:

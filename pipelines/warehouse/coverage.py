@@ -6,7 +6,7 @@ lacks it, and findings about lists that are not proven complete. Transforms then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -80,47 +80,36 @@ def _was_walked_after(
     return bool(attempts)
 
 
-def proven_before(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> list[pd.DataFrame]:
-    """The finding that a list was read a while after the list whose records it names, with both times."""
-    from transforms.findings import table_finding
+def list_findings(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> Iterator[pd.DataFrame]:
+    """The findings about the last read of a list; none where it was never read.
 
-    read = reads.get(entity)
-    named = reads.get(RECORDS[entity].refers_to) if read is not None else None
-    if read is None or named is None or named.verdict != "complete":
-        return []
-    age = _age(build, named, read)
-    if not timedelta() < age <= PROOF_AGE or _was_walked_after(build, named, named.resource):
-        return []
-    detail = (
-        f"{named.resource} proven complete at {named.ended_at:%Y-%m-%d %H:%M:%S} UTC, {entity} read "
-        f"{age.total_seconds():.0f} s later: what was added in between is reported as absent"
-    )
-    return [table_finding(entity, f"{named.resource}_read_before", detail)]
-
-
-def unproven(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> list[pd.DataFrame]:
-    """The finding that a list is not proven complete, with the number of rows older than its last walk."""
-    from transforms.findings import table_finding
-
-    read = reads.get(entity)
-    if read is None or read.verdict == "complete":
-        return []
-    sql = f"""
-        SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run AND _last_seen_at < $at"""
-    ((older,),) = build.execute(sql, {"run": read.run_id, "at": read.ended_at}).fetchall()
-    return [table_finding(entity, "unproven", f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}")]
-
-
-def duplicate_ids(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> list[pd.DataFrame]:
-    """A finding for each row that was quarantined because a different row of the list has the same id."""
-    from transforms.findings import rule_findings
+    Yields:
+        That it is not proven complete, with the number of rows older than its last walk; that it was read a while after
+        the list whose records it names, with both times; the rows that were quarantined because a different row of the
+        list has the same id.
+    """
+    from transforms.findings import rule_findings, table_finding
     from transforms.frames import from_arrow
 
-    read = reads.get(entity)
-    if read is None:
-        return []
+    if (read := reads.get(entity)) is None:
+        return
+    if read.verdict != "complete":
+        sql = f"""
+            SELECT count(*) FROM raw.{entity}
+            WHERE _missing_since IS NULL AND _run_id <> $run AND _last_seen_at < $at"""
+        ((older,),) = build.execute(sql, {"run": read.run_id, "at": read.ended_at}).fetchall()
+        yield table_finding(entity, "unproven", f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}")
+    named = reads.get(RECORDS[entity].refers_to)
+    if named is not None and named.verdict == "complete":
+        age = _age(build, named, read)
+        if timedelta() < age <= PROOF_AGE and not _was_walked_after(build, named, named.resource):
+            detail = (
+                f"{named.resource} proven complete at {named.ended_at:%Y-%m-%d %H:%M:%S} UTC, {entity} read "
+                f"{age.total_seconds():.0f} s later: what was added in between is reported as absent"
+            )
+            yield table_finding(entity, f"{named.resource}_read_before", detail)
     sql = """
         SELECT duplicate_id AS id, concat('quarantined row: page ', page, ', position ', position) AS detail
         FROM ops.quarantine WHERE run_id = $1 AND resource = $2 AND duplicate_id IS NOT NULL ORDER BY page, position"""
     rows = from_arrow(build.sql(sql, params=[read.run_id, entity]).to_arrow_table())
-    return [rule_findings(entity, "id_duplicate", rows["id"], detail=rows["detail"])]
+    yield rule_findings(entity, "id_duplicate", rows["id"], detail=rows["detail"])

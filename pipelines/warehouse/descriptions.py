@@ -22,12 +22,11 @@ DESCRIBED_SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
 _UNDOCUMENTED: Final = "field of the platform's {}, which the interface does not show"
 _KEYS: Final = {("ops", "runs"): ("run_id",), ("ops", "observations"): ("what", "value")}
 _COMMENTED: Final = """
-    SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind, comment FROM duckdb_tables()
-    WHERE list_contains($schemas, schema_name)
-    UNION ALL SELECT schema_name, view_name, NULL, 'VIEW', comment FROM duckdb_views()
-    WHERE list_contains($schemas, schema_name)
-    UNION ALL SELECT schema_name, table_name, column_name, 'COLUMN', comment FROM duckdb_columns()
-    WHERE list_contains($schemas, schema_name)"""
+    FROM (
+        SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind, comment FROM duckdb_tables()
+        UNION ALL SELECT schema_name, view_name, NULL, 'VIEW', comment FROM duckdb_views()
+        UNION ALL SELECT schema_name, table_name, column_name, 'COLUMN', comment FROM duckdb_columns())
+    WHERE list_contains($1, schema_name)"""
 
 
 def primary_keys(schema: str, table: str) -> tuple[str, ...]:
@@ -106,9 +105,7 @@ def _field(table: str, column: str) -> Field | None:
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:
     """Describes the tables, views and columns of a build; tables of earlier runs get the texts of this version."""
     statements = []
-    for schema, table, column, kind, comment in build.execute(
-        _COMMENTED, {"schemas": list(DESCRIBED_SCHEMAS)}
-    ).fetchall():
+    for schema, table, column, kind, comment in build.execute(_COMMENTED, [list(DESCRIBED_SCHEMAS)]).fetchall():
         text = table_description(schema, table) if column is None else column_comment(schema, table, column)
         if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))

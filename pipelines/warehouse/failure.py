@@ -7,7 +7,7 @@ shows them until a run, or a copy, succeeds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,9 +92,15 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
 
 
-def mark_published(error: BaseException) -> None:
-    """Marks what ended a run after its warehouse was published, such as an error of the copy to the destination."""
-    error.__dict__[_MARK] = True
+@contextmanager
+def marked_published(is_published: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Marks what ends the block once a run has published its warehouse, such as an error of its copy."""
+    try:
+        yield
+    except BaseException as error:
+        if is_published():
+            error.__dict__[_MARK] = True
+        raise
 
 
 def was_published(error: BaseException) -> bool:

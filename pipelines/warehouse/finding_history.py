@@ -46,16 +46,12 @@ _WRITE: Final = f"""
     ORDER BY entity, rule, entity_id, detail"""
 _COUNT: Final = """
     INSERT INTO ops.finding_counts BY NAME
-    WITH present AS (
-        SELECT entity, rule, severity, count(*) AS findings, count_if(is_accepted) AS accepted,
-            count_if(first_run_id = $run) AS new
-        FROM reconciled.exceptions GROUP BY ALL
-    ), past AS (
-        SELECT entity, rule, severity, count(*) AS gone FROM ops.past_findings WHERE gone_run_id = $run GROUP BY ALL
-    )
-    SELECT $run AS run_id, entity, rule, severity, coalesce(findings, 0) AS findings, coalesce(accepted, 0) AS accepted,
-        coalesce(new, 0) AS new, coalesce(gone, 0) AS gone, $at AS recorded_at
-    FROM present FULL JOIN past USING (entity, rule, severity) ORDER BY ALL"""
+    SELECT $run AS run_id, entity, rule, severity, count_if(NOT is_gone) AS findings, count_if(is_accepted) AS accepted,
+        count_if(first_run_id = $run) AS new, count_if(is_gone) AS gone, $at AS recorded_at
+    FROM (
+        SELECT entity, rule, severity, is_accepted, first_run_id, false AS is_gone FROM reconciled.exceptions
+        UNION ALL SELECT entity, rule, severity, false, NULL, true FROM ops.past_findings WHERE gone_run_id = $run)
+    GROUP BY ALL ORDER BY ALL"""
 _IS_KEPT: Final = """
     FROM duckdb_columns() SELECT 1
     WHERE schema_name = 'reconciled' AND table_name = 'exceptions' AND column_name = 'first_run_id'"""

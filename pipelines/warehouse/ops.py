@@ -81,6 +81,11 @@ class LastRead:
         """Run and end of the read that brought the newest rows: this one, or the last tail after it."""
         return self.tail_run_id or self.run_id, self.tail_ended_at or self.ended_at
 
+    def ages_h(self, now: datetime) -> list[float]:
+        """Hours since the end of this read, and since that of the last tail after it."""
+        ends = filter(None, (self.ended_at, self.tail_ended_at))
+        return [round((now - at).total_seconds() / 3600, 6) for at in ends]
+
 
 def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
     """The last published whole read of each list, by list; empty where nothing was pulled."""

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple, TextIO
 import duckdb
 import pandas as pd
 
-from pipelines.warehouse.sql import table_names
+from pipelines.warehouse.sql import Rows, read_rows, table_names
 from sources.disk import write_private
 from sources.errors import UsageError
 from sources.files import ReadOptions, Row, open_table
@@ -108,7 +108,7 @@ def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None
     write_private(reviews_file(), text.getvalue().encode())
 
 
-def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> list[dict[str, Any]]:
+def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> Rows:
     """The pairs that nobody has decided, the most doubtful first: by how far they are from the least weight of a match.
 
     Those that are possible, and those that are matched and weigh less than `below`.
@@ -118,9 +118,7 @@ def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> list[dic
     """
     if "erp_pairs" not in table_names(warehouse, "reconciled"):
         raise UsageError("this warehouse has no match with the ERP", "Run `orderbridge run --erp-customers FILE`.")
-    cursor = warehouse.execute(_DOUBTFUL, {"below": below, "certain": CERTAIN_FROM})
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return read_rows(warehouse, _DOUBTFUL, below=below, certain=CERTAIN_FROM)
 
 
 _DOUBTFUL: Final = f"""

@@ -20,7 +20,7 @@ from pipelines.warehouse.destination import check_destination, copy_to_destinati
 from pipelines.warehouse.failure import (
     clear_failure,
     failure_file,
-    mark_published,
+    marked_published,
     record_failure,
     record_unfinished_copy,
 )
@@ -73,7 +73,7 @@ class WarehouseRun:
             PlatformError: the destination could not be updated. The file is published.
         """
         path, build = self.build.path, self.build
-        with build.locked(self.command), self._marked_once_published():
+        with build.locked(self.command), marked_published(lambda: build.is_published):
             with record_failure(path, self.command, self.started_at, self.run_id):
                 build.start()
                 try:
@@ -86,15 +86,6 @@ class WarehouseRun:
                 with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
                     copy_to_destination(path, self._settings)
                 failure_file(path, is_destination=True).unlink(missing_ok=True)
-
-    @contextmanager
-    def _marked_once_published(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            if self.build.is_published:
-                mark_published(error)
-            raise
 
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
         """Writes this run's row of `ops.runs`, `facts` as further columns, and the comments on tables and columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -21,6 +21,17 @@ def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]
     """The tables of a schema, sorted."""
     sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY ALL"
     return [name for (name,) in connection.execute(sql, [schema]).fetchall()]
+
+
+Rows = list[dict[str, Any]]
+"""Rows of a query, by the names of its columns."""
+
+
+def read_rows(connection: duckdb.DuckDBPyConnection, sql: str, **values: object) -> Rows:
+    """The rows of a query; `values` are those of its parameters."""
+    cursor = connection.execute(sql, values or None)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 if TYPE_CHECKING:

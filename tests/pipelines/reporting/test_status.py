@@ -12,10 +12,15 @@ from pipelines.cli.reconcile import print_reconcile
 from pipelines.cli.status import lines
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.notification import run_summary
-from pipelines.reporting.status import ListStatus, Status, read_status
+from pipelines.reporting.status import Status, _is_older, read_status
 from pipelines.warehouse import failure as failures
+from pipelines.warehouse.ops import LastRead
 from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge
+
+
+def whole_read(ended_at: datetime, tail_ended_at: datetime | None = None) -> LastRead:
+    return LastRead("orders", "run", "complete", 5, 0, ended_at, ended_at, None, None, tail_ended_at)
 
 
 @pytest.mark.parametrize(
@@ -29,10 +34,11 @@ from tests.pipelines.bridge import Bridge
 )
 def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text: str, is_too_old: bool) -> None:
     """A clock that was wrong once would otherwise silence the monitor for years."""
-    hours = age.total_seconds() / 3600
-    read = ListStatus("orders", "complete", 5, 0, datetime.now(UTC) - age, "run", hours)
-    assert read.is_older_than(24) is is_too_old
-    status = Status("w.duckdb", lists=[read], too_old=["orders"] if is_too_old else [])
+    status = Status("w.duckdb", too_old=["orders"] if is_too_old else [])
+    status.lists.append(whole_read(status.at - age))
+    (ages,) = (read.ages_h(status.at) for read in status.lists)
+    assert _is_older(ages, 24) is is_too_old
+    assert status.as_dict()["lists"][0]["age_h"] == ages[0]
     assert lines(status, 24)[1].endswith(text)
 
 
@@ -56,8 +62,11 @@ def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
 
 
 def test_a_tail_counts_as_a_read_and_an_age_that_is_no_number_makes_no_list_fresh() -> None:
-    read = ListStatus("orders", "complete", 5, 0, datetime.now(UTC), "run", 30, datetime.now(UTC), 2)
-    assert [read.is_older_than(hours) for hours in (1, 3)] == [True, False]
+    status = Status("w.duckdb")
+    status.lists.append(whole_read(status.at - timedelta(hours=30), status.at - timedelta(hours=2)))
+    assert [_is_older(status.lists[0].ages_h(status.at), hours) for hours in (1, 3)] == [True, False]
+    assert "30.0 h old, tail 2.0 h old" in lines(status)[1]
+    assert (status.as_dict()["lists"][0]["age_h"], status.as_dict()["lists"][0]["tail_age_h"]) == (30, 2)
     with pytest.raises(UsageError, match="not a number of hours"):
         read_status(math.nan)
 

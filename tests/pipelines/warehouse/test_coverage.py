@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import duckdb
 import pytest
@@ -50,6 +51,12 @@ def record(build: duckdb.DuckDBPyConnection, *reads: Read) -> None:
         ops.record_coverage(build, run.strip("-"), walked, published=not run.endswith("-"))
 
 
+def found_about(build: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
+    """The findings about a list, as rows."""
+    frames = coverage.list_findings(build, last_reads(build), name)
+    return [{str(key): value for key, value in row.items()} for frame in frames for row in frame.to_dict("records")]
+
+
 @pytest.mark.parametrize(
     ("reads", "gap", "is_reported"),
     [
@@ -75,10 +82,10 @@ def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_
     record(build, *reads)
     found = coverage.coverage_gap(build, last_reads(build), "customers", "orders")
     assert found == (gap and f"customers: {gap}")
-    shortly = [frame.iloc[0] for frame in coverage.proven_before(build, last_reads(build), "orders")]
+    shortly = [one for one in found_about(build, "orders") if one["rule"] == "customers_read_before"]
     words = "customers proven complete at 2026-03-02 04:00:00 UTC, orders read 1800 s later: "
     words += "what was added in between is reported as absent"
-    assert [(one["rule"], one["detail"]) for one in shortly] == is_reported * [("customers_read_before", words)]
+    assert [one["detail"] for one in shortly] == is_reported * [words]
 
 
 def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlier_walks(
@@ -91,10 +98,9 @@ def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlie
     )
     build.execute("UPDATE raw.promotions SET _run_id = 'r2', _last_seen_at = $1 WHERE id = '0'", [BEGIN])
     record(build, ("r1", "promotions", "complete", -1440))
-    assert coverage.unproven(build, last_reads(build), "promotions") == []
+    assert found_about(build, "promotions") == []
     record(build, ("r2", "promotions", "unproven", 0))
-    (frame,) = coverage.unproven(build, last_reads(build), "promotions")
-    found = frame.iloc[0]
+    (found,) = found_about(build, "promotions")
     words = "promotions: unproven, quarantined rows: 1; rows of earlier walks: 2"
     assert (found["entity"], found["rule"], found["detail"]) == ("promotions", "unproven", words)
 
@@ -105,10 +111,11 @@ def test_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnecti
     same_id = replace(quarantine((4, 6), b"{}", InvalidRow("another row has this id"), "c8"), is_id_duplicate=True)
     walked = ListResult("customers", "unproven", quarantined=[invalid, same_id])
     ops.record_coverage(build, "r2", walked, published=True)
-    (frame,) = coverage.duplicate_ids(build, last_reads(build), "customers")
-    assert frame[["entity_id", "rule", "detail"]].to_numpy().tolist() == [
-        ["c8", "id_duplicate", "quarantined row: page 4, position 6"]
-    ]
+    unproven, duplicate = found_about(build, "customers")
+    assert unproven["rule"] == "unproven"
+    assert [duplicate[name] for name in ("entity_id", "rule", "detail")] == [
+        "c8", "id_duplicate", "quarantined row: page 4, position 6"
+    ]  # fmt: skip
 
 
 def test_the_last_read_of_a_warehouse_of_version_0_2_is_known_and_it_gets_the_columns_that_it_lacks(
