@@ -47,7 +47,7 @@ _WRITE: Final = f"""
 _COUNT: Final = """
     INSERT INTO ops.finding_counts BY NAME
     SELECT $run AS run_id, entity, rule, severity, count_if(NOT is_gone) AS findings, count_if(is_accepted) AS accepted,
-        count_if(first_run_id = $run) AS new, count_if(is_gone) AS gone, $at AS recorded_at
+        count(*) FILTER (first_run_id = $run) AS new, count_if(is_gone) AS gone, $at AS recorded_at
     FROM (
         SELECT entity, rule, severity, is_accepted, first_run_id, false AS is_gone FROM reconciled.exceptions
         UNION ALL SELECT entity, rule, severity, false, NULL, true FROM ops.past_findings WHERE gone_run_id = $run)
