@@ -18,7 +18,7 @@ from pipelines.imports.open import count_reject_columns, open_input_table
 from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
-from sources.disk import create_private, disk_errors, first_free
+from sources.disk import disk_errors, first_free, write_private
 from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, SourceTable
 from sources.kinds import KindName
@@ -100,13 +100,8 @@ def new_mapping(
 
 def keep_mapping(mapping: ColumnMapping) -> Path:
     """Writes a mapping to the folder of mappings, under the first free name. Raises UsageError."""
-    with _new_path(mapping.kind) as path, create_private(path) as out:
-        try:
-            out.write(to_toml(mapping).encode())
-            out.flush()
-        except BaseException:  # what is left of it would be found by the next import
-            path.unlink()
-            raise
+    with _new_path(mapping.kind) as path:
+        write_private(path, to_toml(mapping).encode())
     return path
 
 

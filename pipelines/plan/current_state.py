@@ -13,7 +13,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import pandas as pd
@@ -27,6 +27,11 @@ from sources.files.formulas import neutralize
 from sources.settings import LegacySettings, find_root
 from transforms.frames import array, from_arrow
 from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from pipelines.warehouse.ops import LastRead
 
 log = logging.getLogger("orderbridge.plan")
 ACCEPTED_FILE: Final = "accepted.csv"
@@ -65,15 +70,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     if not path.exists():
         raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL)
     with open_warehouse(path) as warehouse:
-        reads = last_reads(warehouse)
-        last_read = reads.get("customers")
-        if last_read is None:
-            raise UsageError(f"{path.name} has no customers read from the platform", _PULL)
-        if last_read.legacy_host != urlsplit(host).netloc:
-            raise UsageError(
-                f"the customers in {path.name} were read from {last_read.legacy_host}, but the settings name {host}",
-                f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
-            )
+        last_read = customers_read(warehouse, path, host)
         customers, missing, documents, price_lists = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
@@ -83,7 +80,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
                 "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL AND regexp_full_match(id, '[0-9]+')",
             )
         )
-        if coverage_gap(warehouse, reads, "price_lists"):
+        if coverage_gap(warehouse, last_reads(warehouse), "price_lists"):
             price_lists = price_lists.head(0)
     read = ReadState(
         run_id=last_read.run_id,
@@ -93,6 +90,21 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         refused=last_read.quarantined_rows,
     )
     return CurrentCustomers(customers, missing, documents, read, array(price_lists["id"]))
+
+
+def customers_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str) -> LastRead:
+    """The last read of the customers in a warehouse. Raises UsageError if there is none from this host."""
+    from pipelines.warehouse.ops import last_reads
+
+    last_read = last_reads(warehouse).get("customers")
+    if last_read is None:
+        raise UsageError(f"{path.name} has no customers read from the platform", _PULL)
+    if last_read.legacy_host != urlsplit(host).netloc:
+        raise UsageError(
+            f"the customers in {path.name} were read from {last_read.legacy_host}, not from {host}",
+            f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
+        )
+    return last_read
 
 
 def accepted_differences() -> frozenset[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.ledger.model import FINAL_STATES
@@ -41,8 +41,8 @@ def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | No
     """
     plan = Plan(folder)
     legacy = legacy_settings()
-    if differences := list(_differences(plan.manifest, legacy, is_target=True)):
-        differences += _differences(plan.manifest, legacy)
+    differences = _differences(plan.manifest, legacy)
+    if not differences.keys().isdisjoint(("base_url", "environment")):
         raise _other_settings(plan.manifest, differences)
     public_v1 = public_v1_settings() if is_set("sources.public_v1") else None
     if public_v1 is not None:
@@ -57,7 +57,7 @@ def changes_since(manifest: Manifest, legacy: LegacySettings) -> UsageError | No
     """
     if (changed := changed_file(manifest)) is not None:
         return changed
-    differences = list(_differences(manifest, legacy))
+    differences = _differences(manifest, legacy)
     return _other_settings(manifest, differences) if differences else None
 
 
@@ -71,28 +71,26 @@ def changed_file(manifest: Manifest) -> UsageError | None:
     return None
 
 
-def _other_settings(manifest: Manifest, differences: Sequence[str]) -> UsageError:
+def _other_settings(manifest: Manifest, differences: Mapping[str, str]) -> UsageError:
     return UsageError(
-        f"the plan was made for other settings: {'; '.join(differences)}",
+        f"the plan was made for other settings: {'; '.join(differences.values())}",
         f"Change the settings back, or plan again into a new folder: {_plan_command(manifest)}",
     )
 
 
-def _differences(manifest: Manifest, legacy: LegacySettings, *, is_target: bool = False) -> Iterator[str]:
-    """Each setting that differs from the plan's: of the target, or how its values are meant."""
-    if is_target:
-        settings = {"base_url": (manifest.host, legacy.base_url)}
-        settings["environment"] = (manifest.environment, legacy.environment)
-    elif KINDS[manifest.kind].has_login:
-        settings = {"login_mode": (manifest.login_mode or "not set", legacy.login_mode or "not set")}
-    else:
-        kind = KINDS[manifest.kind]
-        fields = {field.name for field in kind.record.fields} if kind.is_update else set()
-        current = {name: now for name, now in legacy.semantics.items() if name in fields}
-        settings = {f"{name}_semantics": (manifest.semantics.get(name, "unknown"), current[name]) for name in current}
-    for name, (planned, now) in settings.items():
-        if planned != now:
-            yield f"sources.legacy.{name} was {planned}, now {now}"
+def _differences(manifest: Manifest, legacy: LegacySettings) -> dict[str, str]:
+    """Each setting that differs from the plan's, of the target or how its values are meant: name → words."""
+    kind = KINDS[manifest.kind]
+    planned = {"base_url": manifest.host, "environment": manifest.environment}
+    if kind.has_login:
+        planned["login_mode"] = manifest.login_mode or "not set"
+    for name in legacy.semantics if kind.is_update else ():
+        if name in {field.name for field in kind.record.fields}:
+            planned[f"{name}_semantics"] = manifest.semantics.get(name, "unknown")
+    now = {name: getattr(legacy, name) or "not set" for name in planned}
+    return {
+        name: f"sources.legacy.{name} was {was}, now {now[name]}" for name, was in planned.items() if was != now[name]
+    }
 
 
 def _plan_command(manifest: Manifest) -> str:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import duckdb
 import pyarrow as pa
 
 from pipelines.ledger.store import Ledger
+from pipelines.plan.current_state import customers_read
 from pipelines.plan.model import Plan
 from pipelines.push.listing import (
     CustomerListing,
@@ -33,7 +33,6 @@ from pipelines.push.listing import (
 from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.source import DataSource, read_source
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS
@@ -126,21 +125,14 @@ def verify(folder: Path) -> VerifyResult:
 
 def _last_read(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float) -> tuple[str, str]:
     """Run and verdict of the last walk over the customers. Raises UsageError if it began before the last send."""
-    hint = "Pull them now: orderbridge pull customers"
-    last_read = last_reads(connection).get("customers")
-    if last_read is None:
-        raise UsageError("the customers were never pulled into this warehouse", hint)
-    host = last_read.legacy_host
-    if host != urlsplit(plan.manifest.host).netloc:
-        raise UsageError(
-            f"this warehouse is of {host}, the plan of {plan.manifest.host}", "Set WAREHOUSE__PATH to the right file."
-        )
+    last_read = customers_read(connection, warehouse_path(), plan.manifest.host)
     if difference := read_source(connection).differences(DataSource(organization=plan.manifest.organization)):
         raise UsageError(
             f"this warehouse is of another organization than the plan: {difference[0]}",
             "Set WAREHOUSE__PATH to the right file.",
         )
     if last_read.started_at < datetime.fromtimestamp(sent_at, UTC):
+        hint = "Pull them now: orderbridge pull customers"
         raise UsageError("the customers were pulled before the last of them was sent", hint)
     return last_read.run_id, last_read.verdict
 

@@ -7,6 +7,8 @@ customers is ambiguous. Variants, which cannot be read, are in `transforms.upser
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -172,20 +174,26 @@ def decide_customers(
     results = results.reindex(inputs.index)
     is_one = ((results["count"] == 1) & results["certain"].eq(True)).to_numpy(np.bool_)
     is_several = (results["count"].notna() & ~is_one).to_numpy(np.bool_)
+    several = pairs[is_several[pairs["row"]]]  # the keys by which each was found are shown
     ours = inputs[is_one].reset_index(drop=True)
     theirs = known.iloc[results["known"][is_one].astype(np.int64)].reset_index(drop=True)
     differences = pd.concat(
         [
-            _keys_found(inputs, known, pairs[is_several[pairs["row"]]]),
-            *_differing_fields(ours, theirs, country),
-            *_differing_documents(ours, theirs, typed(documents, INPUT_DOCUMENTS), known_documents),
+            _rows_where(
+                _is_same_key,
+                inputs.iloc[several["row"]].reset_index(drop=True),
+                known.iloc[several["known"]].reset_index(drop=True),
+                CUSTOMER_KEYS,
+            ),
+            _rows_where(partial(_differs, country=country), ours, theirs, CUSTOMER_FIELDS),
+            _differing_documents(ours, theirs, typed(documents, INPUT_DOCUMENTS), known_documents),
         ]
     ).sort_values("input", kind="stable", ignore_index=True)
     differs = inputs["input"].isin(differences["input"])
     matched = take_or_null(known[["id"]], np.where(is_one, results["known"].fillna(-1), -1).astype(np.int64))
-    one, several, searched = (column(pa.array(flags)) for flags in (is_one, is_several, has_key))
+    one, many, searched = (column(pa.array(flags)) for flags in (is_one, is_several, has_key))
     decision = first_true(
-        [(several, "ambiguous"), (one & differs, "exists_differs"), (one, "exists_same"), (searched, "create")],
+        [(many, "ambiguous"), (one & differs, "exists_differs"), (one, "exists_same"), (searched, "create")],
         "no_key",
     )
     decisions = inputs[["input"]].assign(decision=decision, customer_id=matched["id"])
@@ -217,41 +225,40 @@ def _with_keys(name: str, texts: Column[Any], position: str) -> pd.DataFrame:
     return pd.DataFrame({"key": key, "exact": exact, position: np.arange(len(texts))}).dropna()
 
 
-def _difference_rows(
-    field: str, where: Column[Any], inputs: Column[Any], ids: Column[Any], values: tuple[Column[Any], Column[Any]]
+def _rows_where(
+    holds: Callable[..., Column[Any]], ours: pd.DataFrame, theirs: pd.DataFrame, fields: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Rows of `FIELD_DIFFERENCES` where a condition holds; all columns have the same index."""
-    mine, other = (column(array(given).cast(TEXT), given.index) for given in values)
-    rows = pd.DataFrame({"input": inputs, "customer_id": ids, "file_value": mine, "platform_value": other})[where]
-    return rows.assign(field=constant(field, rows.index))
+    """Rows of `FIELD_DIFFERENCES`, field by field, where a condition holds for both values.
 
-
-def _keys_found(inputs: pd.DataFrame, known: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The keys by which each customer of an ambiguous input was found."""
-    ours = inputs.iloc[pairs["row"]].reset_index(drop=True)
-    theirs = known.iloc[pairs["known"]].reset_index(drop=True)
+    `ours` has `input`, `theirs` `id`; both have the same index.
+    """
     differences = []
-    for name, platform_name in CUSTOMER_KEYS.items():
+    for name, platform_name in fields.items():
         values = ours[name], theirs[platform_name]
-        is_same = (search_key(name, values[0]) == search_key(name, values[1])).fillna(False)
-        differences.append(_difference_rows(name, is_same, ours["input"], theirs["id"], values))
+        mine, other = (column(array(given).cast(TEXT), given.index) for given in values)
+        rows = {"input": ours["input"], "customer_id": theirs["id"], "file_value": mine, "platform_value": other}
+        found = pd.DataFrame(rows)[holds(name, *values)]
+        differences.append(found.assign(field=constant(name, found.index)))
     return pd.concat(differences)
 
 
-def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame, country: str | None) -> list[pd.DataFrame]:
-    differences = []
-    for name, platform_name in CUSTOMER_FIELDS.items():
-        values = ours[name], theirs[platform_name]
-        differs = _differs(*(comparable(name, texts) for texts in values))
-        if name == "phone" and differs.any():
-            differs[differs] = ~same_phone(values[0][differs], values[1][differs], country)
-        differences.append(_difference_rows(name, differs, ours["input"], theirs["id"], values))
-    return differences
+def _is_same_key(field: str, given: Column[Any], known: Column[Any]) -> Column[Any]:
+    return (search_key(field, given) == search_key(field, known)).fillna(False)
+
+
+def _differs(field: str, given: Column[Any], known: Column[Any], country: str | None = None) -> Column[Any]:
+    """Where a value is given, and the platform's is not equal."""
+    is_text = given.dtype == _TEXT
+    mine, other = (comparable(field, texts) if is_text else texts for texts in (given, known))
+    differs = mine.notna() & ~(mine == other).fillna(False)
+    if field == "phone" and differs.any():
+        differs[differs] = ~same_phone(given[differs], known[differs], country)
+    return differs
 
 
 def _differing_documents(
     ours: pd.DataFrame, theirs: pd.DataFrame, documents: pd.DataFrame, known_documents: pd.DataFrame
-) -> list[pd.DataFrame]:
+) -> pd.DataFrame:
     """Compares each given document with the customer's document of its number, else with the one at its position.
 
     Positions are counted from 0 in a body and from 1 in the warehouse.
@@ -265,16 +272,9 @@ def _differing_documents(
     )
     by_number = _first_positions(number, (known["customer_id"], clean_text(known["number"])))
     by_position = _first_positions(position, (known["customer_id"], known["position"].astype(_TEXT)))
-    partners = take_or_null(known, np.where(by_number >= 0, by_number, by_position))
-    differences = []
-    for name, platform_name in DOCUMENT_FIELDS.items():
-        values = given[name], partners[platform_name]
-        is_text = values[0].dtype == _TEXT
-        differs = _differs(*(comparable(name, texts) if is_text else texts for texts in values))
-        rows = _difference_rows(name, differs, given["input"], given["owner"], values)
-        places = joined_text(["documents[", given["position"], f"].{name}"])
-        differences.append(rows.assign(field=places[differs]))
-    return differences
+    partners = take_or_null(known, np.where(by_number >= 0, by_number, by_position)).assign(id=given["owner"])
+    rows = _rows_where(_differs, given, partners, DOCUMENT_FIELDS)
+    return rows.assign(field=joined_text(["documents[", given["position"].loc[rows.index], "].", rows["field"]]))
 
 
 def _first_positions(ours: tuple[Column[Any], Column[Any]], theirs: tuple[Column[Any], Column[Any]]) -> Ints:
@@ -282,8 +282,3 @@ def _first_positions(ours: tuple[Column[Any], Column[Any]], theirs: tuple[Column
     mine, others = (joined_text(texts, "\0") for texts in (ours, theirs))
     at: Ints = pc.fill_null(pc.index_in(array(mine), value_set=array(others), skip_nulls=True), -1).to_numpy()
     return at.astype(np.int64)
-
-
-def _differs(given: Column[Any], known: Column[Any]) -> Column[Any]:
-    """Where a value is given, and the platform's is not equal."""
-    return given.notna() & ~(given == known).fillna(False)

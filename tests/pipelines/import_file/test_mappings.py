@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
+from unittest import mock
 
 import click
 import openpyxl
@@ -181,11 +183,7 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
 
 
 def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def create(path: Path) -> BinaryIO:
-        path.touch()
-        return Path("/dev/full").open("wb")
-
-    monkeypatch.setattr("pipelines.import_file.mappings.create_private", create)
+    monkeypatch.setattr("os.fsync", mock.Mock(side_effect=OSError(errno.ENOSPC, "no space")))
     with pytest.raises(UsageError, match="Free space"):
         keep_mapping(propose(["Código"], "customers"))
     assert list((folder / "mappings").iterdir()) == []

@@ -93,8 +93,8 @@ def test_a_warehouse_that_is_older_than_the_push_or_of_another_shop_is_refused(a
             "UPDATE ops.warehouse SET organization = 'org-2'",
             "another organization than the plan: organization org-2, not",
         ),
-        ("UPDATE ops.runs SET legacy_host = 'other.test'", r"this warehouse is of other\.test, the plan of "),
-        ("DELETE FROM ops.coverage", "never pulled into this warehouse"),
+        ("UPDATE ops.runs SET legacy_host = 'other.test'", r"were read from other\.test, not from "),
+        ("DELETE FROM ops.coverage", "no customers read from the platform"),
     ):
         with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
             connection.execute(sql)
