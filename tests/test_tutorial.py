@@ -106,9 +106,7 @@ def test_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[str, str], 
     assert printed[-1].splitlines()[-1].split() == ["1", "on", "the", "platform", "as", "sent"]
 
 
-def test_after_the_first_hour_git_sees_nothing_private(
-    first_hour: tuple[Path, dict[str, str], list[str]],
-) -> None:
+def test_after_the_first_hour_git_sees_nothing_private(first_hour: tuple[Path, dict[str, str], list[str]]) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     folder, env, _ = first_hour

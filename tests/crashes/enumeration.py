@@ -37,9 +37,7 @@ class Enumeration:
 
 
 def _judge(
-    points: list[Point],
-    key: Callable[[Point, str], object],
-    judge: Callable[[Point, str], list[str]],
+    points: list[Point], key: Callable[[Point, str], object], judge: Callable[[Point, str], list[str]]
 ) -> Enumeration:
     enumeration = Enumeration(len(points))
     judged: set[object] = set()
@@ -59,9 +57,7 @@ def push_crashes(kind: KindName, count: int, broken: Callable[[], Any] = nullcon
     with tempfile.TemporaryDirectory(prefix="push-crashes-", dir=MEMORY) as folder:
         crashes = PushCrashes(Path(folder), kind, count, broken)
         return _judge(
-            crashes.points,
-            lambda point, variant: (point.states[variant].digest, repr(point.world)),
-            crashes.judge,
+            crashes.points, lambda point, variant: (point.states[variant].digest, repr(point.world)), crashes.judge
         )
 
 

@@ -122,10 +122,7 @@ def _walked(drawn: WalkSeed, platform: Platform, folder: Path, draw: random.Rand
         transport = _Stopping(platform, stop, stop_after)
         key = LEGACY_KEY if family == "legacy" else V1_KEY
         spools = SpoolFolder(folder / "spool", {"list": drawn.resource}, key)
-        with (
-            Client(family, "http://127.0.0.1:9", key, stop=stop, transport=transport) as client,
-            suppress(Stopped),
-        ):
+        with Client(family, "http://127.0.0.1:9", key, stop=stop, transport=transport) as client, suppress(Stopped):
             return walk(drawn.resource, client, folder / f"files-{stops}", spools, drawn.options), stops
         for path in (folder / "spool").glob("*.pages"):
             if draw.random() < 0.3:  # as a power failure may leave it

@@ -17,8 +17,7 @@ from transforms.keys import BOOKKEEPING
 from transforms.order_fields import OrderFields
 
 CUSTOMERS = frame(
-    ORDERING_CUSTOMERS,
-    [{"customer_id": str(n), "erp_code": f"C-{900 - n}", "is_missing": False} for n in range(1, 61)],
+    ORDERING_CUSTOMERS, [{"customer_id": str(n), "erp_code": f"C-{900 - n}", "is_missing": False} for n in range(1, 61)]
 )
 COUNT = 60
 NUMBERS = range(COUNT)
@@ -233,8 +232,7 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found(columns: str, deta
 
 
 @pytest.mark.parametrize(
-    ("missing", "unlike", "found"),
-    [(0, 0, []), (0, 6, ["lines_differ"]), (0, 7, []), (3, 0, ["total_missing"])],
+    ("missing", "unlike", "found"), [(0, 0, []), (0, 6, ["lines_differ"]), (0, 7, []), (3, 0, ["total_missing"])]
 )
 def test_totals_that_are_missing_or_unlike_their_lines_are_found_where_nearly_all_are_right(
     missing: int, unlike: int, found: list[str]

@@ -14,14 +14,7 @@ from hypothesis import strategies as st
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, open_table
-from sources.files.formulas import (
-    UnescapedTable,
-    csv_lines,
-    escape,
-    neutralize,
-    neutralize_column,
-    unescape,
-)
+from sources.files.formulas import UnescapedTable, csv_lines, escape, neutralize, neutralize_column, unescape
 
 ESCAPED = {text: f"'{text}" for text in
            ("=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", '=HYPERLINK("http://x")', "＝1", "+A1")} | {

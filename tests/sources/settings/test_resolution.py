@@ -8,13 +8,7 @@ from unittest import mock
 
 import pytest
 
-from sources.settings import (
-    known_secrets,
-    legacy_settings,
-    misspelt_names,
-    public_v1_settings,
-    set_values,
-)
+from sources.settings import known_secrets, legacy_settings, misspelt_names, public_v1_settings, set_values
 from sources.settings.loaders import is_set
 from tests.sources.settings.samples import KEY, LEGACY, LOADERS, V1, refused, write
 

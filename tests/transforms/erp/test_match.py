@@ -18,13 +18,7 @@ from tests.transforms.erp.whole import MatchResult, hashes, match
 from transforms.erp.candidates import common_keys
 from transforms.erp.match import REVIEWS, reviewed_lines
 from transforms.erp.match_keys import hash_keys, key_values, loose_code
-from transforms.erp.tables import (
-    ERP_CUSTOMERS,
-    ERP_DIFFERENCES,
-    ERP_FIELDS,
-    PLATFORM_CUSTOMERS,
-    PLATFORM_DOCUMENTS,
-)
+from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import BIGINT, TEXT, column, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
@@ -466,8 +460,7 @@ def test_the_later_decision_about_a_line_or_a_customer_counts(
     lines = erp({"erp_code": "100", "email": "ana@x.com"}, {"erp_code": "200"})
     known = customers({"email": "ana@x.com"}, {"email": "ana@x.com"})
     reviews = frame(
-        REVIEWS,
-        [{"line_key": f"code {line - 1}00", "customer_id": one, "is_accepted": True} for line, one in accepted],
+        REVIEWS, [{"line_key": f"code {line - 1}00", "customer_id": one, "is_accepted": True} for line, one in accepted]
     )
     made = matched(lines, known, reviewed=reviewed_lines(lines, reviews))
     assert reported(made, "line", "customer_id", "status") == expected
