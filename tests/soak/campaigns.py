@@ -16,7 +16,6 @@ from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
-from tests.soak.order_schemas import order_schema_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
 from tests.soak.tails import tail_seed
@@ -92,7 +91,6 @@ CAMPAIGNS: Final = {
     "sandbox": Campaign(sandbox_fuzz),
     "tails": Campaign(tail_seed),
     "nights": Campaign(nights_seed, 200),
-    "orders": Campaign(order_schema_seed),
     "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),
 }

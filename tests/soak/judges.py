@@ -35,12 +35,10 @@ from tests.crashes.enumeration import pull_crashes, push_crashes
 from tests.soak.campaigns import block
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
-from tests.soak.order_schemas import order_schema_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
-from transforms import cancelled, order_fields, total_candidates
 
 patch = mock.patch.object
 Broken = Callable[[], Any]
@@ -138,14 +136,6 @@ JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
             "objects are never lists": lambda: patch(schema_inference, "is_keyed", return_value=False),
             "alarms fall silent": lambda: patch(Accepted, "is_changed", return_value=True),
             "nobody counts the values": lambda: patch(odd_values, "gone_values", return_value=[]),
-        },
-    ),
-    "orders": (
-        seeds(order_schema_seed, *range(8)),
-        {
-            "cancelled orders count": lambda: patch(cancelled, "means_cancelled", return_value=False),
-            "lines do not show what a column holds": lambda: patch(total_candidates, "_holding", return_value=None),
-            "an account puts no customer in doubt": lambda: patch(order_fields, "_RIVAL_CUSTOMERS_MIN", 2),
         },
     ),
     "the sandbox": (lambda: block(("sandbox", 0, 1))[1], SANDBOXES),

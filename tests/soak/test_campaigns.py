@@ -20,7 +20,6 @@ from tests.soak.walks import WalkSeed, walk_seed
         ("pull", 30, 5, ("complete", "unproven", "stops", "faults")),
         ("platforms", 30, 7, ("complete", "unproven")),
         ("tails", 8, 3, ("tail", "tail with new orders", "complete")),
-        ("orders", 2, 40, ("right", "unknown")),
         ("sandbox", 1, 200, ("requests",)),
     ],
 )

@@ -28,6 +28,8 @@ VALUES: Final[dict[str, tuple[pa.DataType, list[Any]]]] = {
     "code": (TEXT, [f"C-{899 - n}" for n in NUMBERS]),
     "guest": (BIGINT, [0 if n % 3 == 0 else n + 1 for n in NUMBERS]),
     "small": (BIGINT, [(n * 7) % 12 + 1 for n in NUMBERS]),
+    "another": (BIGINT, [COUNT - n for n in NUMBERS]),
+    "cents": (BIGINT, [100 * n + 50 for n in NUMBERS]),
     "money": (pa.float64(), [n + 0.5 for n in NUMBERS]),
     "text": (TEXT, [f"{n}.50" for n in NUMBERS]),
     "four": (TEXT, [f"{n}.5000" for n in NUMBERS]),
@@ -125,6 +127,8 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
     "referrer": ("id: referrer_customer_id", ""),
     "customer and a user": ("id: customer__id; small: user_id", "customer__id - - - -"),
     "id by chance and a code": ("small: customer__id; code: customer__code", "customer__code - - - -"),
+    "an account of another customer": ("id: customer_id; another: account__id", ""),
+    "totals that disagree without lines": ("money: total; cents: grand_total", ""),
     "two that differ": ("id: customer_id; small: buyer_id", ""),
     "unknown customers": ("other: customer_id", ""),
     "a status of sixty words": ("other: status", ""),
@@ -143,7 +147,7 @@ def test_each_schema_is_chosen_right_or_reported(name: str) -> None:
     assert choice.fields == OrderFields(*(None if name == "-" else name for name in expected.split()))
     details = choice.findings.loc[choice.findings["rule"].isin(["field_not_found", "field_disputed"]), "detail"]
     unknown = {"customer_id", "ordered_at", "total"} - choice.fields.columns().keys()
-    assert [detail.partition(":")[0] for detail in details] == sorted(unknown)
+    assert sorted(detail.partition(":")[0] for detail in details) == sorted(unknown)
     assert not choice.findings["detail"].str.contains("x7|C-8", regex=True).any()
 
 

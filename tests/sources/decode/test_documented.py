@@ -195,17 +195,13 @@ def test_a_row_that_is_not_of_the_contract_is_put_aside(record: Record, row: str
 @pytest.mark.parametrize(
     ("field", "written", "kept", "kind"),
     [
-        ("birthdate", '""', None, "string"),
-        ("birthdate", '"1980-02-29T00:00:00Z"', None, "string"),
-        ("birthdate", '"2023-02-29"', None, "string"),
-        ("birthdate", '"0000-01-01"', None, "string"),
-        ("birthdate", '"1/2/1980"', None, "string"),
-        ("birthdate", '"19800201"', None, "string"),
-        ("phone", "34600111222", "34600111222", "number"),
-        ("phone", "1.50", "1.5", "number"),
+        ("birthdate", '""', None, "string"), ("birthdate", '"1980-02-29T00:00:00Z"', None, "string"),
+        ("birthdate", '"2023-02-29"', None, "string"), ("birthdate", '"0000-01-01"', None, "string"),
+        ("birthdate", '"1/2/1980"', None, "string"), ("birthdate", '"19800201"', None, "string"),
+        ("phone", "34600111222", "34600111222", "number"), ("phone", "1.50", "1.5", "number"),
         ("erpCode", "-0", "0", "number"),
     ],
-)
+)  # fmt: skip
 def test_an_optional_text_or_date_of_another_type_does_not_cost_its_customer(
     field: str, written: str, kept: object, kind: str
 ) -> None:

@@ -237,18 +237,11 @@ def test_the_values_of_all_pages_decide_but_for_rows_that_are_put_aside() -> Non
 @pytest.mark.parametrize(
     ("value", "later", "expected"),
     [
-        ("5", '"A"', "string"),
-        ("5", "1.5", MONEY),
-        ("1.5", "5", MONEY),
-        ('"A"', "5", "string"),
-        ('"A"', "", "string"),
-        ("5", '""', "int64"),
-        ('""', "5", "int64"),
-        ("null", "5", "int64"),
-        ("true", "5", "string"),
+        ("5", '"A"', "string"), ("5", "1.5", MONEY), ("1.5", "5", MONEY), ('"A"', "5", "string"), ('"A"', "", "string"),
+        ("5", '""', "int64"), ('""', "5", "int64"), ("null", "5", "int64"), ("true", "5", "string"),
         ('{"x":1}', '"A"', "string"),
     ],
-)
+)  # fmt: skip
 def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(value: str, later: str, expected: str) -> None:
     schema = InferredSchema(ORDER)
     schema.decode([raw_page(*[f'{{"id":1,"code":{value}}}'] * 19)])

@@ -229,13 +229,10 @@ def test_a_rejected_page_0_is_a_doubt_where_page_1_is_empty(page_1: bytes, is_do
 @pytest.mark.parametrize(
     ("more", "is_doubted"),
     [
-        ({}, False),
-        ({"hasMore": False, "nextCursor": None}, False),
-        ({"hasMore": True}, True),
-        ({"hasMore": 1}, True),
+        ({}, False), ({"hasMore": False, "nextCursor": None}, False), ({"hasMore": True}, True), ({"hasMore": 1}, True),
         ({"nextCursor": "c"}, True),
     ],
-)
+)  # fmt: skip
 def test_price_lists_that_announce_further_rows_are_not_proven(more: dict[str, object], is_doubted: bool) -> None:
     paginator = SinglePage("id", "priceLists")
     feed(paginator, json.dumps({"priceLists": [{"id": "a"}], **more}).encode())

@@ -133,16 +133,12 @@ def test_a_cursor_that_does_not_continue_is_noticed(tmp_path: Path, reading: str
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("repeated_cursor", "issued twice"),
-        ("null_cursor", "without a cursor"),
-        ("restarting_cursor", "no new id"),
-        ("ignored_query", "to other rows"),
-        ("duplicate_records", "to other rows|occur twice"),
-        ("expired_cursor", "rejected the saved cursor"),
-        ("html_200", "the saved cursor failed"),
+        ("repeated_cursor", "issued twice"), ("null_cursor", "without a cursor"), ("restarting_cursor", "no new id"),
+        ("ignored_query", "to other rows"), ("duplicate_records", "to other rows|occur twice"),
+        ("expired_cursor", "rejected the saved cursor"), ("html_200", "the saved cursor failed"),
         ("error_500", "the saved cursor failed"),
     ],
-)
+)  # fmt: skip
 def test_a_platform_that_breaks_a_tail_is_read_whole(orders: Orders, fault: str, message: str) -> None:
     start = orders.position()
     orders.state.grow("orders", 20)

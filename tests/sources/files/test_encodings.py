@@ -51,21 +51,15 @@ BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n"
 @pytest.mark.parametrize(
     ("written", "given", "found"),
     [
-        ("utf-8", None, ("utf-8", False, False)),
-        ("utf-8-sig", None, ("utf-8", True, False)),
-        ("cp1252", None, ("cp1252", False, True)),
-        ("utf-16", None, ("utf-16-le", True, False)),
-        ("utf-32", None, ("utf-32-le", True, False)),
-        ("utf-8", "UTF8", ("utf-8", False, False)),
-        ("utf-8-sig", "utf-8-sig", ("utf-8", True, False)),
-        ("utf-16", "utf_16", ("utf-16-le", True, False)),
-        ("utf-16-le", "utf-16", ("utf-16-le", False, False)),
-        ("utf-16-le", "utf-16-le", ("utf-16-le", False, False)),
-        ("utf-16-be", "utf-16-be", ("utf-16-be", False, False)),
-        ("cp1252", "cp1252", ("cp1252", False, False)),
+        ("utf-8", None, ("utf-8", False, False)), ("utf-8-sig", None, ("utf-8", True, False)),
+        ("cp1252", None, ("cp1252", False, True)), ("utf-16", None, ("utf-16-le", True, False)),
+        ("utf-32", None, ("utf-32-le", True, False)), ("utf-8", "UTF8", ("utf-8", False, False)),
+        ("utf-8-sig", "utf-8-sig", ("utf-8", True, False)), ("utf-16", "utf_16", ("utf-16-le", True, False)),
+        ("utf-16-le", "utf-16", ("utf-16-le", False, False)), ("utf-16-le", "utf-16-le", ("utf-16-le", False, False)),
+        ("utf-16-be", "utf-16-be", ("utf-16-be", False, False)), ("cp1252", "cp1252", ("cp1252", False, False)),
         ("cp850", "cp850", ("cp850", False, False)),
     ],
-)
+)  # fmt: skip
 def test_the_encoding_is_found_or_taken_as_given(
     tmp_path: Path, written: str, given: str | None, found: tuple[str, bool, bool]
 ) -> None:

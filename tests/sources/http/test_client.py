@@ -475,13 +475,10 @@ def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error(
 @pytest.mark.parametrize(
     ("path", "status", "state"),
     [
-        ("/logistics/warehouses", 422, "answered"),
-        ("/logistics/warehouses", 404, "in_doubt"),
-        ("/a", 422, "in_doubt"),
-        ("/rates/7", 422, "answered"),
-        ("/rates/7/8", 422, "in_doubt"),
+        ("/logistics/warehouses", 422, "answered"), ("/logistics/warehouses", 404, "in_doubt"), ("/a", 422, "in_doubt"),
+        ("/rates/7", 422, "answered"), ("/rates/7/8", 422, "in_doubt"),
     ],
-)
+)  # fmt: skip
 def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_message(
     path: str, status: int, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,17 +73,10 @@ def test_an_address_has_one_form(written: str, url: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "",
-        " ",
-        "a b",
-        "brand_test_x\n",
-        "brand_test_x\r\nX: PLANTED",
-        "brand_test_ñ",
-        "brand_test_\x7f",
-        '"brand_test"',
-        "brand_live_replace-me",
+        "", " ", "a b", "brand_test_x\n", "brand_test_x\r\nX: PLANTED", "brand_test_ñ", "brand_test_\x7f",
+        '"brand_test"', "brand_live_replace-me",
     ],
-)
+)  # fmt: skip
 def test_a_key_that_would_break_its_header_is_an_error(key: str) -> None:
     for make in (legacy, v1):
         with refused("API_KEY"):
@@ -128,15 +121,12 @@ def test_families_of_two_environments_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("host", "environment", "fits"),
     [
-        ("sandbox.a.example", "production", False),
-        ("api.sbx.a.example", "production", False),
-        ("production.a.example", "sandbox", False),
-        ("sandbox.a.example", "sandbox", True),
-        ("api.a.example", "production", True),
-        ("testing.a.example", "production", True),
+        ("sandbox.a.example", "production", False), ("api.sbx.a.example", "production", False),
+        ("production.a.example", "sandbox", False), ("sandbox.a.example", "sandbox", True),
+        ("api.a.example", "production", True), ("testing.a.example", "production", True),
         ("sandbox.production.a.example", "sandbox", False),
     ],
-)
+)  # fmt: skip
 def test_a_host_named_after_the_other_environment_is_an_error(host: str, environment: str, fits: bool) -> None:
     key = LIVE if environment == "production" else KEY
     if fits:
@@ -235,14 +225,11 @@ def test_paths_are_relative_to_the_project(root: Path, tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ('"{}"', "begins or ends with a quotation mark"),
-        ("'{}", "begins or ends with a quotation mark"),
-        (" {}", "or a blank"),
-        ("{}\r", "or a blank"),
-        ("$HOME{}", "a variable that was not expanded"),
+        ('"{}"', "begins or ends with a quotation mark"), ("'{}", "begins or ends with a quotation mark"),
+        (" {}", "or a blank"), ("{}\r", "or a blank"), ("$HOME{}", "a variable that was not expanded"),
         ("${{HOME}}{}", "a variable that was not expanded"),
     ],
-)
+)  # fmt: skip
 def test_a_path_as_docker_cron_or_an_editor_leaves_it_names_no_other_file(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: str, message: str
 ) -> None:
