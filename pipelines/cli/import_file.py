@@ -133,16 +133,15 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
     click.echo(
         f"{number(len(names), 'column')} of the file {'is' if len(names) == 1 else 'are'} not known"
         f"{', or mean the same field' if contested else ''}: {', '.join(map(escape, names))}\n"
-        f"Type a field of {proposed.kind}, i to ignore the column, or a to ignore it and all that follow.\n"
-        f"The fields: orderbridge template {proposed.kind} --mapping",
+        f"Type the field of {proposed.kind} that a column fills, i to ignore it, or a to ignore it and all that "
+        f"follow.\nAn ignored column is never sent. The fields: orderbridge template {proposed.kind} --mapping",
         err=True,
     )
     for name in names:
         cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][:_EXAMPLES]
-        path = contested.get(name, "a")
-        default = "i" if path in taken else path
+        guess = f" {path}?" if (path := contested.get(name)) and path not in taken else ""
         while True:
-            answer = click.prompt(f"  {escape(name)} ({' · '.join(cells)})", default=default, err=True).strip()
+            answer = click.prompt(f"  {escape(name)} ({' · '.join(cells)}){guess}", err=True).strip()
             target = resolve(proposed.kind, answer)
             if answer in ("i", "a"):
                 break

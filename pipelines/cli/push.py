@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from pipelines.plan.model import Plan
     from pipelines.push.model import PushOptions, PushResult
 
-_LABELS: Final = {
-    "confirmed": "confirmed",
-    "rejected": "rejected",
-    "in_doubt": "in doubt: sent, but not known whether it arrived",
-    "unsent": "not sent",
-}
-
 _YES: Final = ("y", "yes", "s", "si", "sí")
 
 
@@ -93,7 +86,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
-            lines.append(f"  {outcomes.total():>8}  {_LABELS[file]}{more}")
+            lines.append(f"  {outcomes.total():>8}  {STATUSES.get(file, 'not sent')}{more}")
         lines += [f"  {count:>8}  {text}" for text, count in left_out.items()]
     lines.append(f"result of each line: {workbook or folder / RESULTS_FOLDER}")
     if (folder / PASSWORDS_FILE).exists():

@@ -51,7 +51,7 @@ def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked b
             result_target(files.result)
         result = reconcile(files, fail_on)
         if files.result is not None:
-            write_erp_result(files.result)
+            write_erp_result(files.result, files)
     print_reconcile(result, reporter.style)
     if reporter.style != "json":
         print_lines(*([f"comparison: {files.result}"] if files.result is not None else []), origin_line())

@@ -60,7 +60,7 @@ def command(
                     if report is not None:
                         write_report(report)
                     if files.result is not None:
-                        write_erp_result(files.result)
+                        write_erp_result(files.result, files)
         notify_result(url, result, reconciling.result)
     if verbose or reporter.style == "json":
         pull_command.print_pull(result, reporter.style)

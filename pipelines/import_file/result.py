@@ -137,7 +137,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
             notes = [note, "" if own == cells else "; a cell is too long for a sheet"]
             if len(cells) != len(columns):  # other cells may be in its columns than theirs
-                own, notes = [""] * len(columns), [f"; its cells are not repeated: see line {line} of the file"]
+                own, notes = [""] * len(columns), [f"; line {line} of the file: {' | '.join(cells)}"]
             words += "".join(notes) if added is REJECT_COLUMNS else ""
             faults = {*before[0].split(SEPARATOR)} if added is REJECT_COLUMNS else set()
             styles = [faulty if faults & paths[column] else text for column in columns]

@@ -71,7 +71,10 @@ def open_inputs(
         )
     notes += layout_notes(table)
     if unmapped and not mapping.ignores_others:
-        notes.append(f"columns that the mapping does not name are ignored: {listed(unmapped)}")
+        notes.append(
+            f"columns that the mapping does not name are ignored: {listed(unmapped)}; to send one, name it and its "
+            f"field under [columns] of the mapping file (orderbridge template {kind} --mapping lists the fields)"
+        )
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words come from a reject file and are ignored")
     if KINDS[kind].has_login and login_mode == "email":

@@ -38,7 +38,7 @@ RESULT_COLUMNS: Final = (
 )  # fmt: skip
 _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
 """Of `in_doubt.csv`: with what was sent."""
-LEFT_OUT: Final = ("unchanged", "exists_same")
+LEFT_OUT: Final = ("unchanged", "exists_same", "merged")
 """Outcomes of lines that need nothing."""
 _OUTCOMES: Final = tomllib.loads(files("pipelines.push").joinpath("outcomes.toml").read_text("utf-8"))
 STATUSES: Final[dict[str, str]] = {outcome: words for outcome, (_, words) in _OUTCOMES.items()}

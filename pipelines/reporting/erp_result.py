@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import xlsxwriter
 
 from pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
+from pipelines.imports.open import open_input_table
+from pipelines.mapping import load, propose, sample
+from pipelines.plan.rejects import RejectsWriter
+from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reporting.outputs import output_target
 from pipelines.warehouse.build import open_warehouse
 from sources.disk import disk_errors, replace_file
@@ -22,11 +27,15 @@ from sources.files.formulas import neutralize
 
 SHEET: Final = "customers of the ERP"
 COLUMNS: Final = (
-    "status", "line", "erp_code", "name", "customer_id", "matched_by", "reason", "may be", "differences"
+    "status", "line", "erp_code", "name", "customer_id", "matched_by", "reason", "may be", "differences", "rejected row"
 )  # fmt: skip
 _WORDS: Final = {"only_in_erp": "only in the ERP", "only_in_platform": "only on the platform"}
 ROWS_MAX: Final = 1_048_575
 _HINT: Final = "Name another file: --erp-result FILE.xlsx"
+_REJECTED: Final = (
+    "SELECT TRY_CAST(entity_id AS BIGINT) AS line FROM reconciled.exceptions "
+    "WHERE entity = 'erp_customers' AND rule = 'line_refused' AND line IS NOT NULL ORDER BY line"
+)
 _ROWS: Final = """
     WITH differences AS (
         SELECT platform_id, string_agg(
@@ -46,8 +55,8 @@ _ROWS: Final = """
     ORDER BY part, is_equal, line, erp_code"""
 
 
-def write_erp_result(out: Path) -> None:
-    """Writes the workbook, mode 0600, whole or not at all.
+def write_erp_result(out: Path, files: ErpFiles) -> None:
+    """Writes the workbook, mode 0600, whole or not at all. Rejected lines have their text, from the file again.
 
     Raises:
         UsageError: see `result_target`; a sheet does not hold all rows.
@@ -65,15 +74,28 @@ def write_erp_result(out: Path) -> None:
         sheet.set_column(0, len(COLUMNS) - 1, 18, text)
         sheet.freeze_panes(1, 0)
         write_row(sheet, 0, COLUMNS, [head] * len(COLUMNS))
-        rows, at = warehouse.execute(_ROWS), 0
+        texts_of, at = _rejected_rows(warehouse.execute(_REJECTED).fetchall(), files), 0
+        rows = warehouse.execute(_ROWS)
         while part := rows.fetchmany(10_000):
             if at + len(part) > ROWS_MAX:
                 raise UsageError("a sheet does not hold so many rows", "Query reconciled.erp_customers (docs/erp.md).")
             for _, _, status, *cells in part:
                 at += 1
-                texts = [_WORDS.get(status, status), *("" if cell is None else str(cell) for cell in cells)]
+                row = texts_of.get(cells[0], "") if status == "rejected" else ""
+                texts = [_WORDS.get(status, status), *("" if cell is None else str(cell) for cell in cells), row]
                 write_row(sheet, at, list(map(neutralize, texts)), [text] * len(COLUMNS))
         sheet.autofilter(0, 0, at, len(COLUMNS) - 1)
+
+
+def _rejected_rows(found: Sequence[tuple[int]], files: ErpFiles) -> dict[int, str]:
+    """The cells of rejected lines as one text each, without passwords."""
+    if not found or files.customers is None:
+        return {}
+    mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
+    table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
+    mapping = mapping or propose(table.columns, "customers", conflicts="leave", samples=sample(table))
+    writer = RejectsWriter(table, mapping, {line: ("", "", "") for (line,) in found})
+    return {line: " | ".join(filter(None, cells)) for line, cells, _ in writer.rows()}
 
 
 def result_target(out: Path) -> Path:

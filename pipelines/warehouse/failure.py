@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from sources.disk import write_private
+from sources.disk import is_disk_full, write_private
 from sources.errors import BridgeError, ExitCode, is_out_of_memory
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
@@ -79,6 +79,9 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     """Exit code, message and hint of an error, without values of rows."""
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint
+    if is_disk_full(error):
+        words = "no space left: the disk is full, or a quota or a limit on the size of files is reached"
+        return ExitCode.USAGE, words, "Free space, or raise the limit, then run the same command again."
     if isinstance(error, OSError) and error.filename:
         hint = "Check its name, and whether this user may use it and the folders above."
         return ExitCode.USAGE, f"{error.filename} cannot be used: {error.strerror}", hint

@@ -119,7 +119,8 @@ def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> N
     assert (result.exit_code, result.push.states) == (0, {"confirmed": 1})
     assert "mappings/variants.toml" in desk.said[-1]
     assert result.made is not None
-    assert "columns that the mapping does not name are ignored: Color" in result.made.statistics.notes
+    (note,) = [note for note in result.made.statistics.notes if "does not name are ignored: Color; to send" in note]
+    assert "orderbridge template variants --mapping" in note
     assert find_mapping("variants", result.plan.folder / "rejects.csv") == result.plan.folder / MAPPING_FILE
 
 
@@ -134,7 +135,7 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     samples = sample(table)
     proposed = propose(table.columns, "customers", conflicts="leave", samples=samples)
     assert command.ask_columns(proposed, samples) is None
-    typed = ["", "", "fiscalName", "documents[0].fiscalName", "i", "a"]
+    typed = ["", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in typed)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _: typed.pop(0))

@@ -216,6 +216,7 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
     ]  # fmt: skip
     by_line = {row["line"]: row for row in rows}
     assert by_line["10"]["reason"] == "11 cells, but the header has 10"
+    assert (by_line["10"]["rejected row"], by_line["8"]["rejected row"]) == ("A-10 | more", "")
     assert (by_line["8"]["may be"], by_line["8"]["name"]) in {(key, "Repetida") for key in shop.names}
     assert (by_line["11"]["name"], by_line["7"]["matched_by"]) == ("'=1+1", "")
     assert by_line["5"]["differences"] == "erp_code: 00015 in the ERP, – on the platform"
