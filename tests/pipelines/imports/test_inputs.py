@@ -275,9 +275,9 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
 SKU = VARIANT + 'sku = "sku"\n'
 REJECT_NOTE = "the columns line, field, code and words come from a reject file and are ignored"
 NOTES: list[tuple[str, str, str | None, str, str]] = [
-    ("variants", f"{IDS}sku,Color\n1,1,a,rojo\n", SKU, "", "columns that the mapping does not name are ignored: Color; to "
-     "send one, name it and its field under [columns] of the mapping file (orderbridge template variants --mapping lists the "
-     "fields)"),
+    ("variants", f"{IDS}sku,Color\n1,1,a,rojo\n", SKU, "",
+     "columns that the mapping does not name are ignored: Color; to send one, name it and its field under [columns] of "
+     "the mapping file (orderbridge template variants --mapping lists the fields)"),
     ("variants", f"{IDS}sku,Color\n1,1,a,rojo\n", SKU + '"*" = "ignore"\n', "", ""),
     ("variants", f"{IDS}sku,line,field,code,words\n1,1,a,7,price,x,y\n", None, "", REJECT_NOTE),
     ("variants", f"{IDS}sku,line,field,code_2,words\n1,1,a,7,price,x,y\n", None, "", REJECT_NOTE),
