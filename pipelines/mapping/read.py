@@ -1,19 +1,19 @@
 """Loads a mapping file: TOML in, a checked `Mapping` out.
 
-The TOML is validated by pydantic models that mirror its tables, then checked against the interface. An error lists
-every mistake with its line.
+The TOML is validated by pydantic, by a table of all keys and their types, then checked against the interface. An error
+lists every mistake with its line.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping as Pairs
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     StrictBool,
@@ -21,13 +21,14 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationError,
+    create_model,
 )
 from pydantic import Field as Limits
 
 from pipelines.mapping.check import Mistake, mistakes
 from pipelines.mapping.field_paths import suggestion
 from pipelines.mapping.key_positions import KeyPositions
-from pipelines.mapping.model import Formats, Lookup, MappedColumn, Mapping
+from pipelines.mapping.model import Blank, Formats, GeneratePasswords, Lookup, MappedColumn, Mapping, Send
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.files.layout import column_name
@@ -37,11 +38,57 @@ MAX_BYTES: Final = 1 << 20
 OTHERS: Final = "*"
 """All columns that have no line of their own under [columns]."""
 GUIDE: Final = "See docs/mapping.md for every key."
-_Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 _Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
 _Name = Annotated[StrictStr, AfterValidator(column_name)]
-_Mark = Annotated[StrictStr, Limits(min_length=1, max_length=1)]
-_Thousands = Annotated[StrictStr, Limits(max_length=1)]
+_NAMES: Final = tuple[_Name, ...]
+_FILE: Final = {
+    "encoding": StrictStr,
+    "delimiter": StrictStr,
+    "quote": StrictStr,
+    "escape": StrictStr,
+    "header_row": Annotated[StrictInt, Limits(ge=0)],
+    "header_rows": Annotated[StrictInt, Limits(ge=1, le=5)],
+    "short_rows": Literal["reject", "fill"],
+    "sheet": StrictStr,
+}
+_NUMBERS: Final = {
+    "decimal": Annotated[StrictStr, Limits(min_length=1, max_length=1)],
+    "thousands": Annotated[StrictStr, Limits(max_length=1)],
+    "currency": Annotated[StrictStr, Limits(min_length=1)],
+}
+_FORMATS: Final = {**_NUMBERS, "date": StrictStr, "yes": _Words, "no": _Words, "empty": tuple[StrictStr, ...]}
+"""Of a column, by the attribute of `Formats`."""
+_Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+_COLUMN: Final[dict[str, Any]] = {
+    **_FORMATS,
+    "field": StrictStr,
+    "also": tuple[StrictStr, ...],
+    "ignore": StrictBool,
+    "blank": Blank,
+    "default": _Scalar,
+    "change": StrictBool,
+    "trim": StrictBool,
+    "send": Send,
+}
+TABLES: Final[dict[str, dict[str, tuple[Any, str]]]] = {
+    "file": {key: (kind, f"read_options.{key}") for key, kind in _FILE.items()},
+    "numbers": {key: (kind, f"formats.{key}") for key, kind in _NUMBERS.items()},
+    "dates": {"format": (StrictStr, "formats.date")},
+    "booleans": {"yes": (_Words, "formats.yes"), "no": (_Words, "formats.no")},
+    "rows": {
+        "empty": (_FORMATS["empty"], "formats.empty"),
+        "fill_down": (_NAMES, "fill_down"),
+        "fill_within": (_NAMES, "fill_within"),
+        "skip_blank": (_NAMES, "skip_blank"),
+        "totals": (Literal["reject", "skip", "keep"], "read_options.totals"),
+    },
+    "group": {"by": (Annotated[_NAMES, Limits(min_length=1)], "group")},
+    "passwords": {"make": (GeneratePasswords, "generate_passwords")},
+}
+"""The tables of options in a mapping file, in the order in which they are written: for each key the type of its value,
+and the attribute of `Mapping`."""
+_WHOLE: Final = ("dates", "booleans", "group", "passwords")
+"""Tables that have all of their keys."""
 
 
 def _as_table(value: object) -> object:
@@ -55,100 +102,32 @@ def _all_others(columns: object) -> object:
     return {**columns, OTHERS: {"ignore": True}} if is_short and isinstance(columns, dict) else columns
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+def _model(types: Pairs[str, Any], required: Collection[str] = ()) -> Any:  # noqa: ANN401 # a type made from data
+    """The model of a table that has no other keys."""
+    fields: Any = {key: (kind, ... if key in required else None) for key, kind in types.items()}
+    return create_model("Table", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-class _File(_Strict):
-    encoding: StrictStr | None = None
-    delimiter: StrictStr | None = None
-    quote: StrictStr | None = None
-    escape: StrictStr | None = None
-    header_row: Annotated[StrictInt, Limits(ge=0)] | None = None
-    header_rows: Annotated[StrictInt, Limits(ge=1, le=5)] | None = None
-    short_rows: Literal["reject", "fill"] = "reject"
-    sheet: StrictStr | None = None
-
-
-class _Numbers(_Strict):
-    decimal: _Mark | None = None
-    thousands: _Thousands | None = None
-    currency: Annotated[StrictStr, Limits(min_length=1)] | None = None
-
-
-class _Dates(_Strict):
-    format: StrictStr
-
-
-class _Booleans(_Strict):
-    yes: _Words
-    no: _Words
-
-
-class _Column(_Numbers):
-    field: StrictStr | None = None
-    also: tuple[StrictStr, ...] = ()
-    ignore: StrictBool = False
-    date: StrictStr | None = None
-    yes: _Words | None = None
-    no: _Words | None = None
-    empty: tuple[StrictStr, ...] | None = None
-    blank: Literal["omit", "clear", "reject"] = "omit"
-    default: _Scalar | None = None
-    change: StrictBool = False
-    trim: StrictBool = True
-    send: Literal["always", "changed"] | None = None
-
-
-class _Passwords(_Strict):
-    make: Literal["mail", "file"]
-
-
-class _Group(_Strict):
-    by: Annotated[tuple[_Name, ...], Limits(min_length=1)]
-
-
-class _Rows(_Strict):
-    empty: tuple[StrictStr, ...] | None = None
-    fill_down: tuple[_Name, ...] = ()
-    fill_within: tuple[_Name, ...] = ()
-    skip_blank: tuple[_Name, ...] = ()
-    totals: Literal["reject", "skip", "keep"] = "reject"
-
-
-class _Lookup(_Strict):
-    file: Annotated[StrictStr, Limits(min_length=1)]
-    match: Annotated[dict[_Name, _Name], Limits(min_length=1)]
-    give: Annotated[dict[str, _Name], Limits(min_length=1)]
-
-
-class _Mapping(_Strict):
-    kind: KindName
-    ignore: tuple[_Name, ...] = ()
-    strict: StrictBool = False
-    file: _File = _File()
-    numbers: _Numbers = _Numbers()
-    dates: _Dates | None = None
-    booleans: _Booleans | None = None
-    columns: Annotated[dict[_Name, Annotated[_Column, BeforeValidator(_as_table)]], BeforeValidator(_all_others)]
-    constants: dict[str, _Scalar] = {}
-    passwords: _Passwords | None = None
-    group: _Group | None = None
-    lookup: tuple[_Lookup, ...] = ()
-    rows: _Rows = _Rows()
-
-
-_TABLES: Final[dict[str, type[BaseModel]]] = {
-    "file": _File,
-    "numbers": _Numbers,
-    "dates": _Dates,
-    "booleans": _Booleans,
-    "columns": _Column,
-    "passwords": _Passwords,
-    "group": _Group,
-    "lookup": _Lookup,
-    "rows": _Rows,
+_LOOKUP: Final = {
+    "file": Annotated[StrictStr, Limits(min_length=1)],
+    "match": Annotated[dict[_Name, _Name], Limits(min_length=1)],
+    "give": Annotated[dict[str, _Name], Limits(min_length=1)],
 }
+_column_model: Any = Annotated[_model(_COLUMN), BeforeValidator(_as_table)]
+_DOCUMENT: Final[dict[str, Any]] = {
+    "kind": KindName,
+    "ignore": _NAMES,
+    "strict": StrictBool,
+    **{
+        name: _model({key: kind for key, (kind, _) in keys.items()}, keys if name in _WHOLE else ())
+        for name, keys in TABLES.items()
+    },
+    "columns": Annotated[dict[_Name, _column_model], BeforeValidator(_all_others)],
+    "constants": dict[str, _Scalar],
+    "lookup": tuple[_model(_LOOKUP, _LOOKUP), ...],
+}
+_document: Final = _model(_DOCUMENT, ("kind", "columns"))
+_KEYS: Final[dict[str, Collection[str]]] = {**TABLES, "columns": _COLUMN, "lookup": _LOOKUP}
 
 
 def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) -> Mapping:
@@ -168,23 +147,23 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
         )
     positions = KeyPositions(text)
     try:
-        document = _Mapping.model_validate(data)
+        document = _document.model_validate(data).model_dump(exclude_unset=True)
     except ValidationError as error:
         invalid = [_mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)]
         raise _invalid(path, positions, list(dict.fromkeys(invalid))) from None
-    mapping = _mapping(document, path)
+    columns = document["columns"]
     errors: list[Mistake] = [
         (("columns", name), f"{name!r} needs either a field or ignore = true")
-        for name, column in document.columns.items()
-        if column.ignore == (column.field is not None)
+        for name, column in columns.items()
+        if column.get("ignore", False) == ("field" in column)
     ]
     errors += [
         (("ignore",), f"{name!r} is ignored, but is also listed under [columns]; remove one")
-        for name in document.ignore
-        if name in document.columns
+        for name in document.get("ignore", ())
+        if name in columns
     ]
-    others = document.columns.get(OTHERS)
-    if others is not None and (others.field is not None or document.strict):
+    mapping = _mapping(document, path)
+    if mapping.ignores_others and ("field" in columns[OTHERS] or mapping.strict):
         errors.append(
             (("columns", OTHERS), f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict')
         )
@@ -250,53 +229,42 @@ def _invalid(path: Path, positions: KeyPositions, errors: Sequence[Mistake]) -> 
 def _mistake(error: dict[str, Any]) -> Mistake:
     """A validation error of pydantic as key and message."""
     key = tuple(str(part) for part in error["loc"])
-    table: type[BaseModel]
-    if key[0] == "columns" and len(key) > 2 and key[-1] not in _Column.model_fields:
-        table, name = _Column, key[2]
+    known: Collection[str]
+    if key[0] == "columns" and len(key) > 2 and key[-1] not in _COLUMN:
+        known, name = _COLUMN, key[2]
     else:
-        table, name = _TABLES.get(key[0], _Mapping) if len(key) > 1 else _Mapping, key[-1]
+        known, name = _KEYS.get(key[0], _DOCUMENT) if len(key) > 1 else _DOCUMENT, key[-1]
     shown = " › ".join(key)
     if error["type"] == "extra_forbidden":
-        return key, f"unknown key {shown}{suggestion(name, table.model_fields)}"
+        return key, f"unknown key {shown}{suggestion(name, known)}"
     if error["type"] == "missing":
         return key, f"{shown} is missing"
     message = str(error["msg"]).replace("Input should", "should")
     return key, f"{shown}: {message[:1].lower()}{message[1:]}"
 
 
-def _mapping(document: _Mapping, path: Path) -> Mapping:
+def _mapping(document: dict[str, Any], path: Path) -> Mapping:
     folder = path.absolute().parent
+    values: dict[str, dict[str, Any]] = {"": {}, "read_options": {}, "formats": {}}
+    for table, keys in TABLES.items():
+        for key, value in document.get(table, {}).items():
+            owner, _, name = keys[key][1].rpartition(".")
+            values[owner][name] = value
+    columns = {name: _column(name, **given) for name, given in document["columns"].items() if name != OTHERS}
     return Mapping(
-        kind=document.kind,
-        columns={
-            **{name: _column(name, column) for name, column in document.columns.items() if name != OTHERS},
-            **{name: MappedColumn(name, None) for name in document.ignore},
-        },
-        read_options=ReadOptions(**dict(document.file), totals=document.rows.totals),
-        formats=Formats(
-            document.numbers.decimal,
-            document.numbers.thousands,
-            document.numbers.currency,
-            document.dates.format if document.dates else None,
-            document.booleans.yes if document.booleans else None,
-            document.booleans.no if document.booleans else None,
-            document.rows.empty,
-        ),
-        constants=dict(document.constants),
-        generate_passwords=document.passwords.make if document.passwords else None,
-        group=document.group.by if document.group else (),
-        lookups=tuple(Lookup(one.file, folder / one.file, dict(one.match), dict(one.give)) for one in document.lookup),
-        fill_down=document.rows.fill_down,
-        fill_within=document.rows.fill_within,
-        skip_blank=document.rows.skip_blank,
-        strict=document.strict,
-        ignores_others=OTHERS in document.columns,
+        document["kind"],
+        columns | {name: MappedColumn(name, None) for name in document.get("ignore", ())},
+        ReadOptions(**values["read_options"]),
+        Formats(**values["formats"]),
+        constants=document.get("constants", {}),
+        lookups=tuple(Lookup(path=folder / one["file"], **one) for one in document.get("lookup", ())),
+        strict=document.get("strict", False),
+        ignores_others=OTHERS in document["columns"],
         path=path,
+        **values[""],
     )
 
 
-def _column(name: str, data: _Column) -> MappedColumn:
-    formats = Formats(data.decimal, data.thousands, data.currency, data.date, data.yes, data.no, data.empty)
-    return MappedColumn(
-        name, data.field, data.also, formats, data.blank, data.default, data.change, data.trim, data.send
-    )
+def _column(name: str, field: str | None = None, *, ignore: bool = False, **given: Any) -> MappedColumn:  # noqa: ANN401
+    formats = Formats(**{key: given.pop(key) for key in _FORMATS if key in given})
+    return MappedColumn(name, field, formats=formats, **given)

@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Mapping as Pairs
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, Final
 
 from pipelines.mapping.field_paths import all_paths, suggestion
 from pipelines.mapping.model import Formats, MappedColumn, Mapping
-from sources.files import ReadOptions
+from pipelines.mapping.read import TABLES
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -21,19 +22,10 @@ def to_toml(mapping: Mapping) -> str:
     ignored = [name for name, column in mapping.columns.items() if column.field is None]
     parts += _lines({"ignore": ignored} if ignored else {})
     parts += _lines({"strict": True} if mapping.strict else {})
-    read_options = _changed(mapping.read_options, ReadOptions())
-    totals = read_options.pop("totals", None)
-    parts += _section("file", read_options)
-    formats = mapping.formats
-    parts += _section(
-        "numbers", _given(decimal=formats.decimal, thousands=formats.thousands, currency=formats.currency)
-    )
-    parts += _section("dates", _given(format=formats.date))
-    parts += _section("booleans", _given(yes=formats.yes, no=formats.no))
-    rows = {name: getattr(mapping, name) or None for name in ("fill_down", "fill_within", "skip_blank")}
-    parts += _section("rows", _given(empty=formats.empty, **rows, totals=totals))
-    parts += _section("group", _given(by=mapping.group or None))
-    parts += _section("passwords", _given(make=mapping.generate_passwords))
+    usual = Mapping(mapping.kind, {})
+    for table, keys in TABLES.items():
+        values = {key: attrgetter(attribute) for key, (_, attribute) in keys.items()}
+        parts += _section(table, {key: of(mapping) for key, of in values.items() if of(mapping) != of(usual)})
     parts += [
         "\n[columns]\n",
         *_lines({name: _column(column) for name, column in mapping.columns.items() if column.field}),
@@ -71,9 +63,9 @@ def value(data: object) -> str:
 
 
 def _column(column: MappedColumn) -> object:
-    details = _given(also=column.also or None) | _changed(column.formats, Formats())
-    plain = MappedColumn(column.name, column.field, column.also, column.formats)
-    details |= _changed(column, plain)
+    details = {"also": column.also} if column.also else {}
+    details |= _changed(column.formats, Formats())
+    details |= _changed(column, MappedColumn(column.name, column.field, column.also, column.formats))
     return {"field": column.field, **details} if details else column.field
 
 
@@ -81,10 +73,6 @@ def _changed(data: Any, default: Any) -> dict[str, Any]:  # noqa: ANN401 # two o
     """The fields in which a dataclass differs from its default."""
     values = ((one.name, getattr(data, one.name), getattr(default, one.name)) for one in fields(data))
     return {name: own for name, own, other in values if own != other}
-
-
-def _given(**values: Any) -> dict[str, Any]:  # noqa: ANN401 # TOML values
-    return {name: data for name, data in values.items() if data is not None}
 
 
 def _section(name: str, values: Pairs[str, Any]) -> list[str]:
