@@ -11,17 +11,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.fields import IN_FILE, Array, Bindings, Leaf, Node, Object, Source
+from pipelines.imports.fields import IN_FILE, Bindings, Leaf, Source, below, body_leaves, deciding_member, in_order
 from pipelines.imports.groups import whole
-from pipelines.imports.json_columns import PLAIN, arrays, numbers, objects, strings
+from pipelines.imports.json_columns import PLAIN, arrays, json_text, numbers, objects, strings
 from pipelines.imports.model import Item, Problem, ReadyInputs, RejectedInput, SkippedLine
+from pipelines.mapping import Scalar
+from pipelines.mapping.field_paths import EACH, Step
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
 from sources.inputs import ITEM_FIELDS, ITEM_VALUES, fits, violations
@@ -60,7 +62,8 @@ def convert(
         if source.lookup == IN_FILE:
             batch.parse(source, whole(table, source.column))
     batch.merge()
-    columns = batch.parameters() | dict(_members(bindings.shape, batch.inputs, batch.lines, batch.offsets))
+    fields = KINDS[bindings.mapping.kind].record.fields
+    columns = batch.parameters() | _Bodies(batch.inputs, batch.lines, batch.offsets).members(fields, bindings.leaves)
     batch.check_passwords()
     body = {name: texts for name, texts in columns.items() if name not in bindings.params}
     batch.check_limits(body)
@@ -176,7 +179,7 @@ class _Batch:
     def check_limits(self, body: Texts) -> None:
         """Validates the bodies that the columns do not prove valid."""
         bindings, kind = self._bindings, self._bindings.mapping.kind
-        is_proven = pa.array([not (self._is_grouped or needs_model_check(bindings.shape, kind))] * self.size, BOOLEAN)
+        is_proven = pa.array([not (self._is_grouped or needs_model_check(bindings.leaves, kind))] * self.size, BOOLEAN)
         for name in bindings.required_fields:
             is_proven = pc.and_(is_proven, pc.is_valid(body[name]) if name in body else pa.scalar(False))
         rows = _where(pc.invert(pc.and_(is_proven, self._is_within)))
@@ -202,8 +205,7 @@ class _Batch:
         position, _, member = rest.partition("]")
         deciding = [source for source in items if source.target.steps[-1] in ITEM_VALUES] or items
         present = {s.target.steps[depth] for s in deciding if self.inputs[s.path][row].is_valid}
-        order = [key for key in dict.fromkeys(s.target.steps[depth] for s in items) if key in present]
-        order.sort(key=lambda key: (isinstance(key, str), key if isinstance(key, int) else 0))
+        order = [step for step in in_order(s.target.steps[depth] for s in items) if step in present]
         steps = (*prefix, *order[int(position) : int(position) + 1], *([member[1:]] if member else []))
         return next((source for source in items if source.target.steps == steps), None)
 
@@ -255,45 +257,50 @@ def _decimal(text: str) -> Decimal:
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
-def _members(node: Object, inputs: Texts, lines: Texts, offsets: Ints) -> list[tuple[str, pa.Array]]:
-    return [(name, _json(member, inputs, lines, offsets)) for name, member in node.members]
+class _Bodies(NamedTuple):
+    """Columns of bodies: texts of each input, those of each line, and the first line of each input."""
 
+    inputs: Texts
+    lines: Texts
+    offsets: Ints
 
-def _json(node: Node, inputs: Texts, lines: Texts, offsets: Ints) -> pa.Array:
-    """The JSON text of a node for each input, null where it is absent.
+    def members(self, fields: Iterable[Field], leaves: Sequence[Leaf]) -> Texts:
+        """The members of an object that have a leaf, in the contract's order."""
+        parts = {field.name: (field, below(leaves, field.name)) for field in fields}
+        return {name: self.json(field, own) for name, (field, own) in parts.items() if own}
 
-    An array has an item where one of the item's own values is given; constants and defaults alone add no item.
-    """
-    size = len(offsets) - 1
-    if isinstance(node, Leaf):
-        texts = pa.nulls(size, TEXT) if node.path is None else inputs[node.path]
-        return texts if node.default is None else pc.coalesce(texts, node.default)
-    if isinstance(node, Object):
-        return objects(dict(_members(node, inputs, lines, offsets)))
-    items = [_item(item, inputs, lines, offsets) for item in node.items]
-    if node.each is not None:
-        of_lines = _item(node.each, lines, lines, np.arange(offsets[-1] + 1))
-        counts = np.append(0, np.cumsum(pc.is_valid(of_lines).to_numpy(zero_copy_only=False)))[offsets]
-        several = pa.ListArray.from_arrays(pa.array(counts, pa.int32()), of_lines.drop_null())
-        joined = pc.binary_join(several, ",")
-        items.append(pc.if_else(pc.equal(joined, ""), _NONE, joined))
-    return arrays(items)
+    def json(self, field: Field, leaves: Sequence[Leaf]) -> pa.Array:
+        """The JSON text of a field for each input, null where it is absent."""
+        if field.type == "object":
+            return objects(self.members(field.fields, leaves))
+        if field.type != "array":
+            return self.leaf(leaves[0])
+        items = []
+        for step in in_order(leaf.steps[0] for leaf in leaves):
+            if step != EACH:
+                items.append(self.item(field, step, below(leaves, step)))
+                continue
+            by_line = _Bodies(self.lines, self.lines, np.arange(self.offsets[-1] + 1))
+            of_lines = by_line.item(field, step, below(leaves, step))
+            counts = np.append(0, np.cumsum(pc.is_valid(of_lines).to_numpy(zero_copy_only=False)))[self.offsets]
+            several = pa.ListArray.from_arrays(pa.array(counts, pa.int32()), of_lines.drop_null())
+            joined = pc.binary_join(several, ",")
+            items.append(pc.if_else(pc.equal(joined, ""), _NONE, joined))
+        return arrays(items)
 
+    def item(self, array: Field, step: Step, leaves: Sequence[Leaf]) -> pa.Array:
+        """An item where one of its own values is given; constants and defaults alone add no item."""
+        member = deciding_member(leaves)
+        own = {leaf.path for leaf in leaves if leaf.path and (member is None or leaf.steps[0] == member)}
+        name = [Leaf(("name",), None, json_text(step[1:]))] if isinstance(step, str) and step != EACH else []
+        json = objects(self.members(array.fields, [*name, *leaves])) if array.fields else self.leaf(leaves[0])
+        given = [self.inputs[path] for path in sorted(own)]
+        return pc.if_else(_any_given(given, len(json)), json, _NONE) if own else json
 
-def _item(item: Node, inputs: Texts, lines: Texts, offsets: Ints) -> pa.Array:
-    json, own = _json(item, inputs, lines, offsets), [inputs[path] for path in sorted(_deciding(item))]
-    return pc.if_else(_any_given(own, len(json)), json, _NONE) if own else json
-
-
-def _deciding(node: Node) -> set[str]:
-    """The columns whose values make the node present."""
-    if isinstance(node, Leaf):
-        return set() if node.path is None else {node.path}
-    if isinstance(node, Array):
-        return set().union(*map(_deciding, [*node.items, *([node.each] if node.each else [])]))
-    if node.needs is not None:
-        return _deciding(dict(node.members)[node.needs])
-    return set().union(*(_deciding(member) for _, member in node.members))
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """A value, or its default."""
+        texts = pa.nulls(len(self.offsets) - 1, TEXT) if leaf.path is None else self.inputs[leaf.path]
+        return texts if leaf.default is None else pc.coalesce(texts, leaf.default)
 
 
 def _body(kind: str, texts: Mapping[str, str | None]) -> dict[str, Any]:
@@ -315,9 +322,10 @@ def _typed(value: Any, fields: Sequence[Field]) -> Any:  # noqa: ANN401 # as dee
     return Decimal(value) if is_number else value
 
 
-def constant_body(kind: str, shape: Object) -> dict[str, Any]:
-    """The body that a shape without columns has."""
-    columns = dict(_members(shape, {}, {}, np.array([0, 1])))
+def constant_body(kind: str, values: dict[str, Scalar]) -> dict[str, Any]:
+    """The body of constants alone, by field path."""
+    bodies = _Bodies({}, {}, np.array([0, 1]))
+    columns = bodies.members(KINDS[kind].record.fields, body_leaves(kind, (), values))
     return _body(kind, {name: texts[0].as_py() for name, texts in columns.items()})
 
 
@@ -342,17 +350,16 @@ def has_limits(field: Field) -> bool:
     return field.type == "integer" or is_limited
 
 
-def needs_model_check(shape: Object, kind: str) -> bool:
+def needs_model_check(leaves: Sequence[Leaf], kind: str) -> bool:
     """Whether a body may break a limit that spans columns: of a list, or of required fields within an object."""
-    fields = {field.name: field for field in KINDS[kind].record.fields}
-    for name, node in shape.members:
-        field = fields[name]
-        if any(inner.required for inner in field.fields):
+    for field in KINDS[kind].record.fields:
+        own = below(leaves, field.name)
+        if own and any(inner.required for inner in field.fields):
             return True
-        if isinstance(node, Array):
-            limit = field.max_items
+        if own and field.type == "array":
+            items = {leaf.steps[0] for leaf in own}
             needed = ITEM_FIELDS.intersection(inner.name for inner in field.fields)
-            needs_more = any(needed - {item.needs} for item in node.items if isinstance(item, Object))
-            if needs_more or field.min_items > 1 or (limit is not None and len(node.items) > limit):
+            needs_more = any(needed - {deciding_member(below(own, item))} for item in items)
+            if needs_more or field.min_items > 1 or len(items) > (field.max_items or len(items)):
                 return True
     return False

@@ -1,6 +1,6 @@
 """The fields that a mapping fills, resolved: where their cells are, how they are parsed, where the values go.
 
-In: a checked mapping. Out: `Bindings`, a source for each field and the shape of the bodies, which the
+In: a checked mapping. Out: `Bindings`, a source for each field and the values of the bodies, which the
 conversion and the survey of the file work from.
 """
 
@@ -10,14 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from pipelines.imports.json_columns import json_text
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Blank, Formats, Mapping, Scalar
 from pipelines.mapping.cells import NO, YES, Reading
 from pipelines.mapping.field_paths import EACH, FieldPath, Step, resolve
-from sources.contract import Field
 from sources.errors import BridgeError
 from sources.inputs import ITEM_VALUES, required
 from sources.kinds import KINDS, PASSWORD, LoginMode
@@ -27,31 +26,15 @@ IN_FILE: Final = -1
 """The `lookup` of a source whose column is in the input file itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A value of a column, or the default where that has none; without a column a constant. As text, like columns."""
+class Leaf(NamedTuple):
+    """A value of a column, or the default where that has none; without a column a constant. As text, like columns.
 
+    `steps` lead to the value from the body, or from the part of it that is looked at.
+    """
+
+    steps: tuple[Step, ...]
     path: str | None
     default: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Object:
-    """Members in their order. `needs`: the member without which there is no object."""
-
-    members: tuple[tuple[str, Node], ...]
-    needs: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """Items in their order; `each` adds an item for every line of a group."""
-
-    items: tuple[Node, ...] = ()
-    each: Node | None = None
-
-
-Node = Leaf | Object | Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +83,9 @@ class Bindings:
     login_mode: LoginMode | None
 
     @cached_property
-    def shape(self) -> Object:
-        """The shape of the bodies."""
-        return body_shape(self.mapping.kind, self.sources, self.mapping.constants)
+    def leaves(self) -> list[Leaf]:
+        """The values of the bodies."""
+        return body_leaves(self.mapping.kind, self.sources, self.mapping.constants)
 
     @property
     def params(self) -> list[str]:
@@ -182,50 +165,30 @@ def _notation(formats: Formats) -> Notation | None:
     return Notation(formats.decimal, usual.thousands if formats.thousands is None else formats.thousands)
 
 
-def body_shape(kind: str, sources: Iterable[Source], constants: dict[str, Scalar]) -> Object:
-    """The shape of the bodies: the fields that sources and constants fill, in the contract's order; no password."""
-    leaves: list[tuple[tuple[Step, ...], Leaf]] = [
-        (source.target.steps, Leaf(source.path, _text(source.target, source.default)))
+def body_leaves(kind: str, sources: Iterable[Source], constants: dict[str, Scalar]) -> list[Leaf]:
+    """The values of the bodies, that sources and constants fill; no password."""
+    leaves = [
+        Leaf(source.target.steps, source.path, _text(source.target, source.default))
         for source in sources
-        if source.path != PASSWORD and source.target.steps
+        if source.path != PASSWORD
     ]
     for path, value in constants.items():
         target = _resolved(kind, path)
-        if target.steps:
-            leaves.append((target.steps, Leaf(None, _text(target, value))))
-    return Object(tuple(_members(KINDS[kind].record.fields, leaves)))
+        leaves.append(Leaf(target.steps, None, _text(target, value)))
+    return [leaf for leaf in leaves if leaf.steps]
 
 
-def _members(fields: Iterable[Field], leaves: Sequence[tuple[tuple[Step, ...], Leaf]]) -> list[tuple[str, Node]]:
-    members: list[tuple[str, Node]] = []
-    for field in fields:
-        below = [(steps[1:], leaf) for steps, leaf in leaves if steps[0] == field.name]
-        if not below:
-            continue
-        if field.type == "object":
-            members.append((field.name, Object(tuple(_members(field.fields, below)))))
-        elif field.type == "array":
-            members.append((field.name, _array(field, below)))
-        else:
-            members.append((field.name, below[0][1]))
-    return members
+def below(leaves: Iterable[Leaf], step: Step) -> list[Leaf]:
+    """The values within a member or an item."""
+    return [leaf._replace(steps=leaf.steps[1:]) for leaf in leaves if leaf.steps[0] == step]
 
 
-def _array(field: Field, leaves: Sequence[tuple[tuple[Step, ...], Leaf]]) -> Array:
-    positions = sorted({steps[0] for steps, _ in leaves if isinstance(steps[0], int)})
-    names = dict.fromkeys(steps[0] for steps, _ in leaves if isinstance(steps[0], str) and steps[0] != EACH)
-    items: dict[Step, Node] = {}
-    order: list[Step] = [*positions, *names, EACH]
-    for key in order:
-        below = [(steps[1:], leaf) for steps, leaf in leaves if steps[0] == key]
-        if not below:
-            continue
-        if not field.fields:
-            items[key] = below[0][1]
-            continue
-        members = _members(field.fields, below)
-        if key in names:
-            members.insert(0, ("name", Leaf(None, json_text(str(key)[1:]))))
-        items[key] = Object(tuple(members), next((name for name, _ in members if name in ITEM_VALUES), None))
-    each = items.pop(EACH, None)
-    return Array(tuple(items.values()), each)
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """The items of an array in their order: by position, by name, and last `EACH`, an item for each line of a group."""
+    order = {step: (isinstance(step, str), step == EACH, step if isinstance(step, int) else 0) for step in steps}
+    return sorted(order, key=order.__getitem__)
+
+
+def deciding_member(leaves: Iterable[Leaf]) -> Step | None:
+    """The member without which there is no item; None: any value makes one."""
+    return next((leaf.steps[0] for leaf in leaves if leaf.steps and leaf.steps[0] in ITEM_VALUES), None)

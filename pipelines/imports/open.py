@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.imports.convert import constant_body
-from pipelines.imports.fields import Bindings, Source, body_shape, field_sources
+from pipelines.imports.fields import Bindings, Source, field_sources
 from pipelines.imports.inputs import Inputs
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.model import listed
@@ -231,7 +231,7 @@ def _check_values(mapping: Mapping) -> None:
         for path in one.paths
         if one.default is not None
     }
-    body = constant_body(mapping.kind, body_shape(mapping.kind, (), defaults | mapping.constants))
+    body = constant_body(mapping.kind, defaults | mapping.constants)
     for violation in violations(mapping.kind, [body], with_password=False):
         if violation.code != "required":
             name, table = ("default of", "columns") if violation.field in defaults else ("constant", "constants")

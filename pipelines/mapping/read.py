@@ -114,6 +114,7 @@ _LOOKUP: Final = {
     "give": Annotated[dict[str, _Name], Limits(min_length=1)],
 }
 _column_model: Any = Annotated[_model(_COLUMN), BeforeValidator(_as_table)]
+_lookup_model: Any = _model(_LOOKUP, _LOOKUP)
 _DOCUMENT: Final[dict[str, Any]] = {
     "kind": KindName,
     "ignore": _NAMES,
@@ -124,7 +125,7 @@ _DOCUMENT: Final[dict[str, Any]] = {
     },
     "columns": Annotated[dict[_Name, _column_model], BeforeValidator(_all_others)],
     "constants": dict[str, _Scalar],
-    "lookup": tuple[_model(_LOOKUP, _LOOKUP), ...],
+    "lookup": tuple[_lookup_model, ...],
 }
 _document: Final = _model(_DOCUMENT, ("kind", "columns"))
 _KEYS: Final[dict[str, Collection[str]]] = {**TABLES, "columns": _COLUMN, "lookup": _LOOKUP}
