@@ -9,11 +9,7 @@ _LEFTOVERS = re.compile(r"\b(?:NaN|NaT|nan|None(?! of|[.:] ?))\b|<NA>|&lt;NA&gt;
 
 
 def leftovers(text: str) -> list[str]:
-    """Missing values (`NaN`, `None`) and whole numbers as floats (`5000.0`), each with the text around it.
-
-    Args:
-        text: plain, or HTML, of which the visible text counts.
-    """
+    """Missing values (`NaN`, `None`) and whole numbers as floats (`5000.0`), each with the text around it."""
     if "</" in text:
         text = re.sub(r"<style.*?</style>|<[^<>]+>", " ", text, flags=re.DOTALL)
     return [text[max(0, found.start() - 40) : found.end() + 20] for found in _LEFTOVERS.finditer(text)]

@@ -25,7 +25,6 @@ def _binaries() -> Path | None:
 
 
 def _as_nobody(*arguments: str) -> list[str]:
-    """Postgres does not run as root."""
     if os.geteuid() != 0:
         return list(arguments)
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *arguments]

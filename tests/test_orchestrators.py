@@ -34,7 +34,6 @@ CUSTOMERS = {"outlet": 12, "shop": 25}
 
 
 def python_with(package: str) -> str:
-    """An interpreter that can import the package."""
     own = CHECKOUT / f".venv-{package}/bin/python"
     if find_spec(package) is None and not own.exists():
         pytest.skip(f"{package} is not installed: make orchestrators")
@@ -80,7 +79,6 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 def run(python: str, script: str, cwd: Path, env: dict[str, str]) -> list[Any]:
-    """The JSON lines that a script prints behind `>>`."""
     done = subprocess.run([python, "-c", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith(">>")]

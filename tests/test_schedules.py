@@ -41,7 +41,6 @@ def sh(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[
 
 
 def settings(path: Path) -> dict[str, str]:
-    """NAME=value lines, as systemd reads them."""
     lines = path.read_text("utf-8").splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
@@ -82,7 +81,6 @@ def platform(tmp_path: Path) -> Iterator[Bridge]:
 
 
 def placed(text: str, tmp_path: Path) -> str:
-    """An example whose folders are those of this test."""
     return text.replace("/srv/orderbridge/docs", str(CHECKOUT / "docs")).replace(
         "/srv/orderbridge", str(tmp_path / "srv")
     ).replace("/etc/orderbridge.env", str(tmp_path / "orderbridge.env"))  # fmt: skip

@@ -28,7 +28,6 @@ pipeline.run(legacy().with_resources("customers"))
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """The note and the commands of each block."""
     return BLOCK.findall((CHECKOUT / "docs" / page).read_text("utf-8"))
 
 

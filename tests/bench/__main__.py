@@ -68,7 +68,6 @@ def table(found: Sequence[Series], rounds: int) -> str:
 
 
 def machine(rounds: int) -> str:
-    """Where and with what it was measured."""
     model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else None
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)

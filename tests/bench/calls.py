@@ -51,7 +51,6 @@ Work = Callable[[], object]
 
 
 def bodies(name: str) -> list[bytes]:
-    """The pages of a list, as the platform sends them."""
     config = SandboxConfig(customers=PAGES * 100, orders=PAGES * 100)
     rows = list(map(generators(config)[name], range(PAGES * 100)))
     pages = [b",".join(rows[start : start + 100]) for start in range(0, len(rows), 100)]
@@ -90,7 +89,6 @@ def _answer(pages: list[bytes], request: httpx.Request) -> httpx.Response:
 
 
 def planned(folder: Path) -> Work:
-    """The plan of a CSV of variants."""
     file, mapping, target = folder / "articulos.csv", folder / "mapping.toml", folder / "plan"
     plan.write_file(file, PLANNED_ROWS)
     mapping.write_text(plan.MAPPING, "utf-8")
@@ -103,7 +101,6 @@ def planned(folder: Path) -> Work:
 
 
 def matched(folder: Path) -> Work:
-    """The match with the ERP."""
     reconcile.make(MATCHED_ROWS, folder)
     return reconcile.CONTENDERS["ours"](folder)
 
@@ -112,7 +109,6 @@ WORKS: Final[dict[str, Callable[[Path], Work]]] = {"pull": pulled, "plan": plann
 
 
 def calls(work: Work) -> int:
-    """Functions called on this thread."""
     number = 0
 
     def profile(_: FrameType, event: str, __: Any) -> None:
@@ -157,7 +153,6 @@ def figures(name: str, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """See the module."""
     os.environ.update(plan.SETTINGS)
     recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
     found = {}

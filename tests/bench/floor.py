@@ -78,7 +78,6 @@ def customers(first: int = 1, step: int = 1) -> Iterator[bytes]:
 
 
 def orders() -> Iterator[bytes]:
-    """The pages of orders, along their cursors."""
     connection, after = Connection(), ""
     while True:
         body = connection.get(f"/public/v1/orders?limit={LIMIT}{after}")
@@ -130,7 +129,6 @@ _COLUMNS = {
 
 
 def tables(name: str, bodies: list[bytes]) -> dict[str, pa.Table]:
-    """The Arrow tables of a batch of pages, by name."""
     text, child = b"\n".join(bodies), _CHILDREN[name]
     schema = pa.schema([("data", pa.list_(_RECORDS[name]))])
     parsed = pajson.read_json(

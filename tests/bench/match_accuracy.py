@@ -78,7 +78,6 @@ def linked(left: pd.DataFrame, right: pd.DataFrame) -> dict[int, str]:
 
 
 def by_splink(seed: int, is_normalized: bool) -> tuple[float, float]:
-    """Precision and recall of splink's links."""
     known = truth(seed)
     links = linked(*frames(known, is_normalized))
     right = sum(known.customer_of_line.get(line) == customer for line, customer in links.items())
@@ -86,7 +85,6 @@ def by_splink(seed: int, is_normalized: bool) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Measures and prints."""
     parser = argparse.ArgumentParser("make bench-accuracy")
     parser.add_argument("--seed", type=int, default=20)
     seed = parser.parse_args().seed

@@ -27,13 +27,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a process and those that it started and waited for.
-
-    Attributes:
-        wall_s, cpu_s: of the whole process, imports included.
-        peak_mb: resident memory of the largest of them, from the kernel.
-        work_s: of the measured part alone, where a contender reports it.
-    """
+    """Of a process and those that it started and waited for."""
 
     wall_s: float
     cpu_s: float
@@ -42,7 +36,6 @@ class Cost:
 
     @property
     def compared_s(self) -> float:
-        """What ratios compare."""
         return self.wall_s if self.work_s is None else self.work_s
 
 

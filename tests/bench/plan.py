@@ -45,7 +45,6 @@ SETTINGS = {
 
 
 def write_file(path: Path, rows: int) -> dict[str, int]:
-    """The file, and what must come of its lines."""
     outcomes = {"patch": 0, "merged": 0, "rejected": 0}
     with path.open("w", encoding="cp1252", newline="\r\n") as out:
         out.write(HEADER + "\n")
@@ -67,7 +66,6 @@ def write_file(path: Path, rows: int) -> dict[str, int]:
 
 
 def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
-    """The command."""
     mapping, target = folder / "mapping.toml", folder / "plan"
     mapping.write_text(MAPPING, "utf-8")
     shutil.rmtree(target, ignore_errors=True)
@@ -79,7 +77,6 @@ def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
 
 
 def row_by_row(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
-    """pandas and pydantic."""
     cost, text = run("tests.bench.row_by_row", str(file), str(folder / "row_by_row.jsonl"), folder=folder, settings={})
     counts: dict[str, int] = json.loads(text)
     return cost, counts
@@ -124,7 +121,6 @@ def previewed(rows: int, rounds: int) -> list[Series]:
 
 
 def copied(file: str, target: str) -> None:
-    """The contender `duckdb`."""
     import duckdb
 
     options = "delim = ';', all_varchar = true, encoding = 'CP1252', auto_detect = false"

@@ -40,7 +40,6 @@ def serve_and_count() -> None:
 
 
 def bare(url: str, key: str, operations: Path) -> None:
-    """The loop that has nothing to lose."""
     decoder = msgspec.json.Decoder(PlannedOperation)
     made = [decoder.decode(line) for line in operations.read_bytes().splitlines()]
     failed: list[int] = []

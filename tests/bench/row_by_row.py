@@ -18,8 +18,6 @@ _YES_NO = {"S": True, "N": False}
 
 
 class Variant(BaseModel):
-    """A row."""
-
     model_config = ConfigDict(populate_by_name=True)
 
     product: int = Field(alias="Producto")

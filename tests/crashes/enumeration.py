@@ -23,13 +23,7 @@ MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 @dataclass
 class Enumeration:
-    """What an enumeration judged.
-
-    Attributes:
-        points: of the recorded run.
-        states: distinct ones, each resumed from or read.
-        problems: what was wrong, with the point and the variant.
-    """
+    """What an enumeration judged."""
 
     points: int = 0
     states: int = 0
@@ -64,14 +58,7 @@ def push_crashes(kind: KindName, count: int, broken: Callable[[], Any] = nullcon
 def pull_crashes(
     folder: Path, *, resumed: range | None = None, broken: Callable[[], Any] = nullcontext, is_tail: bool = False
 ) -> Enumeration:
-    """Every crash of a pull, as a reader finds it; and resumed.
-
-    Args:
-        folder: empty, to work in.
-        resumed: numbers of the points from which a pull is started again; None: all.
-        broken: context of the recorded pull (planted bugs).
-        is_tail: whether it reads only the tail of the orders.
-    """
+    """Every crash of a pull, as a reader finds it; and resumed."""
     with recorded_pull(folder, broken, is_tail=is_tail) as crashes:
         readable = _judge(crashes.points, _as_read(crashes), lambda *at: crashes.judge(*at, resume=False))
         points = [point for point in crashes.points if resumed is None or point.number in resumed]

@@ -25,13 +25,7 @@ PAGE_LIMIT: Final = 5
 
 @dataclass
 class PullCrashes:
-    """A recorded pull. Use `recorded_pull`.
-
-    Attributes:
-        options: of the recorded pull and of the one after it.
-        points: of the pull.
-        first, second: what a reader finds of each version.
-    """
+    """A recorded pull. Use `recorded_pull`."""
 
     made: Bridge
     sql: str
@@ -72,13 +66,7 @@ class PullCrashes:
 def recorded_pull(
     folder: Path, broken: Callable[[], Any] = nullcontext, *, is_tail: bool = False
 ) -> Iterator[PullCrashes]:
-    """Records a pull over a first version.
-
-    Args:
-        folder: to work in.
-        broken: the context in which it runs (planted bugs).
-        is_tail: whether it reads the tail of the orders, which has grown, and all other lists.
-    """
+    """Records a pull over a first version."""
     sizes = SIZES | {"orders": 12} if is_tail else SIZES
     with bridge(folder, page_limit=PAGE_LIMIT, **sizes) as made:
         crashes = PullCrashes(made, version_sql(made), {"tail": is_tail})

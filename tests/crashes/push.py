@@ -37,26 +37,21 @@ ROUNDS: Final = 3
 
 @dataclass
 class World:
-    """What the platform holds, and the time."""
-
     now: float = 1_800_000_000.0
     created: list[dict[str, Any]] = field(default_factory=list)
     applied: Counter[str] = field(default_factory=Counter)
 
     def apply(self, path: str, body: dict[str, Any]) -> None:
-        """Applies a write."""
         self.now += 1.0
         if path == "/customers":
             self.created.append(body)
         self.applied[marker(path, body)] += 1
 
     def listing(self, keys: Container[Key]) -> CustomerListing:
-        """What a complete walk finds."""
         return listed((body | {"id": str(number)} for number, body in enumerate(self.created, 1)), keys)
 
 
 def marker(path: str, body: dict[str, Any]) -> str:
-    """What an operation is identified by."""
     return f"{path}:{body.get('erpCode') or body.get('stock')}"
 
 
@@ -93,14 +88,7 @@ def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **
 
 @dataclass
 class PushCrashes:
-    """A recorded push.
-
-    Args:
-        folder: empty, to work in.
-        kind: `customers` or `variants`.
-        count: operations of the plan.
-        broken: context in which the push is recorded and resumed (planted bugs).
-    """
+    """A recorded push."""
 
     folder: Path
     kind: KindName
@@ -139,7 +127,6 @@ class PushCrashes:
             return [(operation, row.state, row.id) for operation, row in zip(plan.operations(), rows, strict=True)]
 
     def _answers(self, world: World) -> dict[str, frozenset[int]]:
-        """What a person answers about updates in doubt."""
         doubts = [
             (number, world.applied[marker(operation.path, operation.body)])
             for operation, state, number in self._rows()

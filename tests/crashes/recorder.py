@@ -41,7 +41,6 @@ class FolderState:
     folders: Mapping[str, int]
 
     def restore(self, root: Path) -> None:
-        """Replaces the content of a folder."""
         for path in root.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         for name, mode in sorted(self.folders.items()):
@@ -54,7 +53,6 @@ class FolderState:
 
     @property
     def digest(self) -> bytes:
-        """Equal for equal states."""
         parts = sha256(repr(sorted(self.folders.items())).encode())
         for name, (mode, content) in sorted(self.files.items()):
             parts.update(f"\0{name}\0{mode}\0{len(content)}\0".encode() + content)
@@ -63,14 +61,7 @@ class FolderState:
 
 @dataclass(frozen=True)
 class Point:
-    """A moment before an operation on the disk.
-
-    Attributes:
-        number: from 0.
-        what: the operation that follows.
-        states: by variant (`VARIANTS`).
-        world: what `observe` returned at that moment.
-    """
+    """A moment before an operation on the disk."""
 
     number: int
     what: str
@@ -87,14 +78,7 @@ class _Durable:
 
 
 class Recorder:
-    """Records the points of one run.
-
-    Args:
-        root: everything that the run writes to.
-        scratch: a folder in it that a later run clears: it is in no state, and only what leaves it makes a point.
-        attic: an empty folder in the same file system, outside of `root`: keeps inodes from being used again.
-        observe: called at each point, for state that is not on disk.
-    """
+    """Records the points of one run."""
 
     def __init__(
         self, root: Path, attic: Path, observe: Callable[[], Any] = lambda: None, scratch: Path | None = None

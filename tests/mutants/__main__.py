@@ -59,7 +59,6 @@ def check(mutants: Sequence[Mutant], checkout: Path) -> None:
 
 @contextmanager
 def planted(mutant: Mutant, checkout: Path) -> Iterator[None]:
-    """The bug is in the file while the block runs."""
     file = checkout / mutant.file
     original = file.read_bytes()
     file.write_text(mutant.patched(checkout), "utf-8")
@@ -70,11 +69,7 @@ def planted(mutant: Mutant, checkout: Path) -> Iterator[None]:
 
 
 def is_caught(mutant: Mutant, checkout: Path) -> bool:
-    """Whether a test fails once the bug is in this copy of the checkout.
-
-    Raises:
-        PatchError: the patch cannot be applied, or pytest could not run the tests.
-    """
+    """Whether a test fails once the bug is in this copy of the checkout."""
     environment = {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
     arguments = ["-q", "-x", "-n0", "-p", "no:cacheprovider", *_split(mutant.tests)]
     with planted(mutant, checkout), tempfile.TemporaryFile() as output:

@@ -42,25 +42,13 @@ main table.dataframe tr > th {{ text-align: left; vertical-align: top; }}
 
 
 class ThisPython(KernelSpecManager):
-    """Knows one kernel: this interpreter."""
-
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        """The kernel, whatever its name."""
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 
 def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
-    """The notebook with its outputs.
-
-    Args:
-        path: of the notebook, which is only read.
-        warehouse: what `open_warehouse()` opens in it.
-        cwd: the folder that it runs in.
-
-    Raises:
-        nbclient.exceptions.CellExecutionError: a cell raised.
-    """
+    """The notebook with its outputs."""
     notebook = nbformat.read(path, 4)
     with TemporaryDirectory() as home, _environment(Path(home), warehouse):
 

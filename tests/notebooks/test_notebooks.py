@@ -67,7 +67,6 @@ def drawn_plots(notebook: Any) -> list[Any]:
 
 
 def cells(output: Any) -> list[list[str]]:
-    """The cells of the rows of a table."""
     rows = re.findall("<tr>(.*?)</tr>", output["data"]["text/html"], re.DOTALL)
     return [re.findall("<td>(.*?)</td>", row) for row in rows if "<td>" in row]
 
@@ -99,7 +98,6 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
 
 
 def query(name: str, part: str) -> str:
-    """The SQL of a notebook that contains a text."""
     cells = json.loads((FOLDER / f"{name}.ipynb").read_text("utf-8"))["cells"]
     (sql,) = (text for cell in cells for text in "".join(cell["source"]).split('"""')[1::2] if part in text)
     return sql

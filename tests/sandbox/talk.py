@@ -60,7 +60,6 @@ def pages(client: httpx.Client, path: str, limit: int, first: int = 1) -> list[d
 
 
 def cursors(client: httpx.Client, limit: int) -> list[dict[str, Any]]:
-    """The orders, by cursor."""
     rows: list[dict[str, Any]] = []
     params: dict[str, str | int] = {"limit": limit}
     while True:

@@ -119,7 +119,6 @@ def capped(sandbox: Sandbox, client: httpx.Client) -> object:
 
 
 def shown(sandbox: Sandbox, client: httpx.Client) -> list[tuple[list[Any], list[Any]]]:
-    """The rows of both pagings, and the true ones."""
     records = sandbox.state.records
     return [(pages(client, "/customers", 50), records("customers")), (cursors(client, 50), records("orders"))]
 

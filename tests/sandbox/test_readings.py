@@ -22,7 +22,6 @@ def listed(sandbox: Sandbox, name: str) -> list[Any]:
 
 
 def json_of(path: str, *names: str) -> Look:
-    """Members of a body, or all of it."""
 
     def look(sandbox: Sandbox, client: httpx.Client) -> object:
         body = client.get(path).json()
@@ -130,7 +129,6 @@ def created_body(read: Callable[[httpx.Response], object], expected: object) -> 
 
 
 def refusal(status: int, text: str | None = None) -> tuple[Look, object]:
-    """`text`: the body; None where it has errors."""
 
     def look(sandbox: Sandbox, client: httpx.Client) -> object:
         answer = client.get("/customers", headers={"api-key": "wrong"})

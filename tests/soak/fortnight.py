@@ -91,7 +91,6 @@ class Fortnight:
         )
 
     def live(self, day: int) -> None:
-        """A day of the ERP and of the shop."""
         for _ in range(self.draw.randint(0, 3)):
             self.customers.append(f"c{len(self.customers):03}")
         if self.draw.random() < 0.5:
@@ -129,7 +128,6 @@ class Fortnight:
             (self.folder / f"{kind}.csv").write_text(text, encoding, newline="")
 
     def job(self, name: str) -> None:
-        """Imports each file; a crash ends it."""
         for kind in KINDS:
             if (kind == "customers" and not self.customers) or (kind == "subcategories" and not self.subcategories):
                 continue
@@ -254,7 +252,6 @@ class Fortnight:
 
 
 def _current(world: World) -> CurrentCustomers:
-    """What a pull of this moment would have published."""
     columns = {"id": "id", "erpCode": "erp_code", "firstName": "first_name", "email": "email"}
     rows = [{columns[k]: str(v) for k, v in one.items() if k in columns} for one in world.state.records("customers")]
     read = ReadState(run_id="r", at="2026-01-01T00:00:00+00:00", verdict="complete", rows=len(rows))
@@ -281,7 +278,6 @@ def _project(run: Fortnight) -> Iterator[None]:
 
 
 def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
-    """Some days of one seed; problems name the day."""
     with tempfile.TemporaryDirectory(prefix="soak-fortnight-", dir=MEMORY) as folder:
         run = Fortnight(seed, Path(folder))
         with _project(run):

@@ -45,12 +45,10 @@ Broken = Callable[[], Any]
 
 
 def seeds(run: Callable[[int], Outcome], *numbers: int) -> Callable[[], bool]:
-    """Whether a seed of a campaign has a problem."""
     return lambda: any(run(number).problems for number in numbers)
 
 
 def _last_plan(options: ImportOptions) -> Plan | None:
-    """Whatever was done with the file since."""
     found = sorted(Path().glob(f"plan-{options.kind}-*"), key=lambda path: path.stat().st_mtime_ns)
     return Plan(found[-1]) if found else None
 

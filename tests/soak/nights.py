@@ -189,7 +189,6 @@ class Field:
 
 
 def fields() -> list[Field]:
-    """The fields of a platform on its first night."""
     total = _scalar("total", ("about 12", [1], {"a": 1}, True), is_number=True)
     number = _scalar("number", ("A-7", [1], {"a": 1}, True, "007"), is_number=True)
     all_fields = [
@@ -211,13 +210,10 @@ def fields() -> list[Field]:
 
 
 class Shop(httpx.BaseTransport):
-    """A platform that lists these orders by an offset."""
-
     def __init__(self) -> None:
         self.orders: list[Row] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See BaseTransport."""
         query = requested_url(request).params
         begin, end = int(query.get("startingAfter", 0)), int(query.get("startingAfter", 0)) + int(query["limit"])
         more = end < len(self.orders)
@@ -227,23 +223,14 @@ class Shop(httpx.BaseTransport):
 
 @dataclass
 class Expected:
-    """The tables of a night, and its findings.
-
-    Attributes:
-        tables: by name; the rows by id, or by id and position.
-        odd: numbers of odd values, by place.
-    """
+    """The tables of a night, and its findings."""
 
     tables: dict[str, dict[Any, Row]] = field(default_factory=lambda: {"orders": {}})
     odd: Counter[str] = field(default_factory=Counter)
 
 
 class Nights:
-    """One shop and one warehouse.
-
-    Attributes:
-        counts: of what was seen.
-    """
+    """One shop and one warehouse."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.draw, self.folder, self.shop = random.Random(seed), folder, Shop()
@@ -287,7 +274,6 @@ class Nights:
         }
 
     def run(self, nights: int) -> Iterator[str]:
-        """The nights; yields what is wrong."""
         for self.number in range(1, nights + 1):
             if self.number > 1:
                 self._change()
@@ -348,11 +334,7 @@ class Nights:
             expected.odd.update(f"orders__{one.name}: {path}" for path in odd)
 
     def _pull(self) -> str:
-        """A whole pull and reconcile, but that the rows are not loaded by dlt and nothing is published.
-
-        Returns:
-            The error of the walk, which ends a night; empty if there is none.
-        """
+        """A whole pull and reconcile, but that the rows are not loaded by dlt and nothing is published."""
         build, warehouse = Build(self.folder / f"{self.number}" / "warehouse.duckdb"), self.warehouse
         options = WalkOptions(
             PAGE, window=1, names=field_names(warehouse, "orders"), kinds=kept_kinds(warehouse, "orders")
@@ -511,7 +493,6 @@ def canonical(value: Any) -> object:
 
 
 def nights_seed(seed: int, nights: int = NIGHTS) -> Outcome:
-    """The nights of a seed."""
     with (
         tempfile.TemporaryDirectory(prefix="nights-", dir=MEMORY) as name,
         mock.patch.dict(os.environ, DLT_PROJECT_DIR=name),

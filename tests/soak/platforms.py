@@ -90,7 +90,6 @@ class PlatformSeed:
 
     @classmethod
     def drawn(cls, seed: int) -> PlatformSeed:
-        """The platform with this number."""
         draw = random.Random(seed)
         rate = draw.choice((0.0, 0.0, 0.02, 0.1, 0.3))
         lags = tuple(draw.randrange(AGE_MAX) for _ in range(draw.choice((1, 2, 3))))
@@ -119,12 +118,7 @@ class PlatformSeed:
 
 
 class UnusualPlatform(httpx.BaseTransport):
-    """Answers the requests of a walk.
-
-    Attributes:
-        states: the list at each moment; the first ones are before the walk.
-        requests: number of requests so far.
-    """
+    """Answers the requests of a walk."""
 
     def __init__(self, seed: int, drawn: PlatformSeed) -> None:
         self._draw, self._drawn = random.Random(f"{seed}:platform"), drawn
@@ -150,7 +144,6 @@ class UnusualPlatform(httpx.BaseTransport):
         self.states.append(rows if rows != self.states[-1] else self.states[-1])
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See BaseTransport."""
         self.requests += 1
         self._change()
         url, drawn = requested_url(request), self._drawn
@@ -224,7 +217,6 @@ class UnusualPlatform(httpx.BaseTransport):
 
 
 def platform_seed(seed: int) -> Outcome:
-    """Walks the list of a seed, and judges it."""
     drawn = PlatformSeed.drawn(seed)
     platform = UnusualPlatform(seed, drawn)
     family = LISTS[drawn.resource].family

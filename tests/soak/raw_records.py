@@ -41,8 +41,6 @@ DATES: Final = (None, "", " ", "soon", "2026-02-30")
 
 
 class RawRecords:
-    """The raw records of a seed, as rows."""
-
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
         draw, ids = self._draw, [str(number) for number in range(10)]

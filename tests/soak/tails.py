@@ -113,7 +113,6 @@ class _Seed:
             yield f"the last whole read and the last tail are said to be {read}"
 
     def _judge_rows(self) -> Iterator[str]:
-        """Whether the rows of this run are the platform's."""
         bench = self.bench
         platform = {record["id"]: record["status"] for record in bench.state.records("orders")}
         if not bench.rows("SELECT 1 FROM duckdb_columns() WHERE table_name = 'orders' AND column_name = 'status'"):
@@ -127,7 +126,6 @@ _SEEN: Final = "_run_id = 'run %03d'"
 
 
 def tail_seed(seed: int) -> Outcome:
-    """The pulls of a seed."""
     with tempfile.TemporaryDirectory(prefix="tails-", dir=MEMORY) as folder, inline():
         run = _Seed(seed, Path(folder))
         problems = list(run.run())

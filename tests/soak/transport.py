@@ -33,43 +33,30 @@ class MemoryExchange:
         self.is_reset = False
 
     async def answer(self, answer: SandboxResponse) -> None:
-        """The whole answer."""
         self.response = answer
 
     async def reset(self) -> None:
-        """No answer."""
         self.is_reset = True
 
     async def reset_after(self, answer: SandboxResponse, share: float) -> None:
-        """A part of the body, then a reset."""
         self.response, self.share, self.is_reset = answer, share, share < 1.0
 
     async def drip(self, answer: SandboxResponse, pause_s: float) -> None:
-        """Longer than any client waits."""
         self.is_reset = True
 
     async def disconnected(self, timeout_s: float | None) -> bool:
-        """The client has left."""
         self.is_reset = True
         return True
 
 
 class SandboxTransport(httpx.BaseTransport):
-    """Answers requests to the lists of a platform.
-
-    Args:
-        platform: the sandbox's, not served.
-
-    Attributes:
-        requests: number of requests so far.
-    """
+    """Answers requests to the lists of a platform."""
 
     def __init__(self, platform: Platform) -> None:
         self.requests = 0
         self._platform = platform
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See BaseTransport."""
         self.requests += 1
         platform, url = self._platform, requested_url(request)
         path, query = url.path, url.query.decode("latin-1")
@@ -96,7 +83,6 @@ class _Body(httpx.SyncByteStream):
 
 
 def _finish(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Runs a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration:
@@ -111,7 +97,6 @@ class InlineExecutor:
         """Takes what a pool takes."""
 
     def submit(self, task: Any, *arguments: Any) -> Future[Any]:
-        """Runs a task."""
         future: Future[Any] = Future()
         try:
             future.set_result(task(*arguments))

@@ -53,8 +53,6 @@ STOPS_MAX: Final = 3
 
 @dataclass(frozen=True)
 class WalkSeed:
-    """What a seed draws."""
-
     resource: str
     count: int
     page_limit: int
@@ -65,7 +63,6 @@ class WalkSeed:
 
     @classmethod
     def drawn(cls, seed: int) -> WalkSeed:
-        """The walk with this number."""
         draw = random.Random(seed)
         names = draw.sample([name for name in CALM if name not in SLOW], draw.choice((0, 0, 1, 2, 3)))
         names += [name for name in DANGEROUS if draw.random() < 0.25 and name not in names]
@@ -87,7 +84,6 @@ class WalkSeed:
 
 @contextmanager
 def inline() -> Iterator[None]:
-    """Walks without threads, waits and slow digests."""
     with ExitStack() as stack:
         stack.enter_context(without_backoff())
         stack.enter_context(mock.patch.object(fetch, "ThreadPoolExecutor", InlineExecutor))
@@ -138,7 +134,6 @@ class _Stopping(SandboxTransport):
         self._stop, self._after = stop, after
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See SandboxTransport."""
         response = super().handle_request(request)
         if self.requests == self._after:
             self._stop.set()
@@ -146,7 +141,6 @@ class _Stopping(SandboxTransport):
 
 
 def judge(result: ListResult, platform: Platform, folder: Path, altered: set[str]) -> Iterator[str]:
-    """What is wrong with a list after its walk."""
     state, name = platform.state, result.resource
     if result.verdict == "incomplete":
         if result.error is None or result.files or result.distinct:

@@ -41,13 +41,7 @@ def rejected(status: int) -> HttpRejected:
 
 @dataclass
 class Platform:
-    """Serves `/customers` by page and limit; `drift` is the chance of a change before each answer.
-
-    Attributes:
-        before: called before each answer; may change the platform, or raise.
-        alter: the body that is sent instead.
-        deleted: rows that `total` counts and no page has.
-    """
+    """Serves `/customers` by page and limit; `drift` is the chance of a change before each answer."""
 
     ids: list[int]
     ending: str = "empty_page"

@@ -142,7 +142,6 @@ def postgres_server() -> Iterator[int]:
 
 @pytest.fixture
 def postgres(postgres_server: int, tmp_path: Path) -> str:
-    """The address of a database of the test's own."""
     name = tmp_path.name.lower()
     with closing(connect(postgres_server)) as connection:
         connection.cursor().execute(f"CREATE DATABASE {name}")
@@ -301,7 +300,6 @@ NIGHTS: list[dict[int, dict[str, Any]]] = [
 
 
 def canonical(value: object) -> object:
-    """A value without its type."""
     if isinstance(value, bool):
         return str(value).lower()
     try:

@@ -138,7 +138,6 @@ def instants(read: DateColumn) -> list[str | None]:
 
 
 def kept(at: datetime, precision: str) -> datetime:
-    """The instant as far as a form writes it."""
     whole = at.replace(microsecond=0)
     return {
         DAY: whole.replace(hour=0, minute=0, second=0),

@@ -119,7 +119,6 @@ def test_customers_are_matched_unknown_or_none(
 
 
 def numbered(name: str, count: int) -> pd.DataFrame:
-    """Orders of the customers 1 to `count`."""
     return raw(*({name: n} for n in range(1, count + 1)), **{name: BIGINT})
 
 

@@ -30,7 +30,6 @@ from sources.extract.v1_pages import V1Cursor
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each batch has two pages."""
     monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
 
 
@@ -41,7 +40,6 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def filled(folder: Path, spool: Spool, resource: str, pages: list[list[dict[str, Any]]]) -> PageFiles:
-    """The files of a sweep that found these pages."""
     record = LISTS[resource].records
     assert record is not None
     paginator: Paginator = LegacyPages(100) if resource == "customers" else V1Cursor(100)

@@ -281,7 +281,6 @@ def removed_while_read(listed: int, note: str | None = None) -> Orders:
 
 @pytest.fixture
 def known_ids(tmp_path: Path) -> IdHashes:
-    """The ids of fifty orders."""
     known = IdHashes(tmp_path / "known.ids")
     known.append(hash_ids(pa.chunked_array([[str(key) for key in range(1, 51)]])))
     return known

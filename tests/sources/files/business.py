@@ -70,7 +70,6 @@ class Export:
 
 
 def export(seed: int) -> Export:
-    """A clean file."""
     generator = random.Random(f"business {seed}")
     language = generator.choice(tuple(LANGUAGES))
     names, articles, cities, labels, notes, (street, title, total_word) = LANGUAGES[language]

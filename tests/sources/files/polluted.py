@@ -82,11 +82,9 @@ class Document:
         self.header += len(texts)
 
     def append(self, *rows: str | list[str]) -> None:
-        """Appends lines, or rows as CSV."""
         self.lines += [Line(row if isinstance(row, str) else self.joined(row)) for row in rows]
 
     def joined(self, cells: Sequence[str]) -> str:
-        """Cells as a line of CSV."""
         special = {self.delimiter, '"', "\n"}
         return self.delimiter.join(quoted(cell) if self.quotes_all or special & {*cell} else cell for cell in cells)
 
@@ -99,7 +97,6 @@ class Document:
         )
 
     def numbered(self) -> Iterator[tuple[int, Line]]:
-        """The lines with their 1-based numbers."""
         number = 1 + self.prefix.count(self.end)
         for line in self.lines:
             yield number, line
@@ -111,7 +108,6 @@ def quoted(text: str) -> str:
 
 
 def clean(seed: str) -> Document:
-    """An undamaged file."""
     generator = random.Random(seed)
     document = Document(generator, generator.choice(";;,\t|"), generator.random() < 0.3)
     mark, rows = document.delimiter, []
@@ -132,7 +128,6 @@ def clean(seed: str) -> Document:
 
 
 def _places(line: Line, mark: str) -> list[int]:
-    """Positions of delimiters outside of quotes."""
     places = [at for at, char in enumerate(line.text) if char == mark and line.text.count('"', 0, at) % 2 == 0]
     return places or [line.text.find(mark)]
 
@@ -146,7 +141,6 @@ def _set(changed: object, **values: object) -> object:
 
 
 def _cut(d: Document, between: str) -> Line:
-    """A delimiter of a row becomes another text."""
     line = d.a_row()
     at = d.generator.choice(_places(line, d.delimiter))
     line.text = line.text[:at] + between + line.text[at + 1 :]
@@ -166,7 +160,6 @@ def _changed(cells: list[str], at: int, cell: str) -> list[str]:
 
 
 def _other(d: Document) -> str:
-    """Another delimiter."""
     return "," if d.delimiter != "," else ";"
 
 
@@ -410,7 +403,6 @@ DAMAGES: dict[str, Damage] = {
 
 
 def damaged(seed: int, count: int) -> tuple[Document, str]:
-    """A file with so many damages, and their names."""
     chosen = random.Random(f"damage {seed}").sample(list(DAMAGES), count)
     return with_damages(seed, chosen), "+".join(chosen)
 

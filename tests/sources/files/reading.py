@@ -45,7 +45,6 @@ def cells(opened: SourceTable) -> list[tuple[str, ...]]:
 
 
 def error_of(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> str:
-    """The error of a file, which both readers have."""
     with pytest.raises(UsageError) as error:
         list(table(folder, data, options).batches(on_reject=lambda _: None))
     with pytest.raises(UsageError) as exact:

@@ -22,7 +22,6 @@ MANY = "".join(f"A{n};Tornillo;{n},50\n" for n in range(300))
 
 
 def options(text: str) -> ReadOptions | None:
-    """Such as `header_row=1 delimiter=;`."""
     pairs = (part.split("=", 1) for part in text.split())
     return ReadOptions(**{name: int(value) if value.isdecimal() else value for name, value in pairs}) if text else None  # type: ignore[arg-type]
 

@@ -21,7 +21,6 @@ TABLE = of_texts("code;name;value\n1;x\n2;y")
 
 
 def opened(folder: Path, *rows: tuple[int, str], **options: Any) -> SourceTable:
-    """A sheet with the columns code, name and value."""
     return open_table(workbook(folder, ("H", sheet(HEADER, *rows)), **options))
 
 

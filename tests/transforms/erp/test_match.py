@@ -29,7 +29,6 @@ ROW = ("line", "customer_id", "status", "matched_by", "reason")
 
 
 def erp(*rows: dict[str, Any], without: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Lines from 2 on, as below a header."""
     schema = {"_line": BIGINT, **{name: TEXT for name in ERP_FIELDS if name not in without}}
     return frame(schema, [{"_line": line, **row} for line, row in enumerate(rows, 2)])
 
@@ -47,7 +46,6 @@ def matched(lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame | Non
 
 
 def plain(rows: pd.DataFrame, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """Those columns of the rows, nulls as None."""
     return [tuple(None if pd.isna(one) else one for one in row) for row in rows[list(names)].itertuples(index=False)]
 
 

@@ -110,7 +110,6 @@ _STAND_INS = {"erp_code": "0", "email": "sincorreo@mail.pe", "document_number": 
 
 
 def _side(chance: random.Random, person: Row) -> Row:
-    """What one side knows of a customer."""
     row: Row = {}
     for field, value in person.items():
         luck = chance.random()
@@ -162,7 +161,6 @@ def truth(seed: int, size: int = 20_000) -> Truth:
 
 
 def accuracy(seed: int) -> tuple[float, float]:
-    """Precision and recall of the matched pairs."""
     known = truth(seed)
     result = matched(erp(*known.lines), customers(*known.customers), documents(*known.documents))
     pairs = [row[:2] for row in reported(result, "line", "customer_id", "status") if row[2] == "matched"]
