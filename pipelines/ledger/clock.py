@@ -71,27 +71,26 @@ class LedgerClock:
     Args:
         read: reads the clocks.
         anchor: the last one in the ledger; None for a new ledger, whose time starts as wall time.
+
+    Attributes:
+        latest: the reading of the last `now`, to store in the ledger.
     """
 
     def __init__(self, read: ReadClock, anchor: Anchor | None = None) -> None:
         self._read = read
-        self._anchor = anchor or Anchor(read(), 0.0)
         if anchor is None:
-            self._anchor = Anchor(self._anchor.reading, self._anchor.reading.wall)
-        self._latest = self._anchor
+            reading = read()
+            anchor = Anchor(reading, reading.wall)
+        self._anchor = self.latest = anchor
 
     def now(self) -> float:
         """Ledger time now; it never goes back."""
         reading = self._read()
-        now = max(self._latest.time, self._anchor.time + elapsed_s(self._anchor.reading, reading))
-        self._latest = Anchor(reading, now)
+        now = max(self.latest.time, self._anchor.time + elapsed_s(self._anchor.reading, reading))
+        self.latest = Anchor(reading, now)
         return now
-
-    def latest(self) -> Anchor:
-        """The reading of the last `now`, to store in the ledger."""
-        return self._latest
 
     def wall_time(self, at: float) -> float:
         """Wall time, for people and records, of a ledger time."""
-        offset, drift = (anchor.reading.wall - anchor.time for anchor in (self._anchor, self._latest))
+        offset, drift = (anchor.reading.wall - anchor.time for anchor in (self._anchor, self.latest))
         return at + (offset if abs(offset - drift) < _TOLERANCE_S else drift)

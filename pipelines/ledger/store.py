@@ -112,7 +112,7 @@ class Ledger:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-                reading, now = self.clock.latest()
+                reading, now = self.clock.latest
                 sql = "UPDATE ledger SET wall = ?, boot_id = ?, uptime = ?, time = ?, commits = commits + 1"
                 connection.execute(sql, [*reading, now])
                 connection.execute("COMMIT")

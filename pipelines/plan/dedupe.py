@@ -84,7 +84,7 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
     """
     kind = KINDS[inputs.kind]
     pieces = _PARAMETER.split(kind.operation.path)
-    tables, pending, lines, waiting = list[pa.Table](), list[pa.Table](), 0, 0
+    tables, lines = list[pa.Table](), 0
     for item in inputs:
         if isinstance(item, ReadyInputs):
             columns = dict(item.columns)
@@ -93,11 +93,8 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
             if not kind.is_update:  # what no column fills is compared, and may be added
                 none = pa.nulls(len(item.lines), TEXT)
                 columns = {field.name: columns.get(field.name, none) for field in kind.record.fields}
-            pending.append(pa.table({"lines": item.lines, "path": path, **columns}))
-            lines, waiting = lines + len(item.lines.flatten()), waiting + len(item.lines)
-            if waiting >= TABLE_ROWS:
-                tables.append(pa.concat_tables(pending).combine_chunks())
-                pending, waiting = [], 0
+            tables.append(pa.table({"lines": item.lines, "path": path, **columns}))
+            lines += len(item.lines.flatten())
             continue
         lines += len(item.lines)
         if isinstance(item, RejectedInput):
@@ -106,7 +103,8 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.reason)
-    return [*tables, *([pa.concat_tables(pending).combine_chunks()] if pending else [])], lines
+    table = pa.concat_tables(tables) if tables else pa.table({})
+    return [table.slice(at, TABLE_ROWS) for at in range(0, len(table), TABLE_ROWS)], lines
 
 
 def _keys(kind: InputKind, table: pa.Table) -> dict[str, pa.Array]:

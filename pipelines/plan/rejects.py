@@ -66,14 +66,9 @@ class RejectsWriter:
     _codes: list[_Code] = field(default_factory=list, init=False)
 
     @property
-    def format(self) -> DetectedFormat:
-        """Format of the input."""
-        return self.table.format
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the input, without those of a reject file."""
-        return self._columns(self.format)
+        return self._columns(self.table.format)
 
     def write(self, folder: Path) -> None:
         """Writes the file into a plan folder; without rejected rows it has a header only."""
@@ -86,7 +81,7 @@ class RejectsWriter:
             write_private(folder / CODES_FILE, msgspec.json.encode(self._codes))
 
     def _write(self, path: Path, *, has_hint: bool) -> None:
-        source, options, columns = self.format, self.mapping.read_options, self.columns
+        source, options, columns = self.table.format, self.mapping.read_options, self.columns
         encoding, delimiter = source.encoding or "utf-8", source.delimiter or ","
         quote = source.quote if source.kind == "text" else '"'
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
@@ -152,7 +147,7 @@ class RejectsWriter:
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
-        columns, password = self.format.columns, self.mapping.password_column
+        columns, password = self.table.format.columns, self.mapping.password_column
         secret = columns.index(password) if password in columns else None
         if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
             # its cells may be in other columns than their own, one of them a password; or they are unknown
@@ -169,10 +164,10 @@ class RejectsWriter:
             written = open_input_table(path, self.mapping.read_options, self.mapping)
         except UsageError:
             return False
-        columns = self._columns(written.format) if self.format.header_lines else written.columns
-        if columns != self.columns or written.format.delimiter != (self.format.delimiter or ","):
+        columns = self._columns(written.format) if self.table.format.header_lines else written.columns
+        if columns != self.columns or written.format.delimiter != (self.table.format.delimiter or ","):
             return False
-        return self.format.encoding is None or _is_same_codec(written.format.encoding, self.format.encoding)
+        return self.table.format.encoding is None or _is_same_codec(written.format.encoding, self.table.format.encoding)
 
 
 def _header_rows(columns: Sequence[str], count: int) -> list[list[str]]:

@@ -13,14 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pipelines.plan.model import (
-    DIFFERENCES_FILE,
-    MAPPING_FILE,
-    REJECTS_FILE,
-    UNCHANGED_FILE,
-    Manifest,
-    PasswordSource,
-)
+from pipelines.plan import model
+from pipelines.plan.model import Manifest, PasswordSource
 from pipelines.plan.outcomes import NEEDS_NOTHING, Reason
 from sources.kinds import KINDS
 from sources.words import render_text
@@ -78,14 +72,8 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None)
         kind=KINDS[manifest.kind],
         has_unchanged=any(map(manifest.outcomes.get, NEEDS_NOTHING)),
         folder=folder,
-        files={
-            "rejects": REJECTS_FILE,
-            "unchanged": UNCHANGED_FILE,
-            "mapping": MAPPING_FILE,
-            "differences": DIFFERENCES_FILE,
-        },
+        files=model,
         first=_first,
-        file_name=lambda file: file.path.rsplit("/", 1)[-1],
         minute=lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         quote=lambda path: shlex.quote(str(path)),
     )

@@ -212,16 +212,15 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
 
 def _unproven(listing: CustomerListing) -> tuple[str, str]:
     """Why creates wait, and what to do. Waiting does not help with a row that may be any customer."""
-    reasons, hints = [], []
+    reasons = {}
     if not listing.is_whole:
-        reasons.append(f"the list of customers is {listing.verdict}")
-        hints.append("Push again when the list changes less.")
+        reasons[f"the list of customers is {listing.verdict}"] = "Push again when the list changes less."
     if listing.unidentified:
-        rows = f"{number(listing.unidentified, 'row')} of the list of customers"
-        reasons.append(f"{rows} may be any customer: each is {UNIDENTIFIED}")
-        hints.append(f"Have them corrected on the platform: a number has lost leading zeros; {QUARANTINE}.")
-    hints.append("Or push with --accept-unproven if you know that the customers do not exist.")
-    return " and ".join(reasons), " ".join(hints)
+        rows = f"{number(listing.unidentified, 'row')} of the list of customers may be any customer"
+        hint = f"Have them corrected on the platform: a number has lost leading zeros; {QUARANTINE}."
+        reasons[f"{rows}: each is {UNIDENTIFIED}"] = hint
+    accept = "Or push with --accept-unproven if you know that the customers do not exist."
+    return " and ".join(reasons), " ".join([*reasons.values(), accept])
 
 
 def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:

@@ -116,10 +116,10 @@ def walk_folder() -> Path:
 def read_list(
     client: Client,
     legacy: LegacySettings,
-    keys: Container[Key],
     hooks: PushHooks,
     dependencies: PushDependencies,
     observed: set[tuple[str, str]],
+    keys: Container[Key],
 ) -> CustomerListing:
     """Reads the platform's customers now; see `read_customers`."""
     if dependencies.read_customers is not None:
@@ -200,12 +200,13 @@ class _PushRun:
         return result
 
     def _rounds(self) -> None:
+        sources = self.client, self.legacy, self.hooks, self.dependencies, self.result.observed
         round_number = 0
         while True:
             round_number += 1
             self.assessed_at = self.ledger.now()
             if self.kind.is_listed:
-                self.eligibility = assess_creates(self.plan, self.ledger, self.rules, self._read_customers)
+                self.eligibility = assess_creates(self.plan, self.ledger, self.rules, partial(read_list, *sources))
             else:
                 close_overwritten(self.ledger.ledger, self.ledger.host)
                 self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
@@ -231,9 +232,6 @@ class _PushRun:
             return []
         times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
         return [at for at in times if at > self.assessed_at]
-
-    def _read_customers(self, keys: Container[Key]) -> CustomerListing:
-        return read_list(self.client, self.legacy, keys, self.hooks, self.dependencies, self.result.observed)
 
     def _without_password(self, to_send: Set[int]) -> set[int]:
         """The operations whose password is in an input that was changed or is missing."""

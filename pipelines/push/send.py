@@ -9,7 +9,7 @@ not after each response, since threads that wake each other cost more than the l
 from __future__ import annotations
 
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -129,7 +129,6 @@ class SendLoop:
         self._in_flight: dict[int, SendTask] = {}
         self._targets: set[str] = set()
         self._next: deque[SendTask] = deque()
-        self._waiting: dict[str, deque[SendTask]] = defaultdict(deque)
         self._doubts_in_row = DOUBTS_MAX - 1 if self.is_probe else 0
         self._ended = 0
         self.result.broke = self.result.went_well = False
@@ -180,6 +179,7 @@ class SendLoop:
     def _intents(self, tasks: Iterator[SendTask]) -> list[SendTask]:
         """The next tasks, as many as may be in flight and get their turn in half the age allowed for an intent."""
         intents: list[SendTask] = []
+        waiting: deque[SendTask] = deque()
         gap_s = self.pace.gap_s
         in_time = max(1, int(INTENT_MAX_AGE_S / 2 / gap_s)) if gap_s else None
         while not (self.stop.is_set() or self.pace.halted.is_set()):
@@ -192,8 +192,8 @@ class SendLoop:
                 break
             target = task.operation.target
             if target in self._targets:
-                self._waiting[target].append(task)
-                if sum(map(len, self._waiting.values())) >= WAITING_MAX:
+                waiting.append(task)
+                if len(waiting) >= WAITING_MAX:
                     break
                 continue
             reason = self._unsettled.conflict(task.operation)
@@ -203,6 +203,7 @@ class SendLoop:
             self._in_flight[task.operation.id] = task
             self._targets.add(target)
             intents.append(task)
+        self._next.extendleft(reversed(waiting))
         return intents
 
     def _receive(self) -> list[CompletedTask]:
@@ -229,8 +230,6 @@ class SendLoop:
             self.on_message(operation.id, outcome.message)
         del self._in_flight[operation.id]
         self._targets.discard(operation.target)
-        if operation.target in self._waiting:
-            self._next.extendleft(reversed(self._waiting.pop(operation.target)))
         if outcome is None or self._react(completed, outcome, change):
             self._next.appendleft(task)
             return change

@@ -114,7 +114,7 @@ def settle(
                 doubts += doubts_of(PlanLedger(ledger, plan_id), settled_at, intact_plan(plan_id, folder))
         if doubts:
             sought = SoughtKeys(ledger, host, doubts)
-            listing = read_list(client, legacy, sought, hooks, dependencies, result.observed)
+            listing = read_list(client, legacy, hooks, dependencies, result.observed, sought)
         for doubt in doubts:
             found = look_up(doubt, sought, listing, rules.country)
             if not found and doubt.operation is None:
