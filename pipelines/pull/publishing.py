@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
-from typing import Final, Self
+from typing import Final
 
 import duckdb
 
@@ -147,10 +147,7 @@ class Publication:
         self._build: duckdb.DuckDBPyConnection | None = None
         self._loads = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         """Closes the build: DuckDB would use one that stays open for the next run of this process."""
         if self._build is not None:
             self._build.close()

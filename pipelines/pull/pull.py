@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import OrderTail
@@ -57,7 +58,7 @@ def pull(
         run.resumable = names
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tail, options.refresh)
-            with Publication(run, options, targets, result, tail, stop) as publication:
+            with closing(Publication(run, options, targets, result, tail, stop)) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):

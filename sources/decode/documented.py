@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from itertools import chain, compress
 from typing import Final
 
@@ -214,12 +213,8 @@ def _date(value: str) -> date | None:
 
 
 def _decimal(value: str, path: str) -> object:
-    number: Decimal | None = None
-    if isinstance(value, Number):
-        number = rows.exact(value)
-    elif _DECIMAL.fullmatch(value):
-        number = Decimal(value)
-    if number is None:
+    is_number = isinstance(value, Number) or _DECIMAL.fullmatch(value)
+    if not is_number or (number := rows.exact(Number(value))) is None:
         raise InvalidRow(f"{path}: expected decimal, found another {rows.kind(value)}")
     try:
         return pa.scalar(number, DECIMAL).as_py()

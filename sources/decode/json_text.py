@@ -23,12 +23,12 @@ from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, int32_array, te
 from sources.decode.rows import InvalidRow, Number, Page
 from sources.decode.schema_inference import (
     ARROW,
+    TEXTS,
     ColumnKind,
     Count,
     InferredColumn,
     InferredNode,
     InferredTable,
-    Seen,
     plain_text,
 )
 from sources.decode.table_schema import DECIMAL
@@ -80,7 +80,9 @@ def _struct(node: InferredNode, leaves: list[tuple[str, pa.DataType | None]], ke
 
 
 def _key_type(node: InferredNode) -> pa.DataType | None:
-    return pa.string() if node.seen == {"text"} else pa.int64() if node.seen == {"whole"} else None
+    if node.seen and node.seen <= TEXTS:
+        return pa.string()
+    return pa.int64() if node.seen == {Count.WHOLE} else None
 
 
 def _leaf(node: InferredNode) -> pa.DataType | None:
@@ -90,16 +92,16 @@ def _leaf(node: InferredNode) -> pa.DataType | None:
     if node.kind == "empty":  # the parser rejects anything else, so that it is noticed
         empty = {Count.EMPTY_OBJECT: pa.struct([]), Count.EMPTY_LIST: pa.list_(pa.null())}
         return empty[next(iter(node.counts))] if len(node.counts) == 1 else None if node.counts else pa.null()
-    if node.kind == "text" and node.seen - {"text"}:
+    if node.kind == "text" and node.seen - TEXTS:
         return None
     return None if node.kind == "json" else ARROW[node.kind]
 
 
-def _list_type(items: set[Seen]) -> pa.DataType | None:
+def _list_type(items: set[Count]) -> pa.DataType | None:
     """The type of lists, where Arrow can parse them and write them again."""
-    if items and items <= {"whole", "decimal"}:
-        return pa.list_(pa.int64()) if items == {"whole"} else _DECIMALS
-    return pa.list_(pa.string()) if items == {"text"} else None
+    if items and items <= {Count.WHOLE, Count.DECIMAL}:
+        return _DECIMALS if Count.DECIMAL in items else pa.list_(pa.int64())
+    return pa.list_(pa.string()) if items and items <= TEXTS else None
 
 
 def has_odd_decimals(text: NdjsonBatch, names: frozenset[str]) -> bool:

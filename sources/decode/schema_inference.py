@@ -55,10 +55,6 @@ _DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
 _INDEX: Final = re.compile(r"0|[1-9][0-9]*")
 
 
-Seen = Literal["boolean", "whole", "decimal", "long", "text", "other"]
-"""What a scalar, or an item of a list, is. A number is `whole` if it is written without a point or an exponent and has
-up to 64 bits, `decimal` if a decimal column holds it exactly. `other` items are null, objects and lists."""
-
 ColumnKind = Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"]
 """How the values of a place are held. `json` holds any value, `list` lists without objects; both are JSON text. Nothing
 was seen of an `empty` place but null, `[]` and `{}`."""
@@ -102,7 +98,11 @@ class NodeBudget:
 
 
 class Count(IntEnum):
-    """What is counted at a place. Numbers in texts are counted apart: they are numbers only among numbers."""
+    """What is counted at a place. Numbers in texts are counted apart: they are numbers only among numbers.
+
+    A number is `WHOLE` if it is written without a point or an exponent and has up to 64 bits, `DECIMAL` if a decimal
+    column holds it exactly.
+    """
 
     WHOLE = auto()
     DECIMAL = auto()
@@ -129,13 +129,7 @@ _NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LONG_TEXT)
 _NOT_WHOLE: Final = (Count.DECIMAL, Count.LONG, Count.DECIMAL_TEXT, Count.LONG_TEXT)
 _LONG: Final = (Count.LONG, Count.LONG_TEXT)
 _BOOLEANS: Final = (Count.TRUE, Count.FALSE)
-_SEEN: Final[Mapping[Count, Seen]] = {
-    **dict.fromkeys(_BOOLEANS, "boolean"),
-    **dict.fromkeys((*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT), "text"),
-    Count.WHOLE: "whole",
-    Count.DECIMAL: "decimal",
-    Count.LONG: "long",
-}
+TEXTS: Final = frozenset({*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT})
 
 
 @dataclass(slots=True)
@@ -151,8 +145,8 @@ class InferredNode:
         name: that a person declared.
         fields: of the object, or of the objects in the list.
         is_wide: objects with too many fields were seen: more are not looked at.
-        seen: the scalars. Null does not count: every column takes it.
-        items: the items of lists.
+        seen: what the scalars are. Null does not count: every column takes it.
+        items: what the items of lists are; `OTHER_ITEM` for null, objects and lists.
         counts: of the values, but null.
         kind: as `settle` found it.
     """
@@ -163,8 +157,8 @@ class InferredNode:
     name: str | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
     is_wide: bool = False
-    seen: set[Seen] = field(default_factory=set)
-    items: set[Seen] = field(default_factory=set)
+    seen: set[Count] = field(default_factory=set)
+    items: set[Count] = field(default_factory=set)
     counts: Counter[Count] = field(default_factory=Counter)
     kind: ColumnKind = "empty"
 
@@ -184,12 +178,12 @@ class InferredNode:
             self.counts[_list_count(value)] += 1
         elif value is not None:
             self.counts[count := scalar_count(value)] += 1
-            self.seen.add(_SEEN[count])
+            self.seen.add(count)
 
     def _widen_items(self, value: list[object], budget: NodeBudget) -> None:
         for item in value:
             is_other = item is None or isinstance(item, (dict, list))
-            self.items.add("other" if is_other else _SEEN[scalar_count(item)])
+            self.items.add(Count.OTHER_ITEM if is_other else scalar_count(item))
             if isinstance(item, dict):
                 self.counts[Count.OBJECT_ITEM] += 1
                 self._widen_fields(item, budget)

@@ -61,13 +61,12 @@ def retry_after_s(header: str | None, now: datetime) -> float | None:
     return max(0.0, (at - now).total_seconds())
 
 
-def delay_s(attempt: int, retry_after: float | None, random: float, policy: RetryPolicy | None = None) -> float:
+def delay_s(attempt: int, retry_after: float | None, random: float, policy: RetryPolicy) -> float:
     """Seconds to wait after attempt number `attempt` (from 1).
 
     Full jitter: from 0 to the doubled base. A `Retry-After` is waited for in full, and up to one base longer, so that
     several workers do not return at the same moment. `random` is from 0 to 1.
     """
-    policy = policy or RetryPolicy()
     if retry_after is not None:
         return retry_after + random * policy.base_s
     return random * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 63))

@@ -64,7 +64,7 @@ def test_retry_after_never_raises_and_reads_every_http_date(header: str, seconds
     ],
 )
 def test_delay(attempt: int, retry_after: float | None, random: float, seconds: float) -> None:
-    assert delay_s(attempt, retry_after, random) == seconds
+    assert delay_s(attempt, retry_after, random, RetryPolicy()) == seconds
 
 
 def run(policy: RetryPolicy, *failures: Failure) -> tuple[object, int, list[float]]:
