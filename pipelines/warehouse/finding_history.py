@@ -2,7 +2,8 @@
 
 In: the findings of a run, and what a person has accepted. Out: `reconciled.exceptions` with the run that first had each
 finding, `ops.past_findings` with those that are gone, `ops.finding_counts` with the counts of each run. A finding is
-the same as before if it is about the same record, or has the same detail but for numbers.
+the same as before if it is about the same record, or has the same detail but for numbers. It is new if the last run
+that published did not have it, unless it was gone only while a list could not be read. Failed runs do not count.
 """
 
 from __future__ import annotations
@@ -33,10 +34,24 @@ _GONE: Final = f"""
     WHERE {_SAME} NOT IN (SELECT {_SAME} FROM {{findings}})"""
 _WRITE: Final = f"""
     CREATE OR REPLACE TABLE reconciled.exceptions AS
-    WITH known AS (
+    WITH runs AS (SELECT run_id, rowid AS n FROM ops.runs
+    ), before AS (
+        SELECT max(n) AS n FROM runs SEMI JOIN (FROM ops.control_totals WHERE entity LIKE 'reconciled.%') USING (run_id)
+    ), lists AS (
+        SELECT resource, max(r.n) FILTER (published AND r.n <= before.n) AS read_in,
+            bool_or(published AND coalesce(r.n > before.n, true)) AS is_back
+        FROM ops.coverage LEFT JOIN runs r USING (run_id), before GROUP BY resource
+    ), outage AS (
+        SELECT min(r.n) AS n FROM ops.coverage JOIN runs r USING (run_id) JOIN lists USING (resource), before
+        WHERE is_back AND NOT published AND r.n > read_in AND r.n <= before.n
+    ), known AS (
         SELECT {_SAME} AS same, min(first_seen_at) AS first_seen_at,
             arg_min(first_run_id, first_seen_at) AS first_run_id
-        FROM reconciled.exceptions GROUP BY same
+        FROM (
+            SELECT entity, rule, entity_id, detail, first_seen_at, first_run_id FROM reconciled.exceptions
+            UNION ALL SELECT entity, rule, entity_id, detail, first_seen_at, first_run_id FROM ops.past_findings
+            WHERE gone_run_id IN (SELECT run_id FROM runs, outage WHERE runs.n >= outage.n))
+        GROUP BY same
     ), found AS (
         SELECT *, {{accepted}} AS is_accepted FROM {{findings}}
     )
@@ -44,6 +59,7 @@ _WRITE: Final = f"""
         if(k.same IS NULL, $at, k.first_seen_at)::TIMESTAMPTZ AS first_seen_at
     FROM found f LEFT JOIN known k ON k.same = {_SAME}
     ORDER BY entity, rule, entity_id, detail"""
+"""Known are the findings of the run before, and where a list is back that it could not read, those gone since then."""
 _COUNT: Final = """
     INSERT INTO ops.finding_counts BY NAME
     SELECT $run AS run_id, entity, rule, severity, count_if(NOT is_gone) AS findings, count_if(is_accepted) AS accepted,

@@ -25,8 +25,10 @@ class Nights:
     def __init__(self, build: duckdb.DuckDBPyConnection) -> None:
         self.build, self.night = build, 0
 
-    def run(self, *findings: Finding, accepted: tuple[Acceptance, ...] = ()) -> list[str]:
-        """Records the findings of a night. Returns what is new in words."""
+    def run(
+        self, *findings: Finding, accepted: tuple[Acceptance, ...] = (), read: str = "", failed: str = ""
+    ) -> list[str]:
+        """Records the findings of a night, and lists that it read, or could not read. Returns what is new in words."""
         self.night += 1
         at, run, names = (
             START + timedelta(days=self.night),
@@ -38,8 +40,12 @@ class Nights:
             entity, _, name = rule.partition(".")
             severity = "error" if rule == GONE else "info"
             self.build.execute("INSERT INTO found VALUES (?, ?, ?, ?, ?)", [entity, one, name, severity, detail])
+        for names, is_published in ((read, True), (failed, False)):
+            for name in names.split():
+                ops.insert(self.build, "coverage", run_id=run, resource=name, published=is_published)
         ops.record_totals(self.build, run, "reconciled.customers", {"raw": 1})
         record_findings(self.build, run, at, "found", Accepted(accepted, at))
+        ops.insert(self.build, "runs", run_id=run, ended_at=at)
         return in_words(new_findings(self.build))
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -82,6 +88,24 @@ def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights:
     assert nights.rows(counts.format("values_gone")) == [(1, 1, 0), (1, 0, 0), (1, 1, 1), (1, 1, 1)]
     assert nights.run() == []
     assert nights.rows(counts.format("values_gone"))[-1] == (0, 0, 1)
+
+
+def test_what_was_gone_while_a_list_could_not_be_read_is_not_new_once_it_is_read_again(nights: Nights) -> None:
+    one, two, both = (PHONE, "1", ""), (PHONE, "2", ""), "customers orders"
+    nights.run(one, two, read=both)
+    nights.run(two, read=both)
+    assert nights.run(read="orders", failed="customers") == []
+    assert nights.run(failed="customers") == [], "two nights of the outage"
+    new = nights.run(one, two, (PHONE, "3", ""), read="customers", failed="orders")
+    assert new == ["new since the last run: 2 info"], "what was gone before the outage is new, and what nobody saw"
+    assert nights.rows("SELECT first_run_id FROM reconciled.exceptions ORDER BY entity_id") == [
+        ("run-5",), ("run-1",), ("run-5",)
+    ]  # fmt: skip
+    nights.run(one, read="customers")
+    assert nights.run(one, two, failed="orders") == ["new since the last run: 1 info"], "another list is still missing"
+    nights.run(two, failed="orders")
+    nights.run(two, read=both)
+    assert nights.run(one, two, read=both) == ["new since the last run: 1 info"], "a night with all lists lacked it"
 
 
 def test_findings_of_an_earlier_version_are_not_new(nights: Nights) -> None:
