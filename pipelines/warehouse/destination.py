@@ -373,10 +373,21 @@ class _Database:
                     raise _OtherCopyError
 
     def drop_staging(self) -> None:
-        """Removes the staging dataset, also one that a killed run left."""
+        """Removes the staging dataset, also what a killed run left: version 0.2 had one for each schema.
+
+        Those of 0.2 are left where another project has datasets with that prefix: one may be its own.
+        """
+
+        def exists(name: str) -> bool:
+            with client.with_alternative_dataset_name(name):
+                return bool(client.has_dataset())
+
         with self.client() as client:
-            if client.has_dataset():
-                client.drop_dataset()
+            for prefix in (self.prefix, *(f"{self.prefix}_{schema}" for schema in SCHEMAS)):
+                name = f"{prefix}{_STAGING}"
+                if exists(name) and (prefix == self.prefix or not any(exists(f"{prefix}_{one}") for one in SCHEMAS)):
+                    with client.with_alternative_dataset_name(name):
+                        client.drop_dataset()
 
 
 def _rows(warehouse: duckdb.DuckDBPyConnection, changes: TableChanges) -> Iterator[Any]:

@@ -9,7 +9,6 @@ try again where the previous holder removed it.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator
@@ -39,7 +38,9 @@ def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> It
         descriptor = _acquire(path)
     try:
         with disk_errors(path.parent, hint, location_hint):
-            _write_holder(descriptor, command)
+            os.ftruncate(descriptor, 0)
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            os.pwrite(descriptor, f"process {os.getpid()} ({command}, since {since})".encode(), 0)
         yield
     finally:
         path.unlink(missing_ok=True)
@@ -53,7 +54,7 @@ def killed_holder(path: Path) -> str:
     except OSError:
         return ""
     try:
-        return _describe(os.pread(descriptor, 1000, 0)) if lock_descriptor(descriptor, blocking=False) else ""
+        return _holder(descriptor) if lock_descriptor(descriptor, blocking=False) else ""
     finally:
         os.close(descriptor)
 
@@ -62,11 +63,9 @@ def _acquire(path: Path) -> int:
     while True:
         descriptor = open_private(path)
         if not lock_descriptor(descriptor, blocking=False):
-            holder = os.pread(descriptor, 1000, 0)
+            holder = _holder(descriptor)
             os.close(descriptor)
-            raise LockedError(
-                f"another run holds the lock: {_describe(holder)}", "Wait for it to end, or end that process."
-            )
+            raise LockedError(f"another run holds the lock: {holder}", "Wait for it to end, or end that process.")
         # A holder that ended between our open and our lock removed the file: a lock on it would exclude nobody.
         if _is_same_file(descriptor, path):
             return descriptor
@@ -80,18 +79,9 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _write_holder(descriptor: int, command: str) -> None:
-    holder = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
-
-
-def _describe(content: bytes) -> str:
-    try:
-        holder = json.loads(content)
-        return f"process {holder['pid']} ({holder['command']}, since {holder['since']})"
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return "a process that is just starting"
+def _holder(descriptor: int) -> str:
+    """What the process that holds a lock, or held it last, has written about itself."""
+    return os.pread(descriptor, 1000, 0).decode("utf-8", "replace") or "a process that is just starting"
 
 
 def warn_of_writer(build: duckdb.DuckDBPyConnection, file: Path) -> None:

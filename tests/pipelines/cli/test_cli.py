@@ -242,7 +242,7 @@ def test_status_reports_lists_that_are_old_or_were_never_read_and_a_run_that_fai
     assert re.search(r"^  price_lists  never read whole  TOO OLD \(limit 24 h\)$", words.out, re.M)
     assert "the last run failed and published nothing" in words.out
     assert shop.command("status", **broken).code == 0
-    (tmp_path / ".w.duckdb.lock").write_text('{"pid": 4711, "command": "run", "since": "2026-11-26T03:15:00+00:00"}')
+    (tmp_path / ".w.duckdb.lock").write_text("process 4711 (run, since 2026-11-26T03:15:00+00:00)")
     assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
     with run_lock(tmp_path / ".w.duckdb.lock", "run", ""):
         assert "was killed" not in shop.command("status", **broken).out

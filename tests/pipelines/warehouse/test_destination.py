@@ -84,6 +84,19 @@ def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Des
     assert destination.foreign() == before
 
 
+@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
+def test_what_killed_copies_left_in_staging_is_removed_but_not_what_may_be_of_another_project(
+    shop: Shop, destination: Destination
+) -> None:
+    left = [f"orderbridge{part}_orderbridge_staging" for part in ("", "_raw", "_reconciled", "_ops")]
+    for name in (*left, "orderbridge_ops_raw"):
+        destination.rows(f"CREATE SCHEMA {name}; CREATE TABLE {name}.t0 (a INTEGER)")
+    shop.copy()
+    found = {name for (name,) in destination.rows("SELECT schema_name FROM information_schema.schemata")}
+    assert found & {*left, "orderbridge_ops_raw"} == {left[-1], "orderbridge_ops_raw"}
+    assert destination.contents() == shop.contents()
+
+
 def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Path) -> None:
     """Settings of other dlt pipelines change nothing in it, and credentials for every destination are used."""
     copy = DuckdbFile(tmp_path, "duckdb")
