@@ -15,32 +15,20 @@ from typing import Any, Final
 import duckdb
 import pandas as pd
 
+from pipelines.warehouse.descriptions import harmless_columns
 from pipelines.warehouse.sql import table_names
 
 MASK: Final = "•••"
-HARMLESS: Final = frozenset(
-    {
-        "customer_id", "order_id", "promotion_id", "price_list_id", "root_price_list_id", "source_price_list_id",
-        "entity_id", "platform_id", "product_id", "variant_id",
-        "entity", "rule", "severity", "detail", "field", "status", "matched_by", "customer_status",
-        "price_list_status", "price_list_name", "chain_status", "resource", "verdict", "run_id",
-        "created_at", "ordered_at", "starts_at", "expires_at", "valid_from", "valid_to", "total", "document_count",
-        "difference_count", "customer_count", "use_count", "usage_limit", "remaining_uses", "depth", "is_active",
-        "is_missing", "line", "members", "member_lines", "version", "is_current", "ended_by",
-        "_run_id", "_first_seen_at", "_last_seen_at", "_missing_since",
-    }
-)  # fmt: skip
-"""Columns with ids of the platform, statuses, counts, timestamps and names of price lists."""
 
 
 def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[str] = ()) -> pd.DataFrame:
     """The frame for display: in masked columns only the presence of a value is visible.
 
-    `harmless` are columns to show in addition to `HARMLESS`, such as counts computed by a query.
+    `harmless` are columns to show in addition to those of the dictionary, such as counts computed by a query.
     """
     if show_personal:
         return frame
-    shown = {*HARMLESS, *harmless}
+    shown = {*harmless_columns(), *harmless}
     hidden = {name: frame[name].map(_mask).astype("object") for name in frame.columns if name not in shown}
     return frame.assign(**hidden)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
@@ -22,21 +21,11 @@ from pipelines.warehouse.sql import Rows, read_rows
 from sources.contract import LISTS
 from sources.errors import UsageError
 
-MAX_ORDER_STATES: Final = 12
-"""A column with more values is not a status, and could hold anything."""
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",
     "erp_customers", "erp_differences", "erp_variants",
 )  # fmt: skip
 """Tables that not every warehouse has."""
-_CURRENCY: Final = (
-    r"CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}|[A-Z]{0,3}\p{Sc}') THEN currency::VARCHAR END"
-)
-"""Anything else in a field that the interface does not show could be anything, and is not shown."""
-_TOTAL: Final = f"""CASE WHEN {_CURRENCY} IS NOT NULL OR (
-    SELECT count(DISTINCT coalesce(currency::VARCHAR, '')) FROM reconciled.orders WHERE {_CURRENCY} IS NULL
-) < 2 THEN total END"""
-"""Totals of several currencies that are not shown would be added up as one."""
 
 
 @dataclass(slots=True)
@@ -64,7 +53,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     """Reads the data of the report. Raises UsageError where nothing has been reconciled by this version."""
     queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
     try:
-        for run in read_rows(warehouse, queries.pop("run")):
+        for run in read_rows(warehouse, queries["run"]):
             return _read(warehouse, run, queries)
     except (duckdb.CatalogException, duckdb.BinderException):
         pass  # a table or a column of this version is not there
@@ -74,19 +63,18 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     )
 
 
-def _read(warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any], queries: Mapping[str, str]) -> ReportData:
+def _read(warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any], queries: dict[str, Any]) -> ReportData:
     sql = "SELECT DISTINCT concat(schema_name, '.', table_name) FROM duckdb_columns()"
     tables = {name for (name,) in warehouse.execute(sql).fetchall()}
     data = ReportData(run, read_source(warehouse), new_findings(warehouse), schema_changes(warehouse, run["as_of"]))
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
         (data.counts[table],) = warehouse.execute(f"SELECT count(*), {missing} FROM reconciled.{table}").fetchall()
-    parts = {"lists": str(list(LISTS)), "currency": _CURRENCY, "total": _TOTAL}
-    for name, template in queries.items():
+    parts = {"lists": str(list(LISTS)), "currency": queries["currency"]}
+    parts["total"] = queries["total"].format(**parts)
+    for name, template in queries["rows"].items():
         sql = template.format(**parts)
         is_possible = tables >= set(re.findall(r"\b(?:ops|reconciled|bi)\.\w+", sql))
         own_values = {key: value for key, value in run.items() if f"${key}" in sql}
         data.rows[name] = read_rows(warehouse, sql, **own_values) if is_possible else []
-    if len({row["status"] for row in data.rows["order_states"]}) > MAX_ORDER_STATES:
-        data.rows["order_states"] = []
     return data

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 
@@ -37,8 +37,13 @@ def primary_keys(schema: str, table: str) -> tuple[str, ...]:
 
 
 @cache
-def _dictionary() -> dict[str, dict[str, str]]:
+def _dictionary() -> dict[str, Any]:
     return tomllib.loads(files("pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8"))
+
+
+def harmless_columns() -> list[str]:
+    """Columns whose values are no personal data: ids of the platform, statuses, counts, times, names of price lists."""
+    return list(_dictionary()["harmless"])
 
 
 def table_description(schema: str, table: str) -> str:
@@ -46,7 +51,7 @@ def table_description(schema: str, table: str) -> str:
     name, _, child = table.partition("__")
     if schema == "raw" and child and _is_undocumented(name):
         return f"parts of {name}, one row each; fields and types are found in the walk"
-    return _dictionary()["tables"].get(f"{schema}.{table}", "")
+    return str(_dictionary()["tables"].get(f"{schema}.{table}", ""))
 
 
 def column_description(schema: str, table: str, column: str) -> str:
