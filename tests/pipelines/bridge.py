@@ -69,10 +69,7 @@ def _reader() -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that reads a DuckDB file, in UTC; one at a time.
-
-    All files are attached to one instance: starting one for each file costs 25 ms of CPU, attaching 3 ms.
-    """
+    """A connection that reads a DuckDB file, in UTC, from one instance: a start costs 25 ms, attaching 3."""
     with _READERS:
         instance = _reader()
         file = str(path).replace("'", "''")
@@ -175,14 +172,7 @@ def pulled(
     before: Callable[[Bridge], object] | None = None,
     **config: Any,
 ) -> Iterator[Bridge]:
-    """A bridge whose warehouse is as a first pull publishes it: pulled once in this process, copied from then on.
-
-    Args:
-        folder: for the warehouse.
-        then: what else is done before the file is kept, such as `reconcile`.
-        before: what is done with each sandbox first, such as further records: the same each time.
-        config: of the sandbox.
-    """
+    """A bridge whose warehouse is as a first pull publishes it: pulled once in this process, copied from then on."""
     key = repr((then, before, sorted(config.items())))
     port, file, result = _PULLED.get(key, (0, b"", None))
     if not _is_free(port):
@@ -307,23 +297,12 @@ _FORKS.set_forkserver_preload(
 def start(
     *arguments: str, env: Mapping[str, str], cwd: Path, preexec_fn: Callable[[], object] | None = None
 ) -> Started:
-    """Starts the command `orderbridge` in a process of its own.
-
-    Args:
-        arguments: of the command line.
-        env: the whole environment.
-        cwd: the current folder.
-        preexec_fn: called in the new process before the command; it must be picklable.
-    """
+    """Starts the command `orderbridge` in a process of its own."""
     return Started(arguments, dict(env), cwd, preexec_fn)
 
 
 def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 600, **more: Any) -> Done:
-    """Runs the command to its end, with an environment, a folder and streams of its own.
-
-    It runs in this process. With a `preexec_fn`, or if it starts programs itself, it is `start()`, killed after the
-    seconds: these are for a command that hangs, and not for one under load.
-    """
+    """Runs the command to its end in this process; with a `preexec_fn`, or if it starts programs, in one of its own."""
     if more or "demo" in arguments[:1]:
         with start(*arguments, env=env, cwd=cwd, **more) as process:
             try:

@@ -114,17 +114,6 @@ def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
     assert heard(f"... {V1_KEY} ...", *KEYS) == [V1_KEY]
 
 
-def test_the_sandbox_does_say_what_is_planted(tmp_path: Path) -> None:
-    import http.client
-
-    with bridge(tmp_path, faults={"error_with_password": 1.0}) as made:
-        line = http.client.HTTPConnection(made.platform.url.removeprefix("http://"))
-        line.request("GET", "/public/v1/orders", headers={"authorization": f"Bearer {V1_KEY}"})
-        body = line.getresponse().read().decode()
-        line.close()
-    assert heard(body, *KEYS) == [V1_KEY, PLANTED_PASSWORD]
-
-
 # --- every fault ---------------------------------------------------------------------------------------------------
 
 
@@ -137,22 +126,12 @@ def test_no_fault_brings_a_secret_out(tmp_path: Path, faults: list[str], listeni
         assert heard(done.said + listening.text, *KEYS, PERSON) == []
         assert leaks(tmp_path, *KEYS) == []
         assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
+        if faults == ALTERED:
+            kept = made.folder / f"{made.path.name}{QUARANTINE}"
+            assert (stat.S_IMODE(kept.stat().st_mode), heard(kept.read_text("utf-8"), PERSON)) == (0o600, [PERSON])
 
 
-def test_rows_that_are_quarantined_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
-    with bridge(tmp_path, faults={"type_drift": 1.0}) as made:
-        plant_person(made)
-        done = made.command("pull", "--log", "json")
-        assert done.code == 5, done.said
-        assert heard(done.said, *KEYS, PERSON) == []
-        assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
-        kept = made.folder / f"{made.path.name}{QUARANTINE}"
-        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-        assert heard(kept.read_text("utf-8"), PERSON) == [PERSON]
-        assert made.one("SELECT count(*) FROM ops.quarantine") >= 2
-
-
-@pytest.mark.parametrize("fault", ["stall", "drip", ""], ids=["stall", "drip", "load"])
+@pytest.mark.parametrize("fault", ["drip", ""], ids=["walk", "load"])
 def test_a_killed_run_leaves_pages_to_their_owner_and_keys_to_nobody(tmp_path: Path, fault: str) -> None:
     with bridge(tmp_path, page_limit=5, latency_ms=20 if fault else 0, drip_s=0.05) as made:
         plant_person(made)
@@ -300,25 +279,19 @@ def test_no_answer_brings_a_secret_out(tmp_path: Path, answer: str, listening: p
         assert leaks(tmp_path, HIDDEN) == []
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"id": {"a": HIDDEN}},
-        {"id": [HIDDEN]},
-        {"firstName": HIDDEN},
-        HIDDEN,
-        [HIDDEN],
-        {"id": 1, "name": {"first": HIDDEN}},
-        {"id": 1, "documents": HIDDEN, "adjustmentType": [HIDDEN]},
-        {"id": 1, "priceListId": {"a": HIDDEN}, "adjustmentValue": HIDDEN, "useCount": HIDDEN},
-        f'{{"id":1,{HIDDEN}}}'.encode(),
-    ],
-)
+SHAPES: list[object] = [
+    {"id": {"a": HIDDEN}}, {"id": [HIDDEN]}, {"firstName": HIDDEN}, HIDDEN, [HIDDEN],
+    {"id": 1, "name": {"first": HIDDEN}}, {"id": 2, "documents": HIDDEN, "adjustmentType": [HIDDEN]},
+    {"id": 3, "priceListId": {"a": HIDDEN}, "adjustmentValue": HIDDEN, "useCount": HIDDEN},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [*(json.dumps(row).encode() for row in SHAPES[3:5]), json.dumps(SHAPES)[1:-1].encode(),
+                                  f'{{"id":1,{HIDDEN}}}'.encode()], ids=["text", "list", "all", "broken"])  # fmt: skip
 def test_rows_of_another_shape_are_kept_for_their_owner_alone(
-    tmp_path: Path, row: object, listening: pytest.LogCaptureFixture
+    tmp_path: Path, rows: bytes, listening: pytest.LogCaptureFixture
 ) -> None:
-    encoded = row if isinstance(row, bytes) else json.dumps(row).encode()
-    body = b'{"data":[%s],"pagination":{"total":1,"hasNextPage":false},"hasMore":false}' % encoded
+    body = b'{"data":[%s],"pagination":{"total":1,"hasNextPage":false},"hasMore":false}' % rows
     with without_backoff(), bridge(tmp_path) as made, answering(200, body) as url:
         done = made.command("pull", "customers", "promotions", SOURCES__LEGACY__BASE_URL=url)
         assert done.code in (4, 5, 7), done.said

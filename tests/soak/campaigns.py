@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from tests.crashes.enumeration import enumerate_all
-from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
 from tests.soak.fortnight import fortnight_seed
@@ -24,12 +23,6 @@ from tests.sources.files.business import export, judged
 from tests.sources.files.polluted import damaged, silent_errors
 
 REQUESTS_A_SEED: Final = 200
-
-
-def whole_pull(seed: int) -> Outcome:
-    """A first pull of all lists over sockets, with dlt and DuckDB, of a platform with random readings and faults."""
-    with tempfile.TemporaryDirectory(prefix="soak-pull-") as folder:
-        return judge(mixture(seed), Path(folder))
 
 
 def push_seed(seed: int) -> Outcome:
@@ -91,7 +84,6 @@ CAMPAIGNS: Final = {
     "sandbox": Campaign(sandbox_fuzz),
     "tails": Campaign(tail_seed),
     "nights": Campaign(nights_seed, 200),
-    "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),
 }
 

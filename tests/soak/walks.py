@@ -32,12 +32,13 @@ from sources.extract.spool import Spool, SpoolFolder
 from sources.extract.walk import walk
 from sources.gaps import GAPS
 from sources.http.client import Client
-from tests.pipelines.pull.mixtures import UNMIXED
 from tests.pipelines.pull.truth import Row, comparable, expected
 from tests.soak.outcome import Outcome
 from tests.soak.transport import InlineExecutor, SandboxTransport
 from tests.sources.http.backoff import without_backoff
 
+UNMIXED = {"rate_limit", "order_sequence", "cursor_reuse"}
+"""Readings that cost time, and those that a tail is for: a request that is repeated uses its cursor again too."""
 MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 SLOW: Final = {"stall", "drip"}
 """Faults that only test a client's patience or cost time."""

@@ -56,36 +56,35 @@ def run(project: Path, *arguments: str) -> Done:
 
 
 def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
+    def listed() -> list[tuple[str, ...]]:
+        names, entries = ("rule", "subject", "who", "why", "until"), json.loads(run(project, "accept", "--json").out)
+        return [tuple(one[name] for name in names) for one in entries["accepted"]]
+
+    form = "orders.form_changed"
     assert run(project, "accept").out == "nothing is accepted\n"
     done = run(project, "accept", RULE, "7", "8", "--who", "ana", "--why", "one firm", "--until", "2030-01-31")
     assert (done.code, done.err) == (0, "")
     file = project / ".dlt/accepted.toml"
     file.write_text("# agreed with sales\n" + file.read_text("utf-8"), "utf-8")
-    assert run(project, "accept", "orders.form_changed", "--who", "eva", "--why", "new ERP").code == 0
-    listed = json.loads(run(project, "accept", "--json").out)["accepted"]
-    assert [(one["rule"], one["subject"], one["who"], one["why"], one["until"]) for one in listed] == [
-        (RULE, "7", "ana", "one firm", "2030-01-31"),
-        (RULE, "8", "ana", "one firm", "2030-01-31"),
-        ("orders.form_changed", "", "eva", "new ERP", None),
-    ]
+    assert run(project, "accept", form, "--who", "eva", "--why", "new ERP").code == 0
+    entries: list[Any] = [(RULE, subject, "ana", "one firm", "2030-01-31") for subject in "78"]
+    entries.append((form, "", "eva", "new ERP", None))
+    assert listed() == entries
     assert run(project, "accept", RULE, "7", "--withdraw").out.startswith(f"withdrawn: {RULE} '7': one firm (ana, ")
     assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
-    assert [one["subject"] for one in json.loads(run(project, "accept", "--json").out)["accepted"]] == ["8", ""]
+    assert listed() == entries[1:]
     assert [path.name for path in file.parent.iterdir()] == ["accepted.toml"]
-    run(project, "accept", RULE, "7", "--who", "ana", "--why", "one firm")
-    run(project, "accept", RULE, "7", "8", "--withdraw")
-    assert [one["rule"] for one in json.loads(run(project, "accept", "--json").out)["accepted"]] == [
-        "orders.form_changed"
-    ]
-    run(project, "accept", "orders.form_changed", "--withdraw")
+    for given in ((RULE, "8"), (form,)):
+        run(project, "accept", *given, "--withdraw")
     assert run(project, "accept").out == "nothing is accepted\n"
-    assert run(project, "accept", RULE, "9", "--who", "ana", "--why", "again").code == 0
-    assert run(project, "accept").out.startswith(f"{RULE} '9': again (ana, "), "also after the last one was withdrawn"
     for more in (("first", "--up-to", "9"), ("second", "--up-to", "20"), ("third", "--severity", "info")):
         assert run(project, "accept", RULE, "9", "--who", "ana", "--why", *more).code == 0
     up_to, severity = run(project, "accept").out.splitlines()
     assert (up_to.startswith(f"{RULE} '9': second (ana, "), up_to.endswith(", up to 20)")) == (True, True)
     assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
+    for name, setting in (("WAREHOSE__PATH", "WAREHOUSE__PATH"), ("LEDGER_PATH", "LEDGER__PATH")):
+        done = command("accept", env={"DLT_PROJECT_DIR": str(project), name: "x"}, cwd=project)
+        assert (done.code, done.err) == (0, f"`{name}` is not a setting and is not read. Did you mean `{setting}`?\n")
 
 
 @pytest.mark.parametrize(
@@ -122,12 +121,6 @@ def test_a_file_with_a_mistake_ends_a_run_before_it_reads_anything(project: Path
     (project / ".dlt/accepted.toml").write_text(f"[[accepted]]\n{entry}\n", "utf-8")
     done = run(project, "run")
     assert (done.code, words in done.err) == (2, True), done.err
-
-
-def test_every_command_names_a_setting_whose_section_is_misspelt(project: Path) -> None:
-    for name, setting in (("WAREHOSE__PATH", "WAREHOUSE__PATH"), ("LEDGER_PATH", "LEDGER__PATH")):
-        done = command("accept", env={"DLT_PROJECT_DIR": str(project), name: "x"}, cwd=project)
-        assert (done.code, done.err) == (0, f"`{name}` is not a setting and is not read. Did you mean `{setting}`?\n")
 
 
 @pytest.mark.parametrize(("delimiter", "encoding"), [(";", "utf-8-sig"), (",", "cp1252"), ("\t", "utf-16")])
@@ -179,29 +172,32 @@ def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> 
 @pytest.mark.parametrize(
     ("environment", "typed", "is_agreed"),
     [
-        ("sandbox", "y", True),
-        ("sandbox", "n", False),
-        ("sandbox", "Sí", True),
-        ("sandbox", "", False),
-        ("sandbox", "ok", False),
-        ("production", "17", True),
-        ("production", "71", False),
+        *(("sandbox", typed, True) for typed in ("y", "Sí")), *(("sandbox", typed, False) for typed in ("n", "", "ok")),
+        ("production", "17", True), ("production", "71", False),
     ],
-)
+)  # fmt: skip
 def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     monkeypatch: pytest.MonkeyPatch, environment: str, typed: str, is_agreed: bool
 ) -> None:
     plan: Any = SimpleNamespace(manifest=SimpleNamespace(environment=environment))
     monkeypatch.setattr("pipelines.push.checks.describe_plan", lambda _: "17 customers")
     monkeypatch.setattr("pipelines.push.checks.operations_left", lambda _: (17, 0))
-    answers: list[bool] = []
+    answers: list[object] = []
     ask = click.Command("ask", callback=lambda: answers.append(push.agree(plan, ["Ana \x1b[2J"])))
-    assert CliRunner().invoke(ask).exit_code == 0
-    assert answers == [False], "nobody can be asked"
-    monkeypatch.setattr(push, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    others = click.Command(
+        "ask", callback=lambda: answers.extend([import_file.ask_totals([7, 9]), import_file.ask_passwords()])
+    )
+    for one in (ask, others):
+        assert CliRunner().invoke(one).exit_code == 0
+    assert answers == [False, None, None], "nobody can be asked"
+    for module in (push, import_file):
+        monkeypatch.setattr(module, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     result = CliRunner().invoke(ask, input=f"{typed}\n")
     assert "  Ana \\x1b[2J\n17 customers" in result.stderr
-    assert (answers[1:], isinstance(result.exception, UsageError)) == ([True] * is_agreed, not is_agreed)
+    assert (answers[3:], isinstance(result.exception, UsageError)) == ([True] * is_agreed, not is_agreed)
+    assert "Lines of totals (7, 9): leave them out?" in CliRunner().invoke(others, input="\nfile\n").stderr
+    CliRunner().invoke(others, input="n\nmail\n")
+    assert answers[-4:] == ["skip", "file", "keep", "mail"]
 
 
 def test_the_statements_of_the_views_are_printed_for_the_schemas_of_the_copy(project: Path) -> None:
@@ -219,18 +215,6 @@ def test_customers_that_an_unproven_list_lacks_may_exist() -> None:
     assert not [line for line in verify.lines_of(found) if "may exist" in line]
 
 
-def test_a_person_is_asked_about_totals_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[object] = []
-    ask = click.Command(
-        "ask", callback=lambda: answers.extend([import_file.ask_totals([7, 9]), import_file.ask_passwords()])
-    )
-    assert CliRunner().invoke(ask).exit_code == 0
-    monkeypatch.setattr(import_file, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
-    assert "Lines of totals (7, 9): leave them out?" in CliRunner().invoke(ask, input="\nfile\n").stderr
-    CliRunner().invoke(ask, input="n\nmail\n")
-    assert answers == [None, None, "skip", "file", "keep", "mail"]
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -244,15 +228,10 @@ def test_a_file_that_is_not_understood_changes_nothing(project: Path, content: s
     (project / "pairs.csv").write_text(content, "utf-8")
     done = run(project, "review", "pairs.csv")
     assert (done.code, words in done.err, read_reviews()) == (2, True, {}), done.err
-    (project / ".dlt/reviewed.csv").write_text(content.replace("why", "who;when;why"), "utf-8")
-    with pytest.raises(UsageError):
-        read_reviews()
-
-
-def test_a_kept_decision_that_is_emptied_by_hand_is_not_dropped(project: Path) -> None:
-    (project / ".dlt/reviewed.csv").write_text("pair;decision;who;when;why\ncode 7 = 1;;ana;2026-01-01;\n", "utf-8")
-    with pytest.raises(UsageError, match="neither accept nor reject"):
-        read_reviews()
+    for kept in (content.replace("why", "who;when;why"), "pair;decision;who;when;why\ncode 7 = 1;;ana;2026-01-01;\n"):
+        (project / ".dlt/reviewed.csv").write_text(kept, "utf-8")
+        with pytest.raises(UsageError):
+            read_reviews()
 
 
 @pytest.fixture

@@ -11,11 +11,9 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-
-import pytest
+from typing import NamedTuple
 
 from tests.pipelines.bridge import Bridge, bridge, command, start
 
@@ -28,8 +26,7 @@ EXAMPLES = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row of the table: patterns of paths below the project, and whether they may hold personal data or keys."""
 
     patterns: tuple[str, ...]
@@ -50,26 +47,15 @@ def table() -> list[Row]:
     return rows
 
 
-def open_to_all() -> None:
-    os.umask(0)
-
-
-@dataclass
 class Shell:
-    """Commands under umask 000 in one project folder, and what was seen on disk there at any moment.
+    """Commands under umask 000 in one project folder; mode and content of what was seen on disk, by relative path."""
 
-    Attributes:
-        modes, contents: by relative path.
-    """
-
-    made: Bridge
-    project: Path
-    modes: dict[str, int] = field(default_factory=dict)
-    contents: dict[str, bytes] = field(default_factory=dict)
+    def __init__(self, made: Bridge) -> None:
+        self.made, self.project = made, made.folder
+        self.modes, self.contents = dict[str, int](), dict[str, bytes]()
 
     def look(self) -> None:
-        found = [Path(folder) / name for folder, folders, files in os.walk(self.project) for name in (*folders, *files)]
-        for path in found:
+        for path in [Path(at) / name for at, folders, files in os.walk(self.project) for name in (*folders, *files)]:
             name = path.relative_to(self.project).as_posix()
             try:
                 facts = path.lstat()
@@ -81,92 +67,60 @@ class Shell:
                 self.modes[name], self.contents[name] = facts.st_mode, content
 
     def run(self, line: str, codes: tuple[int, ...] = (0, 5), **more: str) -> None:
-        done = command(*line.split(), env=self.env(**more), cwd=self.project)
+        done = self.made.command(*line.split(), SOURCES__LEGACY__LOGIN_MODE="email", **more)
         assert done.code in codes, done.said
         self.look()
 
-    def watch(self, line: str, kill_at: str = "-") -> None:
-        """Looks while a command runs; kills it once it has written a file like `kill_at`."""
-        with start(*line.split(), env=self.env(), cwd=self.project, preexec_fn=open_to_all) as process:
-            while process.poll() is None and not fnmatch.filter(self.contents, kill_at):
+    def killed(self, line: str, at: str) -> None:
+        """Looks while a command runs, and kills it once it has written such a file."""
+        env = self.made.environment(SOURCES__LEGACY__LOGIN_MODE="email")
+        with start(*line.split(), env=env, cwd=self.project, preexec_fn=partial(os.umask, 0)) as process:
+            while process.poll() is None and not fnmatch.filter(self.contents, at):
                 self.look()
                 time.sleep(0.02)
             process.kill()
             process.communicate()
         self.look()
 
-    def env(self, **more: str) -> dict[str, str]:
-        return self.made.environment(SOURCES__LEGACY__LOGIN_MODE="email", **more)
 
-
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    """All commands, run once; ends of runs by a kill among them."""
-    tmp = tmp_path_factory.mktemp("files")
-    with bridge(tmp, latency_ms=20, faults={"deep_row": 1.0}) as made:
-        shell = Shell(made, tmp / "warehouse")
+def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_the_table_says(tmp_path: Path) -> None:
+    with bridge(tmp_path, latency_ms=20, faults={"deep_row": 1.0}) as made:
+        shell, rows = Shell(made), table()
         (shell.project / INPUT).write_text(
             f"erpCode;email;firstName;lastName\nE1;{NAME}1@example.test;Ana;{NAME}\n002;;{NAME};B\n"
         )
-        mask = os.umask(0)
-        try:
-            shell.run("init --sandbox")
-            shell.watch("pull", kill_at=".build-*/*")
-            shell.run("pull")
-            shell.watch("pull promotions")
-            shell.run("run", (2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
-            for line in (
-                "reconcile",
-                "schema orders --write",
-                "accept orders.values_gone --why agreed",
-                "status",
-                "check",
-            ):
-                shell.run(line)
-            shell.run(f"reconcile --erp-customers {INPUT} --erp-result comparison.xlsx", (0, 5, 9))
-            shell.run(f"preview {INPUT} --csv clean.csv")
-            shell.run(f"plan customers {INPUT} --passwords file --out plan-1")
-            shell.watch("push plan-1 --yes --accept-unproven", kill_at=".ledger.sqlite.walk/*")
-            for line in ("push plan-1 --yes --accept-unproven", "pull customers", "verify plan-1", "report"):
-                shell.run(line)
-            shell.run(f"import customers {INPUT} --passwords file --yes")
-        finally:
-            os.umask(mask)
-        yield shell
-
-
-def test_every_file_is_in_the_table_and_private_whatever_the_umask(seen: Shell) -> None:
-    rows = table()
-    for name, mode in seen.modes.items():
-        assert [row for row in rows if row.matches(name)] or stat.S_ISDIR(mode), f"{name} is not in SECURITY.md"
+        os.umask(0)
+        shell.run("init --sandbox")
+        shell.killed("pull", at=".build-*/*")
+        shell.run("pull")
+        shell.run("run", (2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
+        for line in ("schema orders --write", "accept orders.values_gone --why agreed", "status", "check"):
+            shell.run(line)
+        shell.run(f"reconcile --erp-customers {INPUT} --erp-result comparison.xlsx", (0, 5, 9))
+        shell.run(f"preview {INPUT} --csv clean.csv")
+        shell.run(f"plan customers {INPUT} --passwords file --out plan-1")
+        shell.killed("push plan-1 --yes --accept-unproven", at=".ledger.sqlite.walk/*")
+        for line in ("push plan-1 --yes --accept-unproven", "pull customers", "verify plan-1", "report"):
+            shell.run(line)
+        shell.run(f"import customers {INPUT} --passwords file --yes")
+        emails = {str(row["email"]).encode() for row in made.platform.state.records("customers") if row.get("email")}
+        people, keys = {*emails, NAME.encode()}, {made.platform.legacy_key.encode(), made.platform.v1_key.encode()}
+    assert len(people) > 20
+    assert any(person in shell.contents["plan-1/operations.jsonl"] for person in people)
+    for name, mode in shell.modes.items():
+        found = [row for row in rows if row.matches(name)]
+        assert found or stat.S_ISDIR(mode), f"{name} is not in SECURITY.md"
         assert stat.S_IMODE(mode) == (0o700 if stat.S_ISDIR(mode) else 0o600), f"{name} {mode:o}"
         assert not stat.S_ISLNK(mode)
-
-
-def test_each_row_of_the_table_is_a_file_that_is_written(seen: Shell) -> None:
+        content = shell.contents[name]
+        assert not content or found[0].is_personal or not [person for person in people if person in content], name
+        assert not content or found[0].has_keys or not [key for key in keys if key in content], name
     elsewhere = (".warehouse.duckdb.copied/", ".warehouse.duckdb.copying/", "orderbridge/", "$TMPDIR/orderbridge-*")
     of_others = ("demo/", ".dlt/reviewed.csv")  # tests of their commands
     transient = (".orderbridge-plan-*/", ".result-*/", "plan-*/.result-*/", ".*.new", *elsewhere, *of_others)
-    for pattern in [pattern for row in table() for pattern in row.patterns]:
+    for pattern in [pattern for row in rows for pattern in row.patterns]:
         row = Row((pattern,), is_personal=False, has_keys=False)
-        assert pattern in transient or any(map(row.matches, seen.modes)), pattern
-
-
-def test_files_without_personal_data_and_keys_have_none(seen: Shell) -> None:
-    rows, made = table(), seen.made
-    people = {str(row["email"]).encode() for row in made.platform.state.records("customers") if row.get("email")}
-    people.add(NAME.encode())
-    keys = {made.platform.legacy_key.encode(), made.platform.v1_key.encode()}
-    assert len(people) > 20
-    assert any(person in seen.contents["plan-1/operations.jsonl"] for person in people)
-    for name, content in seen.contents.items():
-        if not content:
-            continue
-        row = next(row for row in rows if row.matches(name))
-        if not row.is_personal:
-            assert not [person for person in people if person in content], name
-        if not row.has_keys:
-            assert not [key for key in keys if key in content], name
+        assert pattern in transient or any(map(row.matches, shell.modes)), f"{pattern} is not written"
 
 
 def test_no_command_opens_private_files_in_a_folder_that_others_can_write(shop: Bridge, tmp_path: Path) -> None:

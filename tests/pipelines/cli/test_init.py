@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -65,13 +63,6 @@ def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_wr
         assert not list(project.iterdir())
     ask("", "https://api.example", "brand_test_2")
     assert list(written(project)) == ["public_v1"]
-
-
-def test_init_for_the_sandbox_asks_nothing(project: Path) -> None:
-    done = CliRunner().invoke(orderbridge, ["--project", str(project), "init", "--sandbox"])
-    assert "orderbridge sandbox --port 8765" in done.stdout
-    values = written(project)
-    assert values["legacy"]["base_url"] == values["public_v1"]["base_url"] == "http://127.0.0.1:8765"
 
 
 def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(project: Path) -> None:
@@ -142,15 +133,6 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     assert ("Edit it by hand" in str(done.exception), file.read_text()[:7]) == (True, "sources")
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_exports_of_an_erp_are_ignored_whatever_the_case_of_their_names(tmp_path: Path) -> None:
-    project_files.ignore_private_files(tmp_path)
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    names = ["a.csv", "CLIENTES.CSV", "b.Tsv", "c.XLS", "d.xlsx", "e.XLSM", "f.ods"]
-    ask = ["git", "check-ignore", *names, "clientes.toml"]
-    assert subprocess.run(ask, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.split() == names
-
-
 def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -> None:
     values = {"sources.legacy.api_key": 'a"b\\c\n'}
     path = project_files.write_settings(tmp_path, values)
@@ -181,15 +163,3 @@ def test_settings_of_one_project_never_reach_the_host_of_another(tmp_path: Path,
             assert (done.code, f"customers  {customers:>4} " in done.out) == (0, True), done.said
             assert made.platform.state.requests > asked
             assert (tmp_path / name / "warehouse.duckdb").exists()
-
-
-def test_check_lists_all_that_is_missing_at_once_and_shows_what_is_set(tmp_path: Path, nobody: dict[str, str]) -> None:
-    (tmp_path / ".dlt").mkdir()
-    (tmp_path / ".dlt/config.toml").write_text("[sources.legacy]\npage_limit = 50\n")
-    done = command("--project", str(tmp_path), "check", env=nobody, cwd=tmp_path)
-    assert done.code == 2
-    for key in ("base_url", "api_key"):
-        for section in ("LEGACY", "PUBLIC_V1"):
-            assert f"Set SOURCES__{section}__{key.upper()}, or `{key}` under" in done.out
-    assert "sources.legacy.page_limit = 50 (.dlt/config.toml)" in done.out
-    assert not [words for words in ("Settings(", "None") if words in done.out]

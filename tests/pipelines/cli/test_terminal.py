@@ -126,14 +126,6 @@ def test_arguments_are_escaped_in_errors(shop: Bridge, arguments: list[str]) -> 
     assert is_safe(done.err)
 
 
-def test_names_in_settings_are_escaped(shop: Bridge, tmp_path: Path) -> None:
-    (tmp_path / ".dlt").mkdir()
-    (tmp_path / ".dlt/config.toml").write_text(f"[sources.legacy]\n{json.dumps('base_url' + HOSTILE)} = 1\n", "utf-8")
-    for arguments in (["check"], ["pull", "customers"]):
-        done = shop.command("--project", str(tmp_path), *arguments)
-        assert (done.code, "base_url" in done.said, is_safe(done.said)) == (2, True, True)
-
-
 def hostile(draw: random.Random, *, is_formula: bool = False) -> str:
     start = draw.choice(FORMULAS) if is_formula or draw.random() < 0.3 else ""
     return start + "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))

@@ -23,17 +23,7 @@ VARIANTS = "productId;variantId;price;sku\n1;1001;19,99;00038\n1;1002;7,50;00039
 
 @dataclass
 class Desk:
-    """Imports and what they did.
-
-    Attributes:
-        answer: of the person who is asked; None: nobody can be asked.
-        asked: the examples of each question.
-        done: the steps in their order.
-        stop_after: operations after which a push is stopped.
-        columns: the answers of the person who is asked for columns; None: nobody can be asked.
-        totals, asked_totals: the answer for lines of totals, and the lines of each question.
-        said: what was said about the steps.
-    """
+    """Imports and what they did."""
 
     at: Place
     answer: bool | None = None

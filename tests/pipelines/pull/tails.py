@@ -30,13 +30,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass
 class TailBench:
-    """A platform with orders, and a warehouse that they are pulled into.
-
-    Attributes:
-        now: the end of the last pull.
-        settings: of the platform.
-        organization: as whoami reports it.
-    """
+    """A platform with orders, and a warehouse that they are pulled into."""
 
     platform: Platform
     folder: Path

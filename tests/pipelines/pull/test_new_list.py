@@ -109,14 +109,14 @@ def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
 
 @pytest.mark.parametrize("added", [()], ids=["undocumented"], indirect=True)
 def test_a_row_that_its_cursor_skips_is_neither_lost_nor_marked_as_missing(made: Bridge) -> None:
-    _pull(NAME)
+    _pull(NAME, "orders")
     with mock.patch.object(Rows, "after", lambda self, rank: int(rank) + 1), _removing("inv_0004"):  # an offset
-        walked = _pull(NAME)
+        walked = _pull(NAME, "orders")
     assert (walked.verdict, len(walked.sweeps)) == ("unproven", 2)
     assert made.one("SELECT count(*) FROM raw.invoices WHERE _missing_since IS NULL") == COUNT
     (unproven,) = made.rows("SELECT severity FROM reconciled.exceptions WHERE entity = 'invoices'")
     assert unproven == ("warning",)
-    walked = _pull(NAME)
+    walked = _pull(NAME, "orders")
     assert (walked.verdict, walked.distinct) == ("complete", COUNT - 1)
     assert made.rows("SELECT id FROM raw.invoices WHERE _missing_since IS NOT NULL") == [("inv_0004",)]
 

@@ -169,27 +169,6 @@ def test_times_that_contradict_the_count_of_new_orders_end_no_whole_reads(tmp_pa
     assert bench.ids() == {*bench.state.ids("orders")}
 
 
-def test_an_order_that_appears_among_older_ones_ends_the_tails(bench: TailBench) -> None:
-    assert bench.pull().verdict == "tail"
-    bench.state.drift("orders", 3, removes=False)
-    assert bench.pull().verdict == "tail"  # nothing shows it
-    assert bench.pull(after=8 * DAY).verdict == "complete"
-    assert bench.ids() == {*bench.state.ids("orders")}
-    bench.state.grow("orders", 9)
-    assert bench.pull().verdict == "complete"
-    assert bench.reason() == "new orders are not listed last"
-    assert bench.pull().verdict == "tail"
-
-
-def test_a_walk_that_fails_leaves_the_cursor_of_the_one_before(bench: TailBench) -> None:
-    saved = bench.rows("FROM ops.order_cursor")
-    bench.platform.plan.rates = {"html_200": 1.0}
-    assert bench.pull().verdict == "incomplete"
-    assert bench.rows("FROM ops.order_cursor") == saved
-    bench.platform.plan.rates = {}
-    assert bench.pull().verdict == "tail"
-
-
 def _grow(bench: TailBench, day: int, count: int, **fields: object) -> None:
     for number in range(count):
         bench.state.add("orders", {"createdAt": f"2026-01-{day:02d}T00:00:{number:02d}Z", **fields})

@@ -16,7 +16,7 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.cli.pull import ending
+from pipelines.cli.pull import ending, print_pull
 from pipelines.pull import walking
 from pipelines.pull.check import check
 from pipelines.pull.model import PullOptions
@@ -25,8 +25,9 @@ from pipelines.warehouse import merge
 from sources.errors import AccessError, CoverageError, UsageError
 from sources.extract.result import ListResult
 from sources.extract.walk import walk
-from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.bridge import Bridge, bridge, pulled
 from tests.pipelines.pull.truth import RESOURCES, comparable, expected, found, ids, same
+from tests.sources.http.backoff import without_backoff
 
 TYPES = {
     ("customers", "id"): "VARCHAR", ("customers", "price_list_id"): "VARCHAR", ("customers", "birthdate"): "DATE",
@@ -370,3 +371,42 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     assert fresh.code("customers") == 0
     assert fresh.left() == ["warehouse.duckdb"]
     assert same(fresh.path, state, "customers")
+
+
+# --- a platform that misbehaves, or answers otherwise than is shown -------------------------------------------------
+
+
+def test_a_fault_at_every_request_costs_no_table(tmp_path: Path) -> None:
+    with without_backoff(), pulled(tmp_path, seed=5) as made:
+        before = made.path.read_bytes()
+        made.platform.set_faults({"error_503": 1.0})
+        assert made.code() == 4
+        assert made.path.read_bytes() == before
+        made.platform.set_faults({"page_drift": 1.0})
+        for walked in made.pull().lists:
+            assert ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
+            assert walked.error is None or same(made.path, made.platform.state, walked.resource)
+
+
+def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_once_the_setting_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readings = {
+        "promotions_data": "object_by_id", "customers_end": "status_404", "legacy_first_page": "zero",
+        "order_key": "uuid",
+    }  # fmt: skip
+    with without_backoff(), bridge(tmp_path, readings=readings) as made:
+        refused = made.pull()
+        print_pull(refused, "plain")
+        (rows,) = (len(walked.quarantined) for walked in refused.lists if walked.resource == "orders")
+        assert refused.exit_code == 5
+        assert f"  orders: {rows} rows: id: expected an identifier, found nothing\n" in capsys.readouterr().out
+        ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
+        assert "assumed" in f"{ended_by} {evidence}"
+        os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"
+        assert made.code("orders") == 0
+        assert ids(made.path, "orders") == set(made.platform.state.ids("orders"))
+        assert set(made.rows("SELECT what, value FROM ops.observations")) >= {
+            ("promotions_data", "object_by_id"), ("customers_end", "assumed: status 404"),
+            ("legacy_first_page", "customers: 0"), ("adjustment_types", "NONE"), ("order_key", "uuid"),
+        }  # fmt: skip

@@ -139,13 +139,7 @@ def write_plan(
     messages: int = 0,
     semantics: dict[str, Any] | None = None,
 ) -> Path:
-    """Writes a plan, and its input next to it.
-
-    Args:
-        kind: by default that of the first operation.
-        lines: of `lines.csv`.
-        content: of the input.
-    """
+    """Writes a plan, and its input next to it."""
     folder.mkdir(parents=True)
     kind = kind or kind_of(operations[0])
     source = folder.with_name(f"{folder.name}.csv")

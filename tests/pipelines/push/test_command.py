@@ -6,10 +6,7 @@ import json
 import os
 import re
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,8 +23,8 @@ from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.reporting.status import read_status
 from sources.errors import UsageError
 from sources.kinds import KindName
-from tests.pipelines.bridge import Done, command, start, wait_for
-from tests.pipelines.push.plans import Place, customer, outcomes, patch, place, results, subcategory, warehouse
+from tests.pipelines.bridge import Done, command
+from tests.pipelines.push.plans import Place, customer, outcomes, patch, place, subcategory, warehouse
 
 
 def pushed(at: Place, plan: Path, *options: str) -> Done:
@@ -59,22 +56,6 @@ def test_doubts_and_blocked_lines_are_reported_with_what_to_do(at: Place) -> Non
     assert at.codes() == ["C00001", "C00002"]
 
 
-def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path) -> None:
-    with place(tmp_path, latency_ms=20) as at:
-        plan = at.plan([customer(n) for n in range(1, 40)])
-        with start("push", str(plan), "--yes", env=at.environment(), cwd=at.folder) as process:
-            wait_for(lambda: len(at.codes()) > 3)
-            process.send_signal(signal.SIGHUP)
-            process.send_signal(signal.SIGHUP)
-            out, err = process.communicate(timeout=300)
-        assert (process.returncode, err, "run the same command again" in out) == (129, "", True)
-        found = results(plan)
-        assert (len(found["confirmed"]), found["in_doubt"]) == (len(at.codes()), [])
-        assert len(found["confirmed"]) + len(found["unsent"]) == 39
-        assert at.code(plan) == 0
-        assert sorted(at.codes()) == [f"C{n:05d}" for n in range(1, 40)]
-
-
 def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
     plan, said = at.plan([customer(n) for n in range(1, 6)]), ""
     for faults in ({"error_with_password": 0.5, "redirect": 0.3}, {"lost_answer": 0.5}, {}):
@@ -92,31 +73,6 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
     files = [path for path in at.folder.rglob("*") if path.is_file() and path.name != PASSWORDS_FILE]
     content = said.encode() + b"".join(path.read_bytes() for path in files)
     assert not [secret for secret in planted if secret.encode() in content]
-
-
-def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
-    plan = at.plan([customer(1)])
-    (broken := at.folder / "broken").mkdir()
-    (broken / "sitecustomize.py").write_text(
-        "from sources.http.client import Client\n"
-        "def send(self, verb, path, body):\n    raise ValueError(body.decode())\n"
-        "Client.send = send\n"
-    )
-    path = f"{Path(__file__).parents[3]}{os.pathsep}{broken}"
-    process = subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes"],
-        env={**at.environment(), "PYTHONPATH": path},
-        cwd=at.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    said = process.stdout + process.stderr
-    assert (process.returncode, "ValueError" in said, "ana1@" in said) == (1, True, False)
-    assert (plan / PASSWORDS_FILE).read_text().strip().rsplit(",", 1)[1] not in said
-    assert at.states(plan) == ["in_flight"]
-    assert at.code(plan) == 0
 
 
 def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> None:

@@ -79,15 +79,6 @@ def test_every_column_of_a_kind_is_sent_once_and_then_unchanged(at: Place, kind:
     assert planned(at, kind).manifest.operations == 0
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_update])
-def test_what_may_be_repeated_of_an_update_in_doubt_is(at: Place, kind: KindName) -> None:
-    made = planned(at, kind)
-    at.lose(made.folder)
-    at.push(made.folder)
-    for operation, row in zip(Plan(made.folder).operations(), at.rows(made.folder), strict=True):
-        assert row.state == ("confirmed" if operation.repeatable else "in_doubt")
-
-
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     """`rates` in contract and sandbox, and what arrives there."""

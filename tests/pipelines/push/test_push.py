@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import sqlite3
 import stat
 import threading
@@ -32,10 +31,10 @@ from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.pace import SETBACKS_MAX
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import PROBES_MAX, ledger_lock
+from pipelines.push.run import PROBES_MAX
 from pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
 from sandbox import public_v1
-from sources.errors import BridgeError, HttpRejected, LockedError, Unreachable, UsageError
+from sources.errors import BridgeError, HttpRejected, Unreachable, UsageError
 from sources.files.formulas import people_rows
 from sources.http.exchange import WriteOutcome
 from sources.kinds import KindName
@@ -54,7 +53,6 @@ from tests.pipelines.push.plans import (
     results,
     subcategory,
     warehouse,
-    write_plan,
 )
 
 KINDS: dict[KindName, list[PlannedOperation]] = {
@@ -79,14 +77,6 @@ def written(at: Place, kind: KindName) -> int:
 
 
 # --- each kind, each fault -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_plan_is_sent_once_however_often_it_is_pushed(at: Place, kind: KindName) -> None:
-    plan = at.plan(KINDS[kind])
-    assert [at.code(plan) for _ in range(3)] == [0, 0, 0]
-    assert written(at, kind) == 2
-    assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "confirmed.confirmed"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -150,14 +140,6 @@ def test_setbacks_end_a_push_only_where_nothing_gets_through_in_between(at: Plac
     assert (pushed.exit_code, len(client.sent)) == (0, 2 * count)
 
 
-def test_a_platform_that_is_not_there_leaves_the_rest_unsent(at: Place) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        os.environ["SOURCES__LEGACY__BASE_URL"] = host = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        plan = write_plan(at.folder / "plan", host, KINDS["variants"])
-        assert (at.code(plan), set(at.states(plan))) == (4, {"planned"})
-
-
 @pytest.mark.parametrize("reading", ["401_errors", "403_text"])
 def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(tmp_path: Path, reading: str) -> None:
     with place(tmp_path, readings={"legacy_auth_failure": reading}) as at:
@@ -211,14 +193,6 @@ def test_a_create_in_doubt_without_a_key_waits_for_a_person(at: Place) -> None:
         pushed, client = at.answered(plan, LOST)
         assert (pushed.exit_code, len(client.sent)) == (6, count)
     assert "--landed" in results(plan)["in_doubt"][0]["words"]
-
-
-def test_a_refusal_after_a_doubt_leaves_the_doubt(at: Place) -> None:
-    plan, refused = at.plan([patch(1, 1)]), answer_of(400)
-    pushed, client = at.answered(plan, LOST, refused, refused, refused)
-    assert (pushed.exit_code, at.states(plan), len(client.sent)) == (6, ["in_doubt"], 3)
-    pushed, _ = at.answered(plan, refused, not_landed=ids(1))
-    assert (pushed.exit_code, at.states(plan)) == (5, ["rejected"])
 
 
 def test_too_many_doubts_in_a_row_end_the_push_and_others_do_not(at: Place) -> None:
@@ -338,25 +312,6 @@ def test_a_stop_leaves_a_clean_point_and_the_next_push_goes_on(at: Place) -> Non
     assert {variant.applied for variant in at.platform.state.variants.values()} == {1}
 
 
-def test_a_second_push_at_once_is_refused(at: Place) -> None:
-    plan = at.plan([customer(1)])
-    with ledger_lock(at.ledger), pytest.raises(LockedError):
-        at.push(plan)
-    assert at.code(plan) == 0
-
-
-def test_a_ledger_that_cannot_be_written_sends_nothing(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = PlanLedger.commit
-
-    def full(self: PlanLedger, changes: Any, now: float) -> None:
-        if any(change.to == "in_flight" for change in changes):
-            raise UsageError("no space left on the disk")
-        commit(self, changes, now)
-
-    monkeypatch.setattr(PlanLedger, "commit", full)
-    assert (at.code(at.plan(KINDS["variants"])), written(at, "variants")) == (2, 0)
-
-
 # --- what a repeat may add to ----------------------------------------------------------------------------------------
 
 
@@ -419,13 +374,6 @@ def test_a_doubt_about_the_built_in_sandbox_settles_at_once_since_it_says_so(at:
     assert at.code(plan, asked) == 6
     at.platform.set_faults({})
     assert (at.code(plan, asked), at.codes()) == (0, ["C00001"])
-
-
-def test_a_create_that_lands_late_is_found_and_not_sent_again(tmp_path: Path) -> None:
-    with place(tmp_path, late_s=0.3) as at:
-        plan, asked = at.plan([customer(1)]), replace(YES, settle_s=0.6)
-        at.lose(plan, "late_apply", asked=asked)
-        assert (at.code(plan, asked, wait=True), at.codes()) == (0, ["C00001"])
 
 
 def test_production_sends_an_absent_create_again_only_where_it_is_reported(at: Place) -> None:
@@ -874,24 +822,6 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     assert sent == [seen[0]["1"], seen[0]["2"], seen[0]["1"]]
     assert len(set(sent)) == 2
     assert stat.S_IMODE((plan / passwords.PASSWORDS_FILE).stat().st_mode) == 0o600
-
-
-def test_no_cell_of_the_passwords_runs_in_a_spreadsheet(at: Place) -> None:
-    assert at.code(plan := at.plan([customer(1, erpCode="=1+1"), customer(2, erpCode="-5")])) == 0
-    assert [*stored(plan, "erpCode").values()] == ["'=1+1", "-5"]
-    assert at.codes() == ["=1+1", "-5"]
-
-
-def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_reports_none_for_them(at: Place) -> None:
-    plan, stop = at.plan([customer(number) for number in range(1, 5)]), threading.Event()
-    copy = Path(shutil.copytree(plan, plan.with_name("copy")))
-    at.push(plan, stop=stop, on_operation=lambda done, total: stop.set() if done else None)
-    first = kept(plan)
-    assert 0 < len(first) < 4
-    assert [at.code(copy), at.code(plan), kept(plan)] == [0, 0, first]
-    reported = {**first, **kept(copy)}
-    assert len(first) + len(kept(copy)) == len(reported) == 4
-    assert sent_passwords(at) == [reported[str(n)] for n in range(1, 5)]
 
 
 def test_mailed_passwords_are_kept_nowhere_and_the_platform_is_asked_to_mail_them(at: Place) -> None:

@@ -6,21 +6,26 @@ import json
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+import duckdb
 import pytest
 
 from pipelines.ledger.store import Ledger
-from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.push import verify as verifying
 from pipelines.push.eligibility import format_time
 from pipelines.push.model import SETTLE_S
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import SettleResult, settle
+from pipelines.push.verify import VerifyResult, verify
+from sources.errors import ExitCode, UsageError
+from tests.pipelines.bridge import command
 from tests.pipelines.push.plans import (
     WAITS,
     YES,
@@ -241,23 +246,6 @@ def test_what_a_killed_push_left_in_flight_is_in_doubt_for_every_later_push(
     assert settled(at, settle_s=-1000.0).settled.total() == 1
 
 
-def test_the_very_same_plan_made_again_sends_what_was_found_to_be_absent(at: Place) -> None:
-    pull(PullOptions(("customers",)))
-    file = at.folder / "in.csv"
-    file.write_text("erpCode,firstName,email\nC1,Ana,ana@example.test\n", "utf-8")
-
-    def make() -> Path:
-        folder = at.folder / f"made-{len(list(at.folder.glob('made-*')))}"
-        return make_plan(PlanOptions("customers", file, out=folder, passwords="mail")).folder
-
-    first = make()
-    at.lose(first, arrives=False)
-    shutil.rmtree(first)
-    assert settled(at).exit_code == 0
-    assert at.code(make()) == 0
-    assert at.codes() == ["C1", "C1"]
-
-
 def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Place) -> None:
     plan = at.lost(customer(1, erpCode="c1", email="a@x.test"), customer(2, erpCode="c2", lastName="B"))
     first, second = at.platform.state.ids("customers")[-2:]
@@ -270,3 +258,103 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
     assert at.code(again) == 0
     assert "erpCode in other letters there" in results(again)["confirmed"][0]["words"]
+
+
+# --- what was sent against what was pulled since ---------------------------------------------------------------------
+
+
+def counted(result: VerifyResult) -> dict[str, int]:
+    return {name: count for name, count in result.outcomes.items() if count}
+
+
+def by_code(at: Place) -> dict[str, int]:
+    return {str(row.get("erpCode")): row["id"] for row in at.platform.state.records("customers")}
+
+
+def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at: Place) -> None:
+    document = {"number": "B1", "isDefault": True}
+    plan = at.plan([customer(n, documents=[document]) for n in range(1, 5)]).rename(at.folder / "a plan")
+    with pytest.raises(UsageError, match="never pushed") as caught:
+        verify(plan)
+    assert caught.value.hint == f"Push it: orderbridge push '{plan}'"
+    assert at.code(plan) == 0
+    with pytest.raises(UsageError, match="no warehouse"):
+        verify(plan)
+    pull(PullOptions(("customers",)))
+    result = verify(plan)
+    assert (counted(result), result.exit_code) == ({"same": 4}, 0)
+    state, ids = at.platform.state, by_code(at)
+    state.change("customers", ids["C00001"], {"firstName": "Otra"})
+    state.change("customers", ids["C00002"], {"documents": [{"number": "B2"}]})
+    state.remove("customers", ids["C00003"])
+    pull(PullOptions(("customers",), accept_shrink=True))
+    result = verify(plan)
+    assert (counted(result), result.exit_code) == ({"same": 1, "differs": 2, "missing": 1}, 5)
+    assert dict(result.fields) == {"firstName": 1, "documents": 1}
+    found = (plan / verifying.VERIFY_FILE).read_text().splitlines()
+    assert found[1].endswith(",differs," + str(ids["C00001"]) + ',firstName,"""Ana""","""Otra"""')
+    done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
+    assert (done.code, "2  differ" in done.out, "Otra" in done.out) == (5, True, False)
+
+
+def test_a_customer_is_looked_up_by_the_id_that_its_create_returned_and_counts_if_it_is_there_twice(at: Place) -> None:
+    plan = at.plan([customer(1), customer(2), customer(3)])
+    assert at.code(plan) == 0
+    at.platform.state.change("customers", by_code(at)["C00001"], {"email": "new@example.test", "erpCode": "X1"})
+    at.platform.state.add("customers", {"erpCode": "C00002", "firstName": "Otra"})
+    at.platform.state.add("customers", {k: v for k, v in customer(3).body.items() if k != "notification"})
+    pull(PullOptions(("customers",)))
+    result = verify(plan)
+    assert (counted(result), result.exit_code) == ({"differs": 1, "same": 1, "several": 1}, ExitCode.REJECTED)
+    assert dict(result.fields) == {"erpCode": 1, "email": 1}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict", "code"),
+    [
+        ("missing", "complete", ExitCode.REJECTED),
+        ("missing", "unproven", ExitCode.COVERAGE),
+        ("several", "unproven", ExitCode.REJECTED),
+        ("unsettled", "complete", ExitCode.DONE),
+    ],
+)
+def test_a_customer_missing_from_an_unproven_list_is_no_finding_but_coverage(
+    outcome: str, verdict: str, code: ExitCode
+) -> None:
+    assert VerifyResult("customers", Counter({outcome: 1, "same": 2}), verdict=verdict).exit_code == code
+
+
+def test_a_warehouse_that_is_older_than_the_push_or_of_another_shop_is_refused(at: Place) -> None:
+    pull(PullOptions(("customers",)))
+    plan: Path = at.plan([customer(1)])
+    at.push(plan)
+    with pytest.raises(UsageError, match="before the last of them was sent"):
+        verify(plan)
+    pull(PullOptions(("customers",)))
+    manifest = json.loads((plan / "plan.json").read_bytes())
+    (plan / "plan.json").write_text(json.dumps({**manifest, "organization": "org-1"}))
+    for sql, words in (
+        (
+            "UPDATE ops.warehouse SET organization = 'org-2'",
+            "another organization than the plan: organization org-2, not",
+        ),
+        ("UPDATE ops.runs SET legacy_host = 'other.test'", r"were read from other\.test, not from "),
+        ("DELETE FROM ops.coverage", "no customers read from the platform"),
+    ):
+        with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
+            connection.execute(sql)
+        with pytest.raises(UsageError, match=words):
+            verify(plan)
+
+
+def test_what_cannot_be_read_back_or_is_in_doubt_is_counted(at: Place) -> None:
+    plan = at.plan([patch(1, 1), patch(2, 2, sku=7)])
+    at.push(plan)
+    done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
+    assert done.code == 0
+    assert "1  confirmed, and cannot be read back (requests)" in done.out
+    assert "1  not sent, rejected or in doubt" in done.out
+    doubted = at.lost(*[customer(1)])
+    pull(PullOptions(("customers",)))
+    result = verify(doubted)
+    assert (result.in_doubt, result.exit_code) == (1, ExitCode.IN_DOUBT)

@@ -391,19 +391,6 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) 
     assert sorted(rejected) == sorted(found.refused)
 
 
-def test_values_of_a_group_are_compared_as_a_plan_reads_them(tmp_path: Path) -> None:
-    """Equal numbers and empty texts do not differ; spaces do not end a group; defaults alone are no document."""
-    fields = 'Tarifa = "priceListId"\nFiscal = { field = "documents[+].fiscalName", default = "F" }\n[group]'
-    mapping = GROUPED.replace('"email"', '{ field = "email", empty = ["NULL"] }').replace("[group]", fields)
-    lines = ("C-1;Ana; NULL;1;1;", "C-1 ;;a@x.es;2;01;", "C-2;Eva;b@x.es;;;", "C-3;Sol;c@x.es;3;;", "C-3;Eva;;;;")
-    found = read(tmp_path, *lines, header="Código;Nombre;Correo;NIF;Tarifa;Fiscal", mapping=mapping)
-    assert cells(found, "erp_code", "email", "document_number", "price_list_id", "fiscal_name") == [
-        [2, "C-1", "a@x.es", "1", "1", "F"],
-        [4, "C-2", "b@x.es", None, None, None],
-    ]
-    assert (codes(found), found.skipped) == ({5: "lines_differ", 6: "lines_differ"}, 1)
-
-
 def test_phones_without_a_country_code_are_compared_in_the_country_of_the_settings(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pytest
 
 from pipelines.pull.model import PullOptions
@@ -18,7 +19,9 @@ from pipelines.pull.pull import pull
 from pipelines.reconcile import entities
 from pipelines.reconcile import reconcile as reconciling
 from pipelines.reconcile.entities import STEPS
+from pipelines.reconcile.odd_values import odd_values
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
+from pipelines.warehouse import ops
 from pipelines.warehouse.accepted import Acceptance, accepted_file, read_acceptances, write_acceptances
 from pipelines.warehouse.lock import run_lock
 from sources.contract import LISTS
@@ -353,3 +356,33 @@ def test_the_command_prints_what_an_analyst_asks_first_of_orders_of_another_shap
         assert (" findings" in done.out, "exceptions" in done.out) == (True, False)
         seen = {value for (value,) in made.rows("SELECT value FROM ops.observations WHERE what = 'date_format'")}
         assert "customers: day_first" in seen
+
+
+# --- values of another kind than their column ------------------------------------------------------------------------
+
+
+def found(odd: int, listed: int, field: str = "total") -> list[tuple[str, str]]:
+    """Rule and detail of the findings about orders of which some have an odd value in a field."""
+    with duckdb.connect() as build:
+        ops.create_missing(build)
+        build.execute("CREATE SCHEMA raw; CREATE TABLE raw.orders (_extra VARCHAR, _missing_since TIMESTAMPTZ)")
+        rows = [[json.dumps({field: "x"})]] * odd + [["{}"]] * (listed - odd)
+        build.executemany("INSERT INTO raw.orders (_extra) VALUES ($1)", rows)
+        made = pd.concat(odd_values(build, "orders"))
+    return list(made[["rule", "detail"]].itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize(
+    ("odd", "listed", "rule"),
+    [(4, 40, "odd_value"), (5, 40, "form_changed"), (5, 101, "odd_value"), (6, 101, "form_changed")],
+)
+def test_five_odd_values_and_a_twentieth_of_the_rows_are_a_change(odd: int, listed: int, rule: str) -> None:
+    assert found(odd, listed) == [(rule, f"orders: total: {odd} values in {listed} rows")]
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [("taxes[3].tax rate", "taxes[].tax rate"), ("ana@x.example", "(not shown)"), ("51 999", "(not shown)")],
+)
+def test_a_key_that_may_be_a_person_is_not_shown(field: str, shown: str) -> None:
+    assert found(1, 1, field) == [("odd_value", f"orders: {shown}: 1 values in 1 rows")]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
 from xml.etree import ElementTree as ET
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.reporting import plots
+from pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, TimeChart, time_chart
 from pipelines.reporting.plots import Plot
 from pipelines.reporting.tables import MAX_LABEL, label
 
@@ -88,27 +92,70 @@ def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> N
     assert colours == [("running", "100.0"), ("expired", "50.0")], "the style sheet colours them by status"
 
 
-def test_a_plot_without_values_has_a_note() -> None:
-    none = pd.DataFrame({"day": [], "count": []})
-    for plot in (plots.bars({}, "Differences", "customers"), plots.over_time(none, "Differences", "customers")):
-        assert re.search(r"<p>Differences.*: no values.</p>", plot.html)
-        assert "<table" not in plot.html
+# --- charts over time in the report ----------------------------------------------------------------------------------
 
 
-def test_two_errors_are_visible_among_thousands() -> None:
-    found = [("a", "b", "error", 2), ("a", "c", "info", 1384)]
-    plot = plots.findings(pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"]))
-    lengths = [float(length) for length in re.findall(r'class="bar \w*" style="width:([\d.]+)%', plot.html)]
-    assert lengths == [pytest.approx(15.2, abs=0.1), 100.0]
-    same = plots.bars({"a": 3, "b": 3}, "Title", "unit")
-    assert len(list(elements(same).iter("th"))) == 2, "no bars where all values are the same"
+AS_OF = date(2026, 11, 21)
 
 
-def test_the_steps_of_the_funnel_add_up() -> None:
-    rows = [("matched", "erp_code", 5), ("matched", "email", 2), ("ambiguous", "erp", 1), ("ambiguous", "platform", 3)]
-    plot = plots.funnel(pd.DataFrame(rows, columns=["status", "step", "customers"]))
-    steps = {str(row[0].text): int(str(row[1].text)) for row in elements(plot).iter("tr") if row[0].tag == "td"}
-    assert {step: count for step, count in steps.items() if count} == {
-        "matched by ERP code": 5, "matched by e-mail": 2, "ambiguous in the ERP": 1, "ambiguous on the platform": 3
-    }  # fmt: skip
-    assert len(steps) == 9
+def chart(values: dict[date, Decimal], days: tuple[date, date] | None = None) -> TimeChart:
+    return time_chart("Orders by {period}", values, AS_OF, str, days)
+
+
+AMOUNTS = st.decimals("0.01", "1e12", places=2) | st.decimals("-1e12", "-0.01", places=2)
+
+
+@given(st.dictionaries(st.dates(), AMOUNTS, min_size=1, max_size=20))
+def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, Decimal]) -> None:
+    drawn = chart(values)
+    shown = [Decimal(bar.tooltip.rpartition(": ")[2]) for bar in drawn.bars]
+    assert sum(shown) == sum(values.values())
+    assert all(shown)
+    lowest, highest = drawn.y_labels[0][0], drawn.y_labels[-1][0]
+    for bar in drawn.bars:
+        assert 0 <= bar.place < drawn.periods
+        assert lowest <= bar.steps <= highest
+        assert bar.steps
+    assert len(drawn.x_labels) <= 7
+
+
+@pytest.mark.parametrize(
+    ("largest", "labels"),
+    [
+        ("0", ["0", "1", "2", "3"]),
+        ("2", ["0", "1", "2", "3"]),
+        ("4", ["0", "2", "4", "6"]),
+        ("39000", ["0", "15k", "30k", "45k"]),
+        ("19", ["0", "8", "16", "24"]),
+        ("2500000", ["0", "1M", "2M", "3M"]),
+        ("3000000000000", ["0", "1tn", "2tn", "3tn"]),
+        ("-150", ["-150", "-100", "-50", "0"]),
+    ],
+)
+def test_the_scale_has_round_numbers_just_above_the_largest_value(largest: str, labels: list[str]) -> None:
+    assert [label for _, label in chart({AS_OF: Decimal(largest)}).y_labels] == labels
+
+
+def test_the_running_period_is_marked_and_no_other() -> None:
+    months = {date(2026, month, 3): Decimal(month) for month in range(1, 12)}
+    drawn = chart(months)
+    assert [bar.is_running for bar in drawn.bars] == [False] * 10 + [True]
+    assert drawn.bars[-1].tooltip == "2026-11 so far: 11"
+    assert drawn.running == "month"
+    assert chart({date(2025, 1, 1): Decimal(1)}).running == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [
+        (AS_OF - timedelta(days=MAX_DAYS - 1), ["2026-09-21", "2026-11-21 so far"]),
+        (AS_OF - timedelta(days=MAX_DAYS), ["2026-09", "2026-11 so far"]),
+        (date(2026 - MAX_MONTHS // 12, 12, 31), ["2020-12", "2026-11 so far"]),
+        (date(2026 - MAX_MONTHS // 12, 11, 30), ["2020", "2026 so far"]),
+        (date.min, ["0001", "2026 so far"]),
+    ],
+)
+def test_periods_follow_the_span_of_the_values(first: date, names: list[str]) -> None:
+    drawn = chart({AS_OF: Decimal(1), first: Decimal(1)})
+    assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
+    assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]

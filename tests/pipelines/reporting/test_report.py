@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -12,13 +13,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pipelines.cli.reconcile import print_reconcile
+from pipelines.cli.status import lines
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.notification import run_summary
 from pipelines.reporting.report import START, report
-from pipelines.reporting.status import read_status
+from pipelines.reporting.status import Status, _is_older, read_status
 from pipelines.reporting.tables import anchor
+from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.ops import LastRead
 from sources.contract import LISTS
 from sources.errors import UsageError
-from tests.pipelines.bridge import LISTED, command
+from tests.pipelines.bridge import Bridge, command
 from tests.pipelines.reconcile.erp_file import PRIVATE
 from tests.pipelines.reporting.page import change, made
 from transforms.rules import RULES
@@ -157,45 +164,6 @@ def test_joins_of_the_views_add_and_lose_no_row(warehouse: Path) -> None:
             assert rows == expected, view
 
 
-def test_the_view_of_lists_shows_what_the_reconciled_tables_were_made_from(warehouse: Path) -> None:
-    sql = "SELECT resource, verdict, rows, read_at, tail_read_at FROM bi.lists ORDER BY read_at NULLS LAST, resource"
-    with open_warehouse(warehouse) as connection:
-        before = {row[0]: row for row in connection.execute(sql).fetchall()}
-        ((last,),) = connection.execute("SELECT max(read_number) FROM ops.coverage").fetchall()
-    assert {row[1:3] for row in before.values()} == {("complete", rows) for rows in LISTED.values()}
-    add = """INSERT INTO ops.coverage BY NAME SELECT 'r' AS run_id, resource, '{}' AS verdict, 7 AS "distinct",
-        ended_at + INTERVAL 1 HOUR AS ended_at, {} AS published, {} AS read_number
-        FROM ops.coverage WHERE resource = '{}' AND verdict = 'complete'"""
-    change(
-        warehouse,
-        f"""DELETE FROM ops.coverage WHERE resource = 'promotions';
-        {add.format("complete", "false", last + 1, "price_lists")};
-        {add.format("tail", "true", last + 1, "orders")};
-        UPDATE ops.control_totals SET value = {last + 1} WHERE measure = 'read_number';
-        {add.format("unproven", "true", last + 2, "customers")}""",
-    )
-    with open_warehouse(warehouse) as connection:
-        after = {row[0]: row for row in connection.execute(sql).fetchall()}
-    assert after.pop("promotions") == ("promotions", "never_read", None, None, None)
-    *orders, tail = after.pop("orders")
-    assert (*orders, None) == before["orders"]
-    assert tail == before["orders"][3] + timedelta(hours=1)
-    assert after == {name: row for name, row in before.items() if name not in ("promotions", "orders")}
-
-
-RECORDED_BEFORE = """
-    CREATE TEMP TABLE coverage AS FROM ops.coverage;
-    CREATE TEMP TABLE runs AS FROM ops.runs;
-    TRUNCATE ops.coverage;
-    TRUNCATE ops.runs;
-    INSERT INTO ops.coverage BY NAME SELECT '{run}' AS run_id, resource, verdict, published,
-        '{ended_at}'::TIMESTAMPTZ AS ended_at, 0 AS read_number FROM temp.coverage WHERE resource = 'customers';
-    INSERT INTO ops.coverage FROM temp.coverage;
-    INSERT INTO ops.runs (run_id, command, ended_at) VALUES ('{run}', 'pull', '{ended_at}');
-    INSERT INTO ops.runs FROM temp.runs"""
-"""A read of the customers, recorded before all others."""
-
-
 EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', expires_at = {RUN} + to_hours({{}})
     WHERE promotion_id = (SELECT {{}} FROM reconciled.promotions)"""
 
@@ -213,7 +181,6 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             ["no rule found anything", "No price list is listed", "No promotion is listed", "No order is listed"],
             [],
         ),
-        ("UPDATE reconciled.price_lists SET customer_count = NULL", ["Price lists"], []),
         (
             """INSERT INTO ops.runs (run_id, command, started_at, ended_at, exit_code) SELECT '99991231T000000Z-0',
             'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",
@@ -301,22 +268,10 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             ],
             [],
         ),
-        (
-            f"""{RECORDED_BEFORE.format(run="00000000T000000Z-0", ended_at="2026-01-02 03:04Z")};
-            UPDATE ops.control_totals SET value = 7 WHERE entity = 'customers' AND measure = 'changed';
-            UPDATE ops.control_totals SET value = 1203 WHERE entity = 'customers' AND measure = 'newly_missing'""",
-            ["customers 40 7 1,203 2026-01-02 03:04", "promotions 9 0 0 –"],
-            ["This is the first run: everything is new"],
-        ),
-        (
-            RECORDED_BEFORE.format(run="20990101T000000Z-0", ended_at="2099-01-01 00:00Z"),  # by a clock that was wrong
-            ["customers 40 0 0 2099-01-01 00:00"],
-            ["pulled again"],
-        ),
     ],
     ids=[
-        "not compared", "empty", "not counted", "later pull", "failed walk", "another version", "no longer listed",
-        "expires soon", "not read", "not known", "new", "changed", "wrong clock",
+        "not compared", "empty", "later pull", "failed walk", "another version", "no longer listed",
+        "expires soon", "not read", "not known", "new",
     ],
 )  # fmt: skip
 def test_the_page_says_what_is_so_and_nothing_that_is_not(
@@ -325,19 +280,6 @@ def test_the_page_says_what_is_so_and_nothing_that_is_not(
     change(warehouse, sql)
     words = words_of(warehouse)
     assert [text for text in says if text not in words] == [text for text in silent if text in words] == []
-
-
-def test_a_first_report_says_none_of_this_and_begins_with_what_changed(warehouse: Path) -> None:
-    words = words_of(warehouse)
-    assert "This is the first run: everything is new" in words
-    assert words.index("What changed") < words.index("Lists: coverage")
-    for text in ("No ERP export", "pulled again", "not published", "does not know", "not proven", "run before"):
-        assert text not in words
-
-
-def test_runs_are_listed_as_they_were_recorded_whatever_the_clock_showed(warehouse: Path) -> None:
-    change(warehouse, RECORDED_BEFORE.format(run="20990101T000000Z-0", ended_at="2099-01-01 00:00Z"))
-    assert read_status().runs[-1]["run_id"] == "20990101T000000Z-0"
 
 
 def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(warehouse: Path) -> None:
@@ -440,29 +382,21 @@ def test_a_hundred_thousand_findings_and_names_of_any_length_have_a_report_of_bo
     assert warehouse.with_name("report.html").stat().st_size < 150_000
 
 
-def test_the_same_warehouse_gives_the_same_bytes(warehouse: Path, tmp_path: Path) -> None:
-    once, again = tmp_path / "once.html", tmp_path / "again.html"
-    report(once)
+def test_a_report_has_the_same_bytes_each_time_is_its_owners_and_replaces_reports_alone(
+    warehouse: Path, tmp_path: Path
+) -> None:
+    once, again, link = tmp_path / "once.html", tmp_path / "again.html", tmp_path / "link.html"
+    link.symlink_to(once)
+    for mode in (0o600, 0o644):
+        report(link)
+        assert (link.is_symlink(), once.stat().st_mode & 0o777) == (True, mode)
+        once.chmod(0o644)
+    assert once.read_text("utf-8").startswith(START)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
     done = command("report", "--out", str(again), env=environment | {"WAREHOUSE__PATH": str(warehouse)}, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"wrote {again}: as of run ")
     assert again.read_bytes() == once.read_bytes()
-
-
-def test_a_new_report_is_its_owners_and_a_replaced_one_keeps_its_mode(warehouse: Path, tmp_path: Path) -> None:
-    out, link = tmp_path / "out" / "report.html", tmp_path / "link.html"
-    out.parent.mkdir()
-    link.symlink_to(out)
-    for mode in (0o600, 0o644):
-        report(link)
-        assert (link.is_symlink(), out.stat().st_mode & 0o777) == (True, mode)
-        out.chmod(0o644)
-    assert out.read_text("utf-8").startswith(START)
-    assert [path.name for path in out.parent.iterdir()] == ["report.html"]
-
-
-def test_what_is_no_report_is_not_overwritten(warehouse: Path, tmp_path: Path) -> None:
     (tmp_path / "other").write_text("<!doctype html>\n<p>somebody's page")
     (tmp_path / "folder").mkdir()
     before, listed = (warehouse.read_bytes(), (tmp_path / "other").read_bytes()), sorted(tmp_path.iterdir())
@@ -487,3 +421,66 @@ def test_without_anything_reconciled_by_this_version_there_is_no_report(
     with pytest.raises(UsageError, match="orderbridge reconcile"):
         report(out)
     assert not out.exists()
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def whole_read(ended_at: datetime, tail_ended_at: datetime | None = None) -> LastRead:
+    return LastRead("orders", "run", "complete", 5, 0, ended_at, ended_at, None, None, tail_ended_at)
+
+
+@pytest.mark.parametrize(
+    ("age", "text", "is_too_old"),
+    [
+        (timedelta(hours=25), "25.0 h old  TOO OLD (limit 24 h)", True),
+        (timedelta(minutes=3), "3 min old", False),
+        (timedelta(minutes=-3), "-3 min old", False),
+        (timedelta(days=-100), "-2400.0 h old  TOO OLD (limit 24 h)", True),
+    ],
+)
+def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text: str, is_too_old: bool) -> None:
+    """A clock that was wrong once would otherwise silence the monitor for years."""
+    status = Status("w.duckdb", too_old=["orders"] if is_too_old else [])
+    status.lists.append(whole_read(status.at - age))
+    (ages,) = (read.ages_h(status.at) for read in status.lists)
+    assert _is_older(ages, 24) is is_too_old
+    assert status.as_dict()["lists"][0]["age_h"] == ages[0]
+    assert lines(status, 24)[1].endswith(text)
+
+
+def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
+    published: Bridge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reconcile()
+    assert read_status().new_findings == [], "nothing was before"
+    first, *_ = published.platform.state.ids("customers")
+    published.platform.state.change("customers", first, {"email": "nobody"})
+    pulled = published.pull()
+    result = reconcile()
+    news = ["new since the last run: 1 warning", "  warning customers.email_malformed: 1"]
+    assert lines(read_status())[:2] == news
+    assert read_status().as_dict()["new_findings"][0]["rule"] == "email_malformed"
+    summary = run_summary(pulled, result)
+    assert summary["text"].splitlines()[1:3] == news
+    assert summary["new_findings"][0]["findings"] == 1
+    print_reconcile(result, "plain")
+    assert capsys.readouterr().out.splitlines()[1:3] == [news[0], news[1]]
+
+
+def test_a_tail_counts_as_a_read_and_an_age_that_is_no_number_makes_no_list_fresh() -> None:
+    status = Status("w.duckdb")
+    status.lists.append(whole_read(status.at - timedelta(hours=30), status.at - timedelta(hours=2)))
+    assert [_is_older(status.lists[0].ages_h(status.at), hours) for hours in (1, 3)] == [True, False]
+    assert "30.0 h old, tail 2.0 h old" in lines(status)[1]
+    assert (status.as_dict()["lists"][0]["age_h"], status.as_dict()["lists"][0]["tail_age_h"]) == (30, 2)
+    with pytest.raises(UsageError, match="not a number of hours"):
+        read_status(math.nan)
+
+
+def test_a_copy_that_is_under_way_or_was_ended_is_not_said_to_have_failed(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    failures.record_unfinished_copy(path, "run", datetime.now(UTC), "run-1")
+    shown = lines(Status(str(path), destination_failure=failures.read(path, is_destination=True)))
+    assert shown[1].startswith("the warehouse was published, but its copy to the destination has not ended (")
+    assert "is still copying" in shown[2]

@@ -42,12 +42,7 @@ TABLES = f"""
 
 
 class Shop:
-    """A published warehouse with a few rows.
-
-    Attributes:
-        path: of the file.
-        settings: with the destination of its copies.
-    """
+    """A published warehouse with a few rows."""
 
     def __init__(self, folder: Path, settings: WarehouseSettings, host: str = "one.example") -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,12 +97,7 @@ def _text(value: Any) -> str:
 
 @dataclass
 class Destination:
-    """A destination for the copies of a test: this one has tables.
-
-    Attributes:
-        folder: of the test.
-        name: by which dlt knows it.
-    """
+    """A destination for the copies of a test: this one has tables."""
 
     folder: Path
     name: str

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import dlt
@@ -15,7 +13,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse.load import LOADED, attached, import_loader, load
+from pipelines.warehouse.load import LOADED, attached, load
 from sources.errors import BridgeError
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -106,13 +104,3 @@ def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
     with pytest.raises(expected, match=words) as caught:
         load([ListResult("customers")], tmp_path / "load")
     assert "Zoë" not in str(caught.value)
-
-
-def test_a_list_is_loaded_while_another_thread_imports_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = walked(tmp_path)
-    import_loader()
-    monkeypatch.setitem(sys.modules, "pandas", ModuleType("pandas"))  # as it is at first
-    load([result], tmp_path / "load")
-    monkeypatch.undo()
-    with duckdb.connect() as build, attached(build, [result], tmp_path / "load"):
-        assert build.execute(f"SELECT count(*) FROM {LOADED}.customers").fetchall() == [(11,)]
