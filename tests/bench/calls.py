@@ -3,8 +3,7 @@
     python -m tests.bench.calls            prints the figures next to the recorded ones
     python -m tests.bench.calls --record   records them in calls.json
 
-`calls` are the functions that Python calls; for the pull also `parsed`, the bytes given to parsers of JSON for each
-byte of the pages. Seconds and memory are `make bench`.
+`calls` are the functions that Python calls. Seconds and memory are `make bench`.
 """
 
 from __future__ import annotations
@@ -15,13 +14,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
-from unittest import mock
 
 import duckdb
 import httpx
@@ -30,11 +27,8 @@ from pipelines.plan.make import PlanOptions, make_plan
 from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
 from sandbox.records import generators
 from sources.contract import LISTS
-from sources.decode.ndjson import NdjsonBatch
-from sources.extract.legacy_pages import LegacyPages
 from sources.extract.result import WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import V1Cursor
 from sources.extract.walk import walk
 from sources.http.client import Client
 from tests.bench import plan, reconcile
@@ -124,30 +118,9 @@ def calls(work: Work) -> int:
     return number
 
 
-def parsed(work: Work) -> float:
-    """Bytes that paginators and the decoder parse in a pull, for each byte of the pages."""
-    sizes = []
-
-    def counting(function: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*arguments: Any) -> Any:
-            data = arguments[1]
-            sizes.append(sum(len(page.rows) for page in data) if isinstance(data, list) else len(data))
-            return function(*arguments)
-
-        return counted
-
-    with ExitStack() as stack:
-        for kind, name in ((LegacyPages, "parse"), (V1Cursor, "parse"), (NdjsonBatch, "__init__")):
-            stack.enter_context(mock.patch.object(kind, name, counting(getattr(kind, name))))
-        work()
-    return round(sum(sizes) / sum(map(len, (*bodies("customers"), *bodies("orders")))), 2)
-
-
-def figures(name: str, folder: Path) -> dict[str, float]:
+def figures(name: str, folder: Path) -> dict[str, int]:
     """Those of a work, after a first run of it, which imports and fills caches."""
     work = WORKS[name](folder)
-    if name == "pull":
-        return {"parsed": parsed(work), "calls": calls(work)}
     work()
     return {"calls": calls(work)}
 

@@ -1,4 +1,4 @@
-"""No work needs a quarter more calls of functions, or parsed bytes, than recorded (`tests.bench.calls`)."""
+"""No work needs a quarter more calls of functions than recorded (`tests.bench.calls`)."""
 
 from __future__ import annotations
 

@@ -20,33 +20,13 @@ START = datetime(2024, 1, 1, 9, 5, 7, 123456, UTC)
 MOMENTS = [START + timedelta(days=11 * n, hours=n % 14, minutes=n) for n in range(60)]
 EARLY_DAYS = [at.replace(day=at.day % 12 + 1) for at in MOMENTS]
 ENGLISH = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
-]
+]  # fmt: skip
 SPANISH = [
-    "enero",
-    "febrero",
-    "marzo",
-    "abril",
-    "mayo",
-    "junio",
-    "julio",
-    "agosto",
-    "septiembre",
-    "octubre",
-    "noviembre",
+    "enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre",
     "diciembre",
-]
+]  # fmt: skip
 LIMA = timezone(timedelta(hours=-5))
 DAY, MINUTE, SECOND, MILLI, MICRO = "day", "minute", "second", "milli", "micro"
 FLAGS = ("at", "unread", "day_only", "zone_unknown", "endless")

@@ -332,23 +332,11 @@ def test_revenue_is_by_customer_and_currency_without_cancelled_and_missing_order
     def at(day: str) -> datetime:
         return datetime.fromisoformat(f"{day}T10:00:00Z")
 
-    yes, no = (True,) * 3, (False,) * 3
+    yes, no, year = (True,) * 3, (False,) * 3, (False, False, True)
+    two = '{"PEN": "7", "USD": "5"}'
     expected = [
         ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', at("2026-01-05"), at("2026-02-28"), *yes, None),
-        (
-            "2",
-            2,
-            0,
-            None,
-            None,
-            '{"PEN": "7", "USD": "5"}',
-            at("2025-05-01"),
-            at("2025-06-01"),
-            False,
-            False,
-            True,
-            None,
-        ),
+        ("2", 2, 0, None, None, two, at("2025-05-01"), at("2025-06-01"), *year, None),
         ("3", 0, 1, None, None, None, None, None, *no, None),
         ("4", 0, 0, None, None, None, None, None, *no, None),
     ]

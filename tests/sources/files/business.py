@@ -1,4 +1,4 @@
-"""A generator of clean exports of business software in five languages, with the rows that they hold.
+"""A generator of clean exports of business software in three languages, with the rows that they hold.
 
 Titles, dates and blank lines above the header; units below it; notes and totals after the rows; inches, quotes and
 addresses of several lines in cells. Nothing is damaged, so a careful person expects each row to be read.
@@ -33,20 +33,6 @@ LANGUAGES: Final = {
             Datum:|Firma:|Lager:
             Preise ohne MwSt.|Alle Angaben ohne Gewähr, Irrtum vorbehalten|Ende der Liste|Quelle: Zentrallager
             Hauptstraße|ARTIKELLISTE|Gesamtsumme""",
-        "fr": """
-            Référence|Désignation|Famille|Prix|Quantité|Adresse|Remarques
-            Vis à bois|Tuyau en cuivre|Clé anglaise|Cheville|Étiquette|Peinture, blanche|Lampe
-            Orléans|Besançon|Nîmes|Mâcon
-            Date :|Société :|Dépôt :
-            Prix hors taxes|Offre valable jusqu’à la fin du mois, sauf erreur|Fin de la liste|Source : dépôt central
-            rue de l’Église|LISTE DES ARTICLES|Total""",
-        "pt": """
-            Código|Descrição|Família|Preço|Existências|Morada|Observações
-            Parafuso|Tubo de cobre|Chave inglesa|Bucha|Sinalização|Tinta, branca|Lâmpada
-            São Paulo|Guimarães|Évora|Portimão
-            Data:|Empresa:|Armazém:
-            Preços sem IVA|Preços válidos até ao fim do mês, salvo erro|Fim da lista|Fonte: armazém central
-            Rua da Conceição|LISTA DE ARTIGOS|Total""",
         "en": """
             Item|Description|Category|Price|Stock|Address|Remarks
             Screw|Copper pipe|Wrench|Wall plug|Label|Paint, white|Lamp

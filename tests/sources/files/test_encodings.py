@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from itertools import product
 from pathlib import Path
 from unittest import mock
 
@@ -113,20 +112,6 @@ def test_a_file_of_two_encodings_is_read_in_the_one_that_is_given(tmp_path: Path
             assert "Jos" not in message
 
 
-def test_sequences_of_utf8_are_those_that_python_decodes() -> None:
-    for lead in range(128, 256):
-        for rest in product(b"\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0", repeat=3):
-            text = bytes((lead, *rest))
-            good = next((size for size in (2, 3, 4) if _is_a_letter(text[:size])), None)
-            found = encoding.UTF8_SEQUENCE.match(text)
-            assert (found and found.end()) == good, text
-
-
-def _is_a_letter(text: bytes) -> bool:
-    decoded = text.decode(errors="replace")
-    return len(decoded) == 1 and decoded != "\ufffd"
-
-
 def lines(words: list[str], seed: int = 1) -> str:
     generator = random.Random(seed)
     rows = [f"{n:05};{' '.join(generator.sample(words, 2))};{n},50" for n in range(len(words))]
@@ -193,7 +178,7 @@ SIGNS = "Nº 3|1ª|25 °C|«Cañón»|L’Oréal|Aujourd’hui|10 €|5×3|½ kg
 def test_genuine_western_files_are_not_refused(tmp_path: Path, language: str) -> None:
     words = LANGUAGES[language].split()
     extra = [word for other in WESTERN if other != "Icelandic" for word in LANGUAGES[other].split()]
-    for seed in range(10):
+    for seed in range(4):
         generator = random.Random(f"{language}{seed}")
         chosen = generator.sample(words, generator.randint(3, len(words)))
         chosen += generator.sample(extra, 3) if language != "Icelandic" else []

@@ -62,7 +62,7 @@ def test_each_damage_alone_and_those_that_were_once_read_wrongly_are_not_silent(
 
 
 def test_clean_exports_of_business_software_are_read_whole(tmp_path: Path) -> None:
-    """In five languages; at most 3 % may be refused or have a row rejected."""
+    """At most 3 % may be refused or have a row rejected."""
     costly = []
     for seed in range(FIRST, FIRST + SEEDS):
         errors, reason = judged(export(seed), tmp_path)

@@ -14,12 +14,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from tests.transforms.erp.whole import MatchResult, hashes, match
+from tests.transforms.erp.whole import MatchResult, match
 from transforms.erp.candidates import common_keys
 from transforms.erp.match import REVIEWS, reviewed_lines
-from transforms.erp.match_keys import hash_keys, key_values, loose_code
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
-from transforms.frames import BIGINT, TEXT, column, frame
+from transforms.frames import BIGINT, TEXT, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
 PERSON = {"first_name": "Ana", "last_name": "García Ruiz", "phone": "+51 987 654 321"}
@@ -367,24 +366,6 @@ def test_stand_ins_are_no_keys_and_values_that_only_resemble_them_are() -> None:
             assert (("erp_customers", "key_stand_in", str(line)) in found) != is_key, (key, value)
 
 
-def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
-    lines = erp(
-        {"erp_code": "0", "email": "a@x"},
-        {"erp_code": "0", "email": "noemail@x", "document_number": "D2"},
-        {"erp_code": "0", "email": "noemail@x", "document_number": "S/N"},
-    )
-    known = customers({"erp_code": "0", "email": "a@x"}, {"erp_code": "0", "email": "noemail@x"}, {"email": "c@x"})
-    papers = documents({"customer_id": "2", "number": "D2"}, {"customer_id": "3", "number": "S/N"})
-    made = matched(lines, known, papers)
-    assert reported(made, "line", "customer_id", "status", "matched_by") == [
-        (2, "1", "matched", "email"),
-        (3, "2", "matched", "document_number"),
-        (4, None, "only_in_erp", None),
-        (None, "3", "only_in_platform", None),
-    ]
-    assert {line for _, rule, line in rules(made) if rule == "key_stand_in"} == {"4"}, "others are matched"
-
-
 def test_composed_accents_and_invisible_characters_make_no_other_value() -> None:
     texts = ("nin\u0303o@x", "niño\u200b@x", "\ufeffNIñO@x", " niño@X\u00a0")
     lines, known = (
@@ -469,19 +450,6 @@ def test_lines_with_one_code_are_reviewed_apart() -> None:
     pairs = matched(lines, customers({"email": "d@x"}, {"email": "e@x"}, {"erp_code": "F"})).pairs
     assert pairs["line_key"].nunique() == 3
     assert [key.partition(" ")[0] for key in pairs["line_key"]] == ["keys", "keys", "code"]
-
-
-def test_values_that_identify_nobody_have_no_hash_and_keys_do_not_mix() -> None:
-    rows = customers(*({"erp_code": code, "login_code": "007"} for code in ("007", "ALFKI", "0", None, " 70.0 ")))
-    found = hash_keys(key_values(rows, {key: key for key in ("erp_code", "login_code")}), hashes)
-    assert (found["erp_code"].index.tolist(), found["login_code"].nunique()) == ([0, 1, 4], 1)
-    assert not set(found["erp_code"]) & set(found["login_code"])
-
-
-@pytest.mark.parametrize("others", [(), ("A1",)])
-def test_the_form_of_a_code_is_the_same_whatever_codes_are_beside_it(others: tuple[str, ...]) -> None:
-    codes = ("007", "٣007", *others)
-    assert loose_code(column(pa.array(codes)))[:2].tolist() == ["7", "٣7"]
 
 
 VALUES: dict[str, tuple[str | None, ...]] = {
