@@ -24,7 +24,6 @@ from pipelines.ledger.model import FINAL_STATES, OpenPlan, UpdatedField
 from pipelines.ledger.schema import VERSION, create_tables, ledger_version
 from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
-from sources.kinds import KindName
 
 _AT: Final = pa.timestamp("us", "UTC")
 LOG_SCHEMA: Final = pa.schema(
@@ -189,14 +188,6 @@ class Ledger:
             [host, kind, at],
         ).fetchall()
         return int(count)
-
-    def unsettled_plans(self, host: str) -> list[tuple[str, KindName, str]]:
-        """The plans of a host with operations in flight or in doubt, oldest first: id, kind, folder."""
-        return self.connection.execute(
-            "SELECT plan_id, kind, folder FROM plans WHERE host = ? AND plan IN"
-            " (SELECT plan FROM operations WHERE state IN ('in_flight', 'in_doubt', 'conflict')) ORDER BY plan",
-            [host],
-        ).fetchall()
 
     def open_plans(self) -> list[OpenPlan]:
         """The plans with operations that are not final, oldest first."""

@@ -175,8 +175,10 @@ def new_plan_id(ledger: Ledger, content: bytes, length: int, *, sends_again: boo
     be sent again, although it may accept it by now.
     """
     plan_id = hashlib.sha256(content).hexdigest()[:length]
-    is_over = _ENDED if sends_again else _REJECTED
-    while ledger.superseded(plan_id) or ledger.connection.execute(is_over, [plan_id]).fetchone():
+    left = "o.state NOT IN ('confirmed', 'rejected', 'abandoned')"
+    if not sends_again:
+        left = "o.state <> 'rejected' AND (o.state <> 'abandoned' OR o.doubt_at IS NOT NULL)"
+    while ledger.superseded(plan_id) or ledger.connection.execute(_OVER.format(left=left), [plan_id]).fetchone():
         plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 
@@ -208,12 +210,8 @@ def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str])
     return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 
 
-_ENDED: Final = """
-    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ?
-    GROUP BY plan HAVING sum(o.state NOT IN ('confirmed', 'rejected', 'abandoned')) = 0"""
-_REJECTED: Final = """
-    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ? GROUP BY plan
-    HAVING sum(o.state <> 'rejected' AND (o.state <> 'abandoned' OR o.doubt_at IS NOT NULL)) = 0"""
+_OVER: Final = """
+    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ? GROUP BY plan HAVING sum({left}) = 0"""
 _UPDATES: Final = """
     SELECT o.path, o.fields, p.folder, p.plan_id FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.path IN (SELECT value FROM json_each(?))

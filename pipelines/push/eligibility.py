@@ -17,7 +17,6 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate, UpdatedField
-from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
 from pipelines.push.lookups import (
@@ -28,7 +27,6 @@ from pipelines.push.lookups import (
     SoughtKeys,
     ask_person,
     doubts_of,
-    intact_plan,
     look_up,
     not_created,
 )
@@ -38,7 +36,6 @@ from sources.kinds import KINDS, additive_fields
 from sources.words import number
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
-OVERWRITTEN: Final = "given up: another update has set these fields since"
 
 
 class Withheld(NamedTuple):
@@ -155,10 +152,10 @@ def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
     claims = (claim for number, others in _claims(ledger, rules).items() if number in planned for claim in others)
     waited_for = {(claim.plan_id, claim.id) for claim in claims if claim.state == "in_doubt"}
     doubts = doubts_of(ledger, settled, plan)
-    for plan_id, kind, folder in ledger.ledger.unsettled_plans(ledger.host):
-        if kind == plan.kind and plan_id != ledger.plan_id:
-            found = doubts_of(PlanLedger(ledger.ledger, plan_id), settled, intact_plan(plan_id, folder))
-            doubts += [one for one in found if one.operation is None or (plan_id, one.row.id) in waited_for]
+    for other in PlanLedger.all_unsettled(ledger.ledger, ledger.host):
+        if other.kind is ledger.kind and other.plan_id != ledger.plan_id:
+            found = doubts_of(other, settled)
+            doubts += [one for one in found if one.operation is None or (other.plan_id, one.row.id) in waited_for]
     return doubts
 
 
@@ -245,17 +242,6 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
     if search_keys(operation.keys):
         return rules.lookup_from(row)
     return "run it again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
-
-
-def close_overwritten(ledger: Ledger, host: str) -> int:
-    """Gives up the updates in doubt, of any plan of a host, of which another has set a field since; their number."""
-    count = 0
-    for plan_id, _, _ in ledger.unsettled_plans(host):
-        plan = PlanLedger(ledger, plan_id)
-        changes = [StateChange(number, "abandoned", words=OVERWRITTEN) for number in sorted(plan.overwritten())]
-        plan.commit(changes, plan.now())
-        count += len(changes)
-    return count
 
 
 class UnsettledUpdates:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -119,26 +119,18 @@ def read_customers(
         shutil.rmtree(folder, ignore_errors=True)
     records = records_by_key(matches.values(), keys)
     quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
-    quarantined_keys = {key for row in quarantined for key in row.keys if key in keys}
-    unidentified = sum(not row.is_certain for row in quarantined) + sum(filter(None, numbers))
+    quarantined_keys = {key for found, _ in quarantined for key in found if key in keys}
+    unidentified = sum(not is_certain for _, is_certain in quarantined) + sum(filter(None, numbers))
     return CustomerListing(result.is_agreed, result.verdict, records, quarantined_keys, unidentified)
 
 
-class RowKeys(NamedTuple):
-    """The keys in a quarantined row.
+def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
+    """Reads the keys in a quarantined row.
 
-    Attributes:
-        keys: as far as they can be read, numbers included.
-        is_certain: the row certainly has no others: it is one JSON object, each key is a text, null or absent, and at
-            least one is present.
+    Returns:
+        The keys, as far as they can be read, numbers included; whether the row certainly has no others: it is one JSON
+        object, each key is a text, null or absent, and at least one is present.
     """
-
-    keys: set[Key]
-    is_certain: bool
-
-
-def keys_in_row(row: bytes) -> RowKeys:
-    """Reads the keys in a quarantined row."""
     try:
         members = [(name, value) for name, value in parse(row).items() if name in LIST_KEYS and value is not None]
         is_certain = all(type(value) is str and "\0" not in value for _, value in members)
@@ -146,7 +138,7 @@ def keys_in_row(row: bytes) -> RowKeys:
         members, is_certain = list(_lenient_members(row)), False
     texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
     keys = {(name, search_key(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
-    return RowKeys(keys, is_certain and bool(keys))
+    return keys, is_certain and bool(keys)
 
 
 def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:

@@ -60,11 +60,12 @@ def intact_plan(plan_id: str, folder: str) -> Plan | None:
     return plan if plan.manifest.plan_id == plan_id else None
 
 
-def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None) -> list[Doubt]:
-    """The creates in doubt of a plan that have settled at a ledger time; `plan` is None if it is lost."""
+def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None = None) -> list[Doubt]:
+    """The creates in doubt of a plan that have settled at a ledger time; it is opened, if it is not lost."""
     rows = {row.id: row for row in ledger.rows("in_doubt") if (row.doubt_at or row.sent_at or 0.0) <= settled}
     if not rows:
         return []
+    plan = plan or intact_plan(ledger.plan_id, ledger.folder)
     if plan is not None:
         return [Doubt(ledger, rows[op.id], op) for op in plan.operations(rows)]
     return [Doubt(ledger, row, hashes=ledger.keys(row.id)) for row in rows.values()]

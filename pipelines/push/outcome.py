@@ -94,9 +94,7 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
     if not outcome.body.strip():
         is_foreign = outcome.status == _OK and outcome.content_type not in ("", _JSON_TYPE)
         return f"an empty {outcome.content_type} is not the platform's response" if is_foreign else None
-    try:
-        layers = _layers(outcome.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    if (layers := _layers(outcome.body)) is None:
         return "the body is not the platform's"
     if any(map(_reports_failure, layers)):
         return "the body is an error"
@@ -104,11 +102,10 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
     return None if is_about else "the body is about another record"
 
 
-def _layers(body: bytes) -> list[Mapping[str, Any]]:
+def _layers(body: bytes) -> list[Mapping[str, Any]] | None:
     """The objects of a response from outside to inside: wrappers, then the record, if there is one.
 
-    Raises:
-        DecodeError, UnicodeDecodeError, RecursionError: the body is not JSON, or nested too deeply.
+    None if the body is not JSON, or nested too deeply.
     """
     layers: list[Mapping[str, Any]] = []
 
@@ -120,9 +117,12 @@ def _layers(body: bytes) -> list[Mapping[str, Any]]:
             layers.append(value)
             walk(_wrapped(value))
 
-    response = msgspec.json.decode(body)
-    is_scalar = response is not None and not isinstance(response, dict | list)
-    walk({"success": response, "result": response} if is_scalar else response)
+    try:
+        response = msgspec.json.decode(body)
+        is_scalar = response is not None and not isinstance(response, dict | list)
+        walk({"success": response, "result": response} if is_scalar else response)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
     return layers
 
 
@@ -174,9 +174,6 @@ def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any])
 
 def remote_id(body: bytes) -> str | None:
     """The id of the created record, if the body has one."""
-    try:
-        ids = [layer.get("id") for layer in _layers(body) if _wrapped(layer) is None]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    ids = [layer.get("id") for layer in _layers(body) or () if _wrapped(layer) is None]
     text = str(ids[0]) if ids and isinstance(ids[0], int | str) and not isinstance(ids[0], bool) else ""
     return text if _ID.fullmatch(text) else None

@@ -44,14 +44,17 @@ _UNSETTLED: Final = """
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
+OVERWRITTEN: Final = "given up: another update has set these fields since"
+
 
 class PlanLedger:
     """A recorded plan's part of a ledger, which nobody else uses."""
 
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
         self.ledger, self.plan_id = ledger, plan_id
-        row = ledger.connection.execute("SELECT plan, host, folder FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
-        self._plan, self.host, self.folder = int(row[0]), str(row[1]), str(row[2])
+        sql = "SELECT plan, host, folder, kind FROM plans WHERE plan_id = ?"
+        self._plan, self.host, self.folder, kind = ledger.connection.execute(sql, [plan_id]).fetchone()
+        self.kind = KINDS[kind]
 
     @classmethod
     def record(cls, ledger: Ledger, plan: Plan, at: float) -> Self:
@@ -76,6 +79,16 @@ class PlanLedger:
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
             connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id])
         return cls(ledger, manifest.plan_id)
+
+    @classmethod
+    def all_unsettled(cls, ledger: Ledger, host: str) -> list[Self]:
+        """The plans of a host with operations in flight, in doubt or in conflict, oldest first."""
+        rows = ledger.connection.execute(
+            "SELECT plan_id FROM plans WHERE host = ? AND plan IN"
+            " (SELECT plan FROM operations WHERE state IN ('in_flight', 'in_doubt', 'conflict')) ORDER BY plan",
+            [host],
+        ).fetchall()
+        return [cls(ledger, plan_id) for (plan_id,) in rows]
 
     def rows(self, *states: State) -> Iterator[LedgerRow]:
         """The operations in these states, or all of them, in the order of the plan."""
@@ -131,14 +144,14 @@ class PlanLedger:
             for plan_id, folder, number, path, fields, is_open, is_later, at in rows
         ]
 
-    def overwritten(self) -> set[int]:
-        """Updates in doubt of which another one has set a field since: its values were deleted by the doubt."""
+    def overwritten(self) -> list[StateChange]:
+        """The end of updates in doubt of which another one has set a field since: the doubt deleted its values."""
         rows = self.ledger.connection.execute(
-            f"SELECT o.id FROM operations o, {FIELDS} f JOIN confirmed c ON (c.host, c.path, c.field)"
-            " = (?, o.path, f.value) WHERE o.plan = ? AND o.state = 'in_doubt'",
+            f"SELECT DISTINCT o.id FROM operations o, {FIELDS} f JOIN confirmed c ON (c.host, c.path, c.field)"
+            " = (?, o.path, f.value) WHERE o.plan = ? AND o.state = 'in_doubt' ORDER BY o.id",
             [self.host, self._plan],
         )
-        return {number for (number,) in rows}
+        return [StateChange(number, "abandoned", words=OVERWRITTEN) for (number,) in rows]
 
     def recover(self, deadline_s: float, now: float) -> int:
         """Puts the operations that a killed push left in flight in doubt, and returns their number.

@@ -24,7 +24,6 @@ from pipelines.push.eligibility import (
     Withheld,
     assess_creates,
     assess_updates,
-    close_overwritten,
 )
 from pipelines.push.listing import CustomerListing, Key, read_customers
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
@@ -132,8 +131,8 @@ def read_list(
 
 def recover(ledger: Ledger, host: str, deadline_s: float) -> None:
     """Puts in doubt what killed pushes, of any plan of a host, left in flight. `deadline_s`: of a request."""
-    for plan_id, _, _ in ledger.unsettled_plans(host):
-        PlanLedger(ledger, plan_id).recover(INTENT_MAX_AGE_S + deadline_s, ledger.clock.now())
+    for plan in PlanLedger.all_unsettled(ledger, host):
+        plan.recover(INTENT_MAX_AGE_S + deadline_s, ledger.clock.now())
 
 
 @dataclass
@@ -208,7 +207,8 @@ class _PushRun:
             if self.kind.is_listed:
                 self.eligibility = assess_creates(self.plan, self.ledger, self.rules, partial(read_list, *sources))
             else:
-                close_overwritten(self.ledger.ledger, self.ledger.host)
+                for other in PlanLedger.all_unsettled(self.ledger.ledger, self.ledger.host):
+                    other.commit(other.overwritten(), other.now())
                 self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
             with self.hooks.defer_signals():
                 sent = self._send()

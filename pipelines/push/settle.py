@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipelines.ledger.model import State, StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan
-from pipelines.push.eligibility import PushRules, close_overwritten, format_time
+from pipelines.push.eligibility import PushRules, format_time
 from pipelines.push.lookups import Doubt, SoughtKeys, ask_person, doubts_of, intact_plan, look_up, not_created
 from pipelines.push.model import PushDependencies, PushHooks
 from pipelines.push.plan_ledger import PlanLedger
@@ -24,7 +24,7 @@ from pipelines.push.resolutions import Answers, answer_changes
 from pipelines.push.results import ResultsWriter
 from pipelines.push.run import check_settle_s, ledger_lock, read_list, recover, settle_time_s, walk_folder
 from sources.errors import ExitCode, UsageError
-from sources.kinds import KINDS, additive_fields
+from sources.kinds import additive_fields
 from sources.settings import http_settings, ledger_path, legacy_settings, reconcile_settings
 
 
@@ -106,12 +106,11 @@ def settle(
         if plan is not None:
             named = _named_plan(ledger, host, plan)
             result.commit(named, answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers))
-        if closed := close_overwritten(ledger, host):
-            result.settled["abandoned"] = closed
+        for one in PlanLedger.all_unsettled(ledger, host):
+            result.commit(one, one.overwritten())
         settled_at, doubts, reasons = ledger.clock.now() - rules.settle_s, list[Doubt](), dict[tuple[str, int], str]()
-        for plan_id, kind, folder in ledger.unsettled_plans(host):
-            if KINDS[kind].is_listed:
-                doubts += doubts_of(PlanLedger(ledger, plan_id), settled_at, intact_plan(plan_id, folder))
+        for one in PlanLedger.all_unsettled(ledger, host):
+            doubts += doubts_of(one, settled_at) if one.kind.is_listed else []
         if doubts:
             sought = SoughtKeys(ledger, host, doubts)
             listing = read_list(client, legacy, hooks, dependencies, result.observed, sought)
@@ -147,13 +146,13 @@ def _named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
 
 
 def _left(ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]) -> Iterator[OpenDoubt]:
-    for plan_id, kind, folder in ledger.unsettled_plans(host):
-        for row in PlanLedger(ledger, plan_id).rows("in_doubt", "conflict"):
-            advice = reasons.get((plan_id, row.id), f"{ask_person(plan_id, row.id)}, or --abandon")
-            if row.state == "in_doubt" and KINDS[kind].is_listed and rules.settles_at(row) > ledger.clock.now():
+    for plan in PlanLedger.all_unsettled(ledger, host):
+        for row in plan.rows("in_doubt", "conflict"):
+            advice = reasons.get((plan.plan_id, row.id), f"{ask_person(plan.plan_id, row.id)}, or --abandon")
+            if row.state == "in_doubt" and plan.kind.is_listed and rules.settles_at(row) > ledger.clock.now():
                 advice = f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}"
-            elif KINDS[kind].is_update and not rules.additive & set(row.fields):
+            elif plan.kind.is_update and not rules.additive & set(row.fields):
                 advice = "push its plan again, or a later one that sets these fields"
             elif row.state == "conflict":
                 advice = f"{row.words}: {advice}"
-            yield OpenDoubt(plan_id, folder, kind, row.id, row.path, row.fields, advice)
+            yield OpenDoubt(plan.plan_id, plan.folder, plan.kind.name, row.id, row.path, row.fields, advice)

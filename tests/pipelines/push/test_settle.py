@@ -21,6 +21,7 @@ from pipelines.pull.pull import pull
 from pipelines.push import verify as verifying
 from pipelines.push.eligibility import format_time
 from pipelines.push.model import SETTLE_S
+from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import SettleResult, settle
 from pipelines.push.verify import VerifyResult, verify
@@ -157,7 +158,7 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     assert (result.exit_code, left.operation, left.folder) == (6, 3, str(several))
     assert settled(at, left.plan_id[:8], landed=ids(3)).exit_code == 0
     with Ledger.open(at.ledger, readonly=True) as ledger:
-        assert ledger.unsettled_plans(at.platform.url) == []
+        assert PlanLedger.all_unsettled(ledger, at.platform.url) == []
     assert there(at) == ["C00001", "C00003", "C00003"]
 
 
