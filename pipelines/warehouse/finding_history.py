@@ -11,63 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.resources import files
 from typing import Final
 
 import duckdb
 
 from pipelines.warehouse.accepted import Accepted
+from pipelines.warehouse.sql import sql_text
 from sources.words import number
 from transforms.rules import SEVERITIES, Severity
 
-_SAME: Final = "hash(entity, rule, coalesce(entity_id, regexp_replace(detail, '(^|[^A-Za-z_])[0-9]+', '\\1#', 'g')))"
-_PREPARE: Final = """
-    CREATE TABLE IF NOT EXISTS reconciled.exceptions (
-        entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, is_accepted BOOLEAN);
-    ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_run_id VARCHAR;
-    ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_seen_at TIMESTAMPTZ"""
-_GONE: Final = f"""
-    INSERT INTO ops.past_findings BY NAME
-    SELECT entity, entity_id, rule, severity, detail, first_run_id, first_seen_at, last_run_id, $run AS gone_run_id
-    FROM reconciled.exceptions, (
-        SELECT arg_max(run_id, rowid) AS last_run_id FROM ops.control_totals
-        WHERE entity LIKE 'reconciled.%' AND run_id <> $run)
-    WHERE {_SAME} NOT IN (SELECT {_SAME} FROM {{findings}})"""
-_WRITE: Final = f"""
-    CREATE OR REPLACE TABLE reconciled.exceptions AS
-    WITH runs AS (SELECT run_id, rowid AS n FROM ops.runs
-    ), before AS (
-        SELECT max(n) AS n FROM runs SEMI JOIN (FROM ops.control_totals WHERE entity LIKE 'reconciled.%') USING (run_id)
-    ), lists AS (
-        SELECT resource, max(r.n) FILTER (published AND r.n <= before.n) AS read_in,
-            bool_or(published AND coalesce(r.n > before.n, true)) AS is_back
-        FROM ops.coverage LEFT JOIN runs r USING (run_id), before GROUP BY resource
-    ), outage AS (
-        SELECT min(r.n) AS n FROM ops.coverage JOIN runs r USING (run_id) JOIN lists USING (resource), before
-        WHERE is_back AND NOT published AND r.n > read_in AND r.n <= before.n
-    ), known AS (
-        SELECT {_SAME} AS same, min(first_seen_at) AS first_seen_at,
-            arg_min(first_run_id, first_seen_at) AS first_run_id
-        FROM (
-            SELECT entity, rule, entity_id, detail, first_seen_at, first_run_id FROM reconciled.exceptions
-            UNION ALL SELECT entity, rule, entity_id, detail, first_seen_at, first_run_id FROM ops.past_findings
-            WHERE gone_run_id IN (SELECT run_id FROM runs, outage WHERE runs.n >= outage.n))
-        GROUP BY same
-    ), found AS (
-        SELECT *, {{accepted}} AS is_accepted FROM {{findings}}
-    )
-    SELECT f.* REPLACE ({{severity}} AS severity), if(k.same IS NULL, $run, k.first_run_id) AS first_run_id,
-        if(k.same IS NULL, $at, k.first_seen_at)::TIMESTAMPTZ AS first_seen_at
-    FROM found f LEFT JOIN known k ON k.same = {_SAME}
-    ORDER BY entity, rule, entity_id, detail"""
-"""Known are the findings of the run before, and where a list is back that it could not read, those gone since then."""
-_COUNT: Final = """
-    INSERT INTO ops.finding_counts BY NAME
-    SELECT $run AS run_id, entity, rule, severity, count_if(NOT is_gone) AS findings, count_if(is_accepted) AS accepted,
-        count(*) FILTER (first_run_id = $run) AS new, count_if(is_gone) AS gone, $at AS recorded_at
-    FROM (
-        SELECT entity, rule, severity, is_accepted, first_run_id, false AS is_gone FROM reconciled.exceptions
-        UNION ALL SELECT entity, rule, severity, false, NULL, true FROM ops.past_findings WHERE gone_run_id = $run)
-    GROUP BY ALL ORDER BY ALL"""
 _IS_KEPT: Final = """
     FROM duckdb_columns() SELECT 1
     WHERE schema_name = 'reconciled' AND table_name = 'exceptions' AND column_name = 'first_run_id'"""
@@ -104,16 +57,14 @@ class NewFindings:
 def record_findings(
     build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, findings: str, accepted: Accepted
 ) -> tuple[int, int]:
-    """Makes `reconciled.exceptions` of findings (SQL; the columns of `FINDINGS`), and compares with those before.
+    """Makes `reconciled.exceptions` of findings (SQL; the columns of `FINDINGS`), compared with those before.
 
     Returns:
         The number of all findings, and of those that are accepted.
     """
-    build.execute(_PREPARE)
-    build.execute(_GONE.format(findings=findings), {"run": run_id})
-    parts = {"severity": accepted.severity_sql(), "accepted": accepted.accepted_sql(findings), "findings": findings}
-    build.execute(_WRITE.format(**parts), {"run": run_id, "at": at})
-    build.execute(_COUNT, {"run": run_id, "at": at})
+    sql = files("pipelines.warehouse").joinpath("findings.sql").read_text("utf-8")
+    accepts = {"severity": accepted.severity_sql(), "accepted": accepted.accepted_sql(findings), "findings": findings}
+    build.execute(sql.format(run=sql_text(run_id), at=f"{sql_text(at)}::TIMESTAMPTZ", **accepts))
     sql = "SELECT count(*), count_if(is_accepted) FROM reconciled.exceptions"
     ((count, number_accepted),) = build.execute(sql).fetchall()
     return count, number_accepted
