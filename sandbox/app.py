@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -203,7 +204,7 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Requests that still wait at shutdown are cancelled; uvicorn would log each as an error.
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError, ClientDisconnect):
             exchange = Exchange(scope, receive, send)
             operation = self._operations.get(scope["method"])
             if operation is None:

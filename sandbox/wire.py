@@ -14,6 +14,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from sandbox.messages import SandboxResponse
@@ -33,18 +34,13 @@ class Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._transport: asyncio.Transport = scope["extensions"][EXTENSION]
-        self._receive = receive
+        self._scope, self._receive = scope, receive
         self._send = send
         self.settles_at_once = True
 
     async def body(self) -> bytes:
-        """The complete request body."""
-        parts: list[bytes] = []
-        while True:
-            message = await self._receive()
-            parts.append(message.get("body", b""))
-            if not message.get("more_body"):
-                return b"".join(parts)
+        """The complete request body. Raises ClientDisconnect if it is cut off."""
+        return await Request(self._scope, self._receive).body()
 
     async def answer(self, answer: SandboxResponse) -> None:
         """Sends a response."""

@@ -27,35 +27,18 @@ def checked_base_url(name: str, value: object) -> str:
     Raises:
         UsageError: it is not such an address.
     """
-    url = _split(name, value)
-    if url.scheme not in ("http", "https"):
-        raise _unusable(name, "does not start with https:// (http:// only for this machine)")
-    if not url.hostname:
-        raise _unusable(name, "has no host")
-    if "%" in url.netloc:
-        raise _unusable(name, "has a zone or an escape in its host", "Use the plain host name or address.")
-    if "@" in url.netloc:
-        raise _unusable(name, "contains a user name or a password", "Remove everything before the @.")
+    url = _http_url(name, value)
     if url.query or url.fragment or str(value).endswith(("?", "#")):
         raise _unusable(name, "contains a query or a fragment", "Remove everything from the ? or # on.")
     if url.path.rstrip("/").lower().endswith(PUBLIC_V1_PREFIX):
         raise _unusable(name, f"ends in {PUBLIC_V1_PREFIX}", f"Remove {PUBLIC_V1_PREFIX}: every request adds it.")
-    if url.scheme == "http" and not _is_loopback(url.hostname):
-        raise _unusable(
-            name, "is http: the key would travel unencrypted", "Use https://; http is allowed for this machine only."
-        )
     netloc = url.netloc.lower().removesuffix(_OWN_PORTS[url.scheme]).removesuffix(":")
     return f"{url.scheme}://{netloc}{url.path.rstrip('/')}"
 
 
 def checked_webhook(name: str, value: object) -> str:
     """The address of a webhook: https, or http on loopback; path and query may contain a token. Raises UsageError."""
-    hint = "A webhook looks like https://host/path, as the service shows it."
-    url = _split(name, value)
-    if url.scheme not in ("http", "https") or not url.hostname or "%" in url.netloc or "@" in url.netloc:
-        raise _unusable(name, "is not the address of a webhook", hint)
-    if url.scheme == "http" and not _is_loopback(url.hostname):
-        raise _unusable(name, "is http: it would travel unencrypted", "Use https://; http is allowed on loopback only.")
+    _http_url(name, value)
     return str(value)
 
 
@@ -103,6 +86,24 @@ def _split(name: str, value: object) -> SplitResult:
         _ = url.hostname, url.port
     except ValueError:
         raise _unusable(name, "is not an address") from None
+    return url
+
+
+def _http_url(name: str, value: object) -> SplitResult:
+    """The parts of an address: https, or http on loopback, and no user. Raises UsageError."""
+    url = _split(name, value)
+    if url.scheme not in ("http", "https"):
+        raise _unusable(name, "does not start with https:// (http:// only for this machine)")
+    if not url.hostname:
+        raise _unusable(name, "has no host")
+    if "%" in url.netloc:
+        raise _unusable(name, "has a zone or an escape in its host", "Use the plain host name or address.")
+    if "@" in url.netloc:
+        raise _unusable(name, "contains a user name or a password", "Remove everything before the @.")
+    if url.scheme == "http" and not _is_loopback(url.hostname):
+        raise _unusable(
+            name, "is http: keys would travel unencrypted", "Use https://; http is allowed for this machine only."
+        )
     return url
 
 

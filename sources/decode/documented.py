@@ -168,6 +168,11 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     Raises:
         InvalidRow: it is not, and neither a number for a text nor a string for a date.
     """
+    if isinstance(value, str) and "\0" in value:
+        # One NUL fails the whole load of databases other than DuckDB.
+        raise InvalidRow(f"{path}: a NUL character")
+    if isinstance(value, str) and field.type in ("decimal_text", "number"):
+        return _decimal(value, path), True
     if isinstance(value, Number):
         match field.type:
             case "text":
@@ -180,17 +185,10 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
                 if (whole := rows.integer(value)) is None:
                     raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
                 return whole, True
-            case "decimal_text" | "number":
-                return _decimal(value, path), True
     elif isinstance(value, str):
-        if "\0" in value:
-            # One NUL fails the whole load of databases other than DuckDB.
-            raise InvalidRow(f"{path}: a NUL character")
         match field.type:
             case "text" | "identifier":
                 return value, True
-            case "decimal_text" | "number":
-                return _decimal(value, path), True
             case "date":
                 day = _date(value)
                 return day, day is not None

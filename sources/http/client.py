@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
-from types import TracebackType
 from typing import Final, Literal, Self, TypeVar, cast
 
 import httpx
@@ -122,9 +121,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
