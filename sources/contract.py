@@ -71,10 +71,7 @@ class Record:
 
     def field(self, name: str) -> Field:
         """The field with this JSON name. Raises KeyError if there is none."""
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return {field.name: field for field in self.fields}[name]
 
 
 @dataclass(frozen=True, slots=True)

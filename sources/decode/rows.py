@@ -261,17 +261,12 @@ def check_nul(value: object, path: str = "row") -> None:
             check_nul(inner, f"{path}[]")
 
 
+_KINDS: Final = ((type(None), "null"), (bool, "boolean"), (Number, "number"), (str, "string"), (list, "array"))
+
+
 def kind(value: object) -> str:
     """The JSON type of a parsed value."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, Number):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), "object")
 
 
 def identifier(row: dict[str, object], name: str) -> str:

@@ -39,18 +39,16 @@ class PageFetcher:
         operation: the list.
         client: of the list's family.
         window: pages to request at the same time; one for a cursor, and once the platform has answered 429.
+
+    Attributes:
+        throttled: set once the platform has answered 429.
     """
 
     def __init__(self, operation: Operation, client: Client, window: int) -> None:
         self._operation, self._client, self._window = operation, client, window
-        self._throttled = threading.Event()
+        self.throttled = threading.Event()
         self._timeout_s = http_settings().list_timeout_s
         self._ends_at = monotonic() + self._timeout_s
-
-    @property
-    def was_throttled(self) -> bool:
-        """Whether the platform has answered 429."""
-        return self._throttled.is_set()
 
     def pages(self, paginator: Paginator, spool: Spool) -> Iterator[FetchedPage]:
         """Fetches one sweep. Raises what the client, the paginator and the spool raise."""
@@ -60,7 +58,7 @@ class PageFetcher:
         pending: deque[tuple[Request, Future[tuple[PageBody, bytes]]]] = deque()
 
         def request_more(request: Request | None = None) -> None:
-            is_single = self._throttled.is_set() or self._operation.paging != "pages"
+            is_single = self.throttled.is_set() or self._operation.paging != "pages"
             window = 1 if is_single else self._window
             while not paginator.ended_by and len(pending) < window:
                 if (request := request or paginator.next_request()) is None:
@@ -97,7 +95,7 @@ class PageFetcher:
     def _fetch(self, request: Request, paginator: Paginator) -> tuple[PageBody, bytes]:
         body, response = self._client.get(self._operation.path, request.params, check=paginator.parse)
         if response.throttled:
-            self._throttled.set()
+            self.throttled.set()
         return body, response.body
 
 

@@ -118,7 +118,7 @@ class _ListWalk:
                 self._spools.clear()  # resuming would fail on the same page again
         if self._record.key_setting and not result.error:
             result.observations[self._record.key_setting, self._record.key] += 1
-        if self._fetcher.was_throttled:
+        if self._fetcher.throttled.is_set():
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
         result.ended_at = datetime.now(UTC)
         if all(sweep.resumed_pages == sweep.pages for sweep in result.sweeps) and (at := self._spools.last_page_at()):
