@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import time
@@ -33,8 +32,8 @@ def kill_after(made: Bridge, seconds: float) -> bool:
     def works() -> bool:
         """Whether the run holds the lock, or has ended already."""
         try:
-            return bool(json.loads(lock.read_text())["pid"] == process.pid)
-        except (OSError, ValueError):
+            return lock.read_text().startswith(f"process {process.pid} ")
+        except OSError:
             return process.poll() is not None
 
     with start("pull", env=made.environment(), cwd=made.folder) as process:
