@@ -15,7 +15,7 @@ from transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields
 
 
-@pytest.mark.parametrize(("seed", "part_rows"), [(0, 1), (1, 4), (2, 1)])
+@pytest.mark.parametrize(("seed", "part_rows"), [(0, 4), (1, 4), (2, 1)])
 def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, part_rows: int) -> None:
     raw = RawRecords(seed)
     context = DateContext(AS_OF, timezone=raw.timezone)
