@@ -7,7 +7,7 @@ hashes of keys, the pairs that they make, and the codes that have no match.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -21,7 +21,7 @@ from pipelines.reconcile import parts
 from pipelines.reconcile.parts import Parts, RowFile, folder_of
 from transforms.erp.candidates import Candidates, buckets, find_candidates
 from transforms.erp.findings import missing_customer_findings, repeated_findings
-from transforms.erp.match import PartialMatch, distinct_lines, line_values, match_part, reviewed_lines
+from transforms.erp.match import PartialMatch, distinct_lines, match_part, reviewed_lines
 from transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
 from transforms.erp.tables import (
     DIFFERENCES,
@@ -89,8 +89,10 @@ def match_lines(
     lines, repeated = distinct_lines(erp)
     build.execute(_NUMBERED)
     ((customers, papers),) = build.execute(_SIZES).fetchall()
-    theirs = _customer_hashes(build, [key for key in MATCH_KEYS if key in lines])
-    ours = hash_keys(line_values(lines), hash_texts)
+    keys = [key for key in MATCH_KEYS if key in lines]
+    ours = _hashes(keys, (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS)))
+    batches = map(from_arrow, build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS))
+    theirs = _hashes(keys, (rows.set_index("row") for rows in batches), with_stand_ins=True)
     candidates = find_candidates(ours, theirs, (len(lines), customers), _reviewed(build, lines, reviews))
     del ours, theirs
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
@@ -111,13 +113,14 @@ def match_lines(
     return combine_findings(findings), len(repeated)
 
 
-def _customer_hashes(build: duckdb.DuckDBPyConnection, keys: Sequence[str]) -> dict[str, pd.Series[int]]:
-    """The hashes of the keys of all customers, by key and row number."""
+def _hashes(
+    keys: Sequence[str], frames: Iterable[pd.DataFrame], *, with_stand_ins: bool = False
+) -> dict[str, pd.Series[int]]:
+    """See `hash_keys`; the frames are indexed by row number."""
     made: dict[str, list[pd.Series[int]]] = {key: [] for key in keys}
-    for batch in build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS):
-        rows = from_arrow(pa.Table.from_batches([batch])).set_index("row")
+    for rows in frames:
         values = key_values(rows, dict(zip(keys, keys, strict=True)))
-        for key, hashes in hash_keys(values, hash_texts, with_stand_ins=True).items():
+        for key, hashes in hash_keys(values, hash_texts, with_stand_ins=with_stand_ins).items():
             made[key].append(hashes)
     return {key: pd.concat([pd.Series(dtype=np.uint64), *hashes]) for key, hashes in made.items()}
 
