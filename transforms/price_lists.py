@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from transforms.findings import UniqueValues, combine_findings, rule_findings, shared_value_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Ints, column, first_true, look_up, typed
-from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id
+from transforms.keys import BOOKKEEPING, canonical_id, clean_text
 
 RAW_PRICE_LISTS: Final = {
     **dict.fromkeys(("id", "name", "source_price_list_id", "adjustment_type", "_extra"), TEXT),
@@ -57,7 +57,7 @@ def price_lists(
     Returns:
         The columns of `PRICE_LISTS`, sorted by id; findings.
     """
-    rows, findings = one_row_per_id(typed(raw, RAW_PRICE_LISTS), "price_lists")
+    rows = typed(raw, RAW_PRICE_LISTS).sort_values("id", ignore_index=True)
     rows = (
         rows.rename(columns={"id": "price_list_id"})
         .assign(is_missing=lambda rows: rows["_missing_since"].notna())
@@ -66,7 +66,7 @@ def price_lists(
     counted = typed(customers, CUSTOMER_PRICE_LISTS)
     counted = counted[(counted["price_list_status"] == "matched") & ~counted["is_missing"]]
     rows = rows.assign(customer_count=rows["price_list_id"].map(counted["price_list_id"].value_counts()).fillna(0))
-    findings += [*_chain_findings(rows, coverage_gap), *_field_findings(rows)]
+    findings = [*_chain_findings(rows, coverage_gap), *_field_findings(rows)]
     return typed(rows, PRICE_LISTS), combine_findings(findings)
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from transforms.dates import OFFSET_MAX, DateColumn, DateContext, day_ends, form_findings, read_dates
 from transforms.findings import combine_findings, count_text, date_text, rule_findings
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_true, joined_text, typed
-from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
+from transforms.keys import BOOKKEEPING, clean_text
 
 RAW_PROMOTIONS: Final = {
     **dict.fromkeys(("id", "name", "start_date", "expiration_date", "_extra"), TEXT),
@@ -58,7 +58,7 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
     Returns:
         The columns of `PROMOTIONS`, sorted by id; findings; how both dates were read, all starts before all ends.
     """
-    rows, findings = one_row_per_id(typed(raw, RAW_PROMOTIONS), "promotions")
+    rows = typed(raw, RAW_PROMOTIONS).sort_values("id", ignore_index=True)
     texts = pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True)
     dates = read_dates(texts, context.order, context.timezone)
     starts, ends = (_bounds(dates, part, context.timezone) for part in (slice(0, len(rows)), slice(len(rows), None)))
@@ -73,7 +73,7 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
         ends_before_start=(ends["at"] < starts["at"]) & (ends["last"] <= starts["at"]),
     )
     rows = rows.assign(status=_status(rows, starts, ends, context.as_of.astimezone(UTC)))
-    findings += form_findings("promotions", "dates", "startDate, expirationDate", dates, dates.zone_count)
+    findings = form_findings("promotions", "dates", "startDate, expirationDate", dates, dates.zone_count)
     if not dates.is_unreadable:  # an expiration of 9999-12-31 is right, such a start is not
         for where, field in ((starts["unread"] | starts["endless"], "startDate"), (ends["unread"], "expirationDate")):
             findings.append(rule_findings("promotions", "dates_unreadable", rows["promotion_id"], where, field))

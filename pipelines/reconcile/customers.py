@@ -38,7 +38,7 @@ _DOCUMENTS: Final = """
 
 def reconcile_customers(tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = "") -> str:
     """Makes `reconciled.customers`; the other arguments are those of `CustomersReading`. Returns the form of dates."""
-    source, dates = tables.source("customers"), DateEvidence(context.order)
+    source, dates = tables.numbered("customers"), DateEvidence(context.order)
     for part in tables.read({source: "created_at"}):
         dates.add(part["created_at"])
     reading = CustomersReading(dates.form(), price_lists, context, coverage_gap)

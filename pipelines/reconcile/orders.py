@@ -58,7 +58,7 @@ def filled_columns(build: duckdb.DuckDBPyConnection, table: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RawOrders:
-    """The raw orders, one for each id: the `OrderColumns` of those that are listed.
+    """The raw orders: the `OrderColumns` of those that are listed.
 
     Attributes:
         tables: reads them.
@@ -76,8 +76,8 @@ class RawOrders:
 
     @classmethod
     def of(cls, tables: Parts, lines: str | None = None) -> RawOrders:
-        """Those of the build. Rows that are left out are findings."""
-        name = tables.source("orders")
+        """Those of the build."""
+        name = tables.numbered("orders")
         schema = tables.build.sql(f"FROM {name} LIMIT 0").to_arrow_table().schema
         ((rows,),) = tables.build.execute(f"SELECT count(*) FROM {name} WHERE _missing_since IS NULL").fetchall()
         return cls(tables, name, dict(zip(schema.names, schema.types, strict=True)), rows, lines)

@@ -25,16 +25,13 @@ import pyarrow.parquet as pq
 
 from pipelines.warehouse.merge import columns_of
 from pipelines.warehouse.sql import sql_text
-from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, combine_findings, shared_value_findings
+from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, shared_value_findings
 from transforms.frames import Schema, from_arrow, to_arrow
-from transforms.keys import one_row_per_id
 
 PART_ROWS: Final = 200_000
 """So many rows take about 200 MB in frames."""
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """`map`, or that of a cluster: results in the order of the arguments, few of which are read ahead."""
-_ROW: Final = "~row"
-"""The number of a row: sorted after all other columns, by whose values one of several rows with an id is chosen."""
 
 
 class RowFile:
@@ -97,24 +94,6 @@ class Parts:
     build: duckdb.DuckDBPyConnection
     findings: Findings
     map_tasks: Mapper = map
-
-    def source(self, entity: str) -> str:
-        """The raw table of an entity with one row for each id, or a copy that has; the others are findings.
-
-        Its row numbers have no gaps.
-        """
-        table = self.numbered(entity)
-        suspects = from_arrow(self.build.sql(_SUSPECTS.format(table=table)).to_arrow_table())
-        if suspects.empty:
-            return table
-        kept, findings = one_row_per_id(suspects.rename(columns={"row": _ROW}), entity)
-        self.findings.add(combine_findings(findings))
-        left_out = suspects.loc[~suspects["row"].isin(kept[_ROW]), ["row"]]
-        with self.given("left_out", left_out):
-            self.build.execute(
-                f"CREATE OR REPLACE TEMP TABLE {entity}_kept AS FROM {table} WHERE rowid NOT IN (FROM left_out)"
-            )
-        return f"temp.{entity}_kept"
 
     def numbered(self, name: str) -> str:
         """A raw table whose rows DuckDB numbers without gaps, or a copy that has such numbers.
@@ -181,7 +160,3 @@ class Parts:
 _SHARED: Final = """
     FROM {values} WHERE (rule, value) IN (SELECT (rule, value) FROM {values} GROUP BY ALL HAVING count(*) > 1)
     ORDER BY rule, id"""
-# Blank ids and those with the same hash as another; ids that begin with a letter or digit are not blank.
-_SUSPECTS: Final = """
-    SELECT rowid AS row, * FROM {table} WHERE id IS NULL OR id < '!' OR id > '~'
-    OR hash(id) IN (SELECT hash(id) FROM {table} GROUP BY ALL HAVING count(*) > 1)"""

@@ -216,6 +216,9 @@ class Reconciling:
         merge.create_missing(build)
         ops.create_missing(build)
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
+        for name in LISTS:
+            if ids := build.execute(_NOT_UNIQUE.format(table=name)).fetchall():
+                raise BridgeError(f"raw.{name}: {len(ids)} ids are null or of several rows, which no pull writes")
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
@@ -259,6 +262,10 @@ class Reconciling:
 _SIZE: Final = """
     SELECT (SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'),
         current_setting('threads')::INTEGER"""
+_NOT_UNIQUE: Final = """
+    SELECT id FROM raw.{table}
+    WHERE id IS NULL OR hash(id) IN (SELECT hash(id) FROM raw.{table} GROUP BY ALL HAVING count(*) > 1)
+    GROUP BY id HAVING id IS NULL OR count(*) > 1"""
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
     SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""

@@ -1,6 +1,6 @@
 """Raw records of all lists, drawn from few values, so that ids, texts and references meet in many ways.
 
-Duplicates, notations of one id, blanks, spaces of all kinds, orphans, circles, and dates at the edge of the instant.
+Notations of one id, blanks, spaces of all kinds, orphans, circles, and dates at the edge of the instant.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RawRecords:
         draw, ids = self._draw, [str(number) for number in range(10)]
         size, self.timezone = draw.randrange(1, 10), draw.choice(TIMEZONES)
         lists = draw.sample(PRICE_LISTS, draw.randrange(len(PRICE_LISTS)))
-        self.price_lists = self._records(lists, self._price_list, is_repeated=False)
+        self.price_lists = self._records(lists, self._price_list)
         self.customers = self._records(draw.sample(ids, size), self._customer)
         self.documents = [
             self._document(draw.choice(ids), position) for position in draw.sample(range(20), draw.randrange(12))
@@ -54,16 +54,14 @@ class RawRecords:
         self.promotions = self._records(draw.sample(ids, size), self._promotion)
         self.orders = self._records([f"o{number:02}" for number in range(draw.randrange(30))], self._order)
 
-    def _records(self, ids: Iterable[str], made: Callable[[], Row], *, is_repeated: bool = True) -> list[Row]:
-        """A row for each id, for some a second or a third one that was seen at another time; in any order."""
+    def _records(self, ids: Iterable[str], made: Callable[[], Row]) -> list[Row]:
+        """A row for each id, in any order."""
         draw, rows = self._draw, list[Row]()
         for one in ids:
-            seen = draw.sample(range(1, 60), draw.randrange(2, 4) if is_repeated and draw.random() < 0.1 else 1)
-            for minutes in seen:
-                at = AS_OF - timedelta(minutes=minutes)
-                gone = at if draw.random() < 0.15 else None
-                bookkeeping = {"_run_id": "r", "_first_seen_at": at, "_last_seen_at": at, "_missing_since": gone}
-                rows.append({"id": one, **made(), **bookkeeping})
+            at = AS_OF - timedelta(minutes=draw.randrange(1, 60))
+            gone = at if draw.random() < 0.15 else None
+            bookkeeping = {"_run_id": "r", "_first_seen_at": at, "_last_seen_at": at, "_missing_since": gone}
+            rows.append({"id": one, **made(), **bookkeeping})
         return draw.sample(rows, len(rows))
 
     def _padded(self, texts: tuple[str | None, ...]) -> str | None:

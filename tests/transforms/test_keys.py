@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -20,16 +18,9 @@ from transforms.findings import (
     shared_value_findings,
     table_finding,
 )
-from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, array, column, frame, to_arrow, typed
-from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id
+from transforms.frames import BIGINT, MONEY, TEXT, array, column, frame, to_arrow, typed
+from transforms.keys import canonical_id, clean_text, fold_case
 from transforms.rules import RULES
-
-ROWS = {"id": TEXT, "name": TEXT, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
-EARLY, LATE = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
-
-
-def rows(*made: dict[str, Any]) -> pd.DataFrame:
-    return frame(ROWS, made)
 
 
 def test_ids_of_both_families_have_one_form_and_codes_keep_their_zeros() -> None:
@@ -50,28 +41,6 @@ def test_case_is_folded_beyond_ascii_too() -> None:
         None,
         None,
     ]
-
-
-def test_of_rows_with_one_id_the_listed_one_seen_last_is_kept() -> None:
-    made, findings = one_row_per_id(
-        rows(
-            {"id": "2", "name": "gone", "_last_seen_at": LATE, "_missing_since": LATE},
-            {"id": "2", "name": "early", "_last_seen_at": EARLY},
-            {"id": "2", "name": "late", "_last_seen_at": LATE},
-            {"id": "1", "name": "b"},
-            {"id": "1", "name": "a"},
-        ),
-        "customers",
-    )
-    assert_frame_equal(made, rows({"id": "1", "name": "a"}, {"id": "2", "name": "late", "_last_seen_at": LATE}))
-    assert [one["entity_id"].tolist() for one in findings] == [["1", "2", "2"]]
-
-
-def test_rows_without_an_id_are_found_and_left_out() -> None:
-    made, findings = one_row_per_id(rows({"id": " "}, {"name": "x"}, {"id": "1"}), "orders")
-    assert_frame_equal(made, rows({"id": "1"}))
-    missing = {"entity": "orders", "rule": "id_missing", "severity": "error", "detail": ""}
-    assert_frame_equal(findings[0], frame(FINDINGS, [missing, missing]))
 
 
 def test_what_is_shared_names_the_first_that_has_it() -> None:

@@ -39,12 +39,12 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, par
 
 
 def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_name() -> None:
-    rows = [{"id": one, "rowid": f"r{one}", "money": "EUR"} for one in ("b", "a", "b", "c")]
+    rows = [{"id": one, "rowid": f"r{one}", "money": "EUR"} for one in ("b", "a", "c")]
     raw = frame({**RAW_ORDERS, "rowid": TEXT}, rows)
     known = frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False)
     made = orders(raw, known, OrderFields(currency="money"), DateContext(AS_OF))
     assert made.orders["raw_rowid"].tolist() == ["ra", "rb", "rc"]
-    assert made.findings["rule"].tolist() == ["id_duplicate"]
+    assert made.findings.empty
 
 
 @pytest.mark.parametrize("part_rows", [1, 2, 10**6])

@@ -294,6 +294,15 @@ def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytes
     assert made.path.read_bytes() == before
 
 
+def test_several_raw_rows_with_one_id_fail_the_run(made: Bridge) -> None:
+    with duckdb.connect(str(made.path)) as build:
+        build.execute("INSERT INTO raw.promotions FROM raw.promotions LIMIT 1")
+    before = made.path.read_bytes()
+    with pytest.raises(BridgeError, match="promotions: 1 ids are null or of several rows"):
+        reconcile()
+    assert made.path.read_bytes() == before
+
+
 def test_where_memory_ends_the_tables_are_made_with_more(
     reconciled: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
