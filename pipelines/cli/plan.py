@@ -75,7 +75,7 @@ def record(result: PlanResult) -> dict[str, Any]:
         **{name: manifest[name] for name in names},
         "organization": result.manifest.organization,
         "rejected": [reason._asdict() for reason in result.statistics.reasons],
-        "price_jumps": [jump._asdict() for jump in result.statistics.jumps],
+        "price_jumps": result.statistics.jumps,
         "price_jumps_in_all": result.statistics.jump_count,
         "suspicious": [reason._asdict() for reason in result.statistics.suspicious],
         "exit_code": result.exit_code,

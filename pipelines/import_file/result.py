@@ -49,10 +49,10 @@ class _Outcome(NamedTuple):
 
     file: str
     status: str
-    field: str = ""
-    code: str = ""
-    words: str = ""
-    message: str = ""
+    field: str
+    code: str
+    words: str
+    message: str
 
 
 def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
@@ -104,9 +104,8 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
     for name in RESULT_FILES:
         for row in people_rows(plan.folder / RESULTS_FOLDER / f"{name}.csv", RESULT_COLUMNS):
             line = int(row["line"])
-            reason = ("", row["code"], "; ".join(filter(None, (row["words"], *differences.get(line, ())))))
-            if planned := rejected.get(line):
-                reason = (planned.field, planned.code, planned.words)
+            words = "; ".join(filter(None, (row["words"], *differences.get(line, ()))))
+            reason = rejected[line][3:] if line in rejected else ("", row["code"], words)
             yield line, _Outcome(name, STATUSES[row["outcome"]], *reason, row["platform_message"])
 
 

@@ -147,8 +147,8 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             result.file = write_result(plan, made.inputs if made is not None else None)
         except UsageError as error:
             result.error = error
-        is_pulled = _pull_customers(options.kind, math.inf, steps)
-        if is_pulled:  # once more if that went on with a walk that began before the last of them was sent
+        if _pull_customers(options.kind, math.inf, steps):
+            # once more if that went on with a walk that began before the last of them was sent
             _pull_customers(options.kind, math.inf, steps)
         else:
             publish_push_log(plan.manifest.plan_id, result.push.observed)

@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -51,7 +51,7 @@ class LedgerError(BridgeError):
     """A change of state that is not allowed: a bug, or another program changed the ledger."""
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """The open ledger, a context manager. Use `Ledger.open`."""
 
     def __init__(self, connection: sqlite3.Connection, read: ReadClock = read_clock) -> None:
@@ -92,9 +92,6 @@ class Ledger:
                 connection.close()
                 raise
         return cls(connection, read)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -182,11 +179,11 @@ class Ledger:
 
     def created_since(self, host: str, kind: str, at: float) -> int:
         """Number of creates of a kind confirmed after `at`, epoch seconds."""
-        ((count,),) = self.connection.execute(
+        (count,) = self.connection.execute(
             "SELECT count(*) FROM operations o JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed' AND o.updated_at > ?",
             [host, kind, at],
-        ).fetchall()
+        ).fetchone()
         return int(count)
 
     def open_plans(self) -> list[OpenPlan]:

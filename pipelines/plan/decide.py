@@ -25,7 +25,7 @@ from pipelines.imports.json_columns import as_json, bytes_of
 from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
-from pipelines.plan.summary import MAX_JUMPS, PlanStatistics, PriceJump
+from pipelines.plan.summary import MAX_JUMPS, PlanStatistics
 from pipelines.plan.suspicious import SuspiciousValues
 from sources.files.formulas import neutralize
 from sources.kinds import InputKind
@@ -239,11 +239,10 @@ class UpdateDecider(Decider):
         if "price" in self.increments or "price" not in inputs:
             return
         jumps = price_jumps(inputs, known)
-        found = self.statistics
-        found.jump_count += len(jumps)
-        lines = first_of(table["lines"].combine_chunks())
-        for row in jumps.head(MAX_JUMPS - len(found.jumps)).to_dict("records"):
-            found.jumps.append(PriceJump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
+        self.statistics.jump_count += len(jumps)
+        shown = jumps.head(MAX_JUMPS - len(self.statistics.jumps))
+        lines = first_of(table["lines"].combine_chunks())[shown.pop("row").to_numpy(np.int64)]
+        self.statistics.jumps += shown.assign(line=lines).to_dict("records")
 
 
 @dataclass(eq=False)

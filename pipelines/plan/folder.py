@@ -57,7 +57,6 @@ def publish_folder(folder: Path, target: Path) -> bool:
     Raises:
         UsageError: the path exists with other content.
     """
-    names = sorted(path.name for path in folder.iterdir())
     if target.exists() or target.is_symlink():
         if has_plan(target, folder):
             return False
@@ -66,8 +65,8 @@ def publish_folder(folder: Path, target: Path) -> bool:
             "Nothing was written. Move it away, then run the same command again.",
         )
     exclude_from_git(folder)
-    for name in names:
-        sync(folder / name)
+    for path in folder.iterdir():
+        sync(path)
     sync(folder)
     folder.rename(target)
     sync(target.parent)

@@ -38,13 +38,7 @@ from pipelines.plan.model import (
     file_sha256,
     sent_as,
 )
-from pipelines.plan.outcomes import (
-    Outcomes,
-    count_outcomes,
-    first_lines,
-    reasons,
-    write_outcomes,
-)
+from pipelines.plan.outcomes import FIRST_LINES, Outcomes, lines_by_outcome, reasons, write_outcomes
 from pipelines.plan.rejects import RejectsWriter, check_codes
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.plan.requests import RequestWriter
@@ -245,8 +239,10 @@ class _PlanMaker:
             )
         statistics = self.statistics
         statistics.reasons, statistics.skipped = reasons(lines, "rejected"), reasons(lines, "skipped")
-        statistics.first_lines, statistics.suspicious = first_lines(lines), self.decider.reasons()
-        counts = {sent_as(options.kind): lines_sent, **dict.fromkeys(get_args(LineOutcome), 0), **count_outcomes(lines)}
+        by_outcome, statistics.suspicious = lines_by_outcome(lines), self.decider.reasons()
+        statistics.first_lines = {name: at.slice(0, FIRST_LINES).to_pylist() for name, at in by_outcome.items()}
+        counts: dict[str, int] = {sent_as(options.kind): lines_sent}
+        counts |= {name: len(by_outcome.get(name, ())) for name in get_args(LineOutcome)}
         input_file, *others = files
         manifest = Manifest(
             plan_id="",  # follows from the rest

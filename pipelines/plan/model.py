@@ -202,6 +202,7 @@ class Plan:
                 "Make one: orderbridge plan KIND FILE. If it was removed, `orderbridge settle` ends its doubts.",
             ) from None
         self.manifest = self.manifest.with_paths(lambda path: str(find_root() / path))
+        self.kind = self.manifest.kind
         self._version = file_version(folder / OPERATIONS_FILE)
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),
@@ -209,11 +210,6 @@ class Plan:
         ):
             if sha256 != file_sha256(folder / name):
                 raise _changed(folder, name)
-
-    @property
-    def kind(self) -> KindName:
-        """Kind of the input."""
-        return self.manifest.kind
 
     def operations(self, ids: Container[int] | None = None) -> Iterator[PlannedOperation]:
         """The operations with these ids, or all, in the order of the file; of others only the id is read.

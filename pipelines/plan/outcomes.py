@@ -72,16 +72,10 @@ class Outcomes:
             self._rows = []
 
 
-def count_outcomes(table: pa.Table) -> dict[str, int]:
-    """Number of lines with each outcome."""
-    counts = table["outcome"].value_counts().to_pylist()
-    return {row["values"]: row["counts"] for row in counts}
-
-
-def first_lines(table: pa.Table) -> dict[str, list[int]]:
-    """The first lines of each outcome."""
-    lines = {name: table.filter(pc.equal(table["outcome"], name))["line"] for name in count_outcomes(table)}
-    return {name: found.slice(0, FIRST_LINES).to_pylist() for name, found in lines.items()}
+def lines_by_outcome(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The lines with each outcome."""
+    names = pc.unique(table["outcome"]).to_pylist()
+    return {name: table.filter(pc.equal(table["outcome"], name))["line"] for name in names}
 
 
 class Reason(NamedTuple):

@@ -7,11 +7,11 @@ contains line numbers and column names, but no value of a cell except prices tha
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from pipelines.plan import model
 from pipelines.plan.model import Manifest, PasswordSource
@@ -22,15 +22,6 @@ from sources.words import render_text
 MAX_JUMPS: Final = 20
 
 
-class PriceJump(NamedTuple):
-    """A price that differs from the last confirmed one by about a power of ten."""
-
-    line: int
-    before: str
-    now: str
-    power: int
-
-
 @dataclass(slots=True)
 class PlanStatistics:
     """What the summary shows and the manifest does not contain.
@@ -39,7 +30,8 @@ class PlanStatistics:
         inputs: number of those that are sent.
         reasons, skipped: why lines were rejected, and why lines are no input.
         first_lines: of each outcome.
-        jumps, jump_count: the first price jumps, and the number of all.
+        jumps, jump_count: the first prices that jump (`line`, and the columns of `price_jumps` in
+            `transforms.upserts.confirmed`), and the number of all.
         not_repeatable: number of operations that cannot be repeated.
         suspicious: valid values that are rarely meant.
         accepted: differences that are not listed, because a person has accepted them.
@@ -49,7 +41,7 @@ class PlanStatistics:
     reasons: Sequence[Reason] = ()
     skipped: Sequence[Reason] = ()
     first_lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    jumps: list[PriceJump] = field(default_factory=list)
+    jumps: list[dict[Hashable, Any]] = field(default_factory=list)
     jump_count: int = 0
     not_repeatable: int = 0
     notes: Sequence[str] = ()
@@ -73,14 +65,6 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None)
         has_unchanged=any(map(manifest.outcomes.get, NEEDS_NOTHING)),
         folder=folder,
         files=model,
-        first=_first,
         minute=lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         quote=lambda path: shlex.quote(str(path)),
     )
-
-
-def _first(lines: Sequence[int], count: int) -> str:
-    """The first lines that something is about, five at most, of `count`."""
-    if not lines:
-        return ""
-    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{'…' if count > len(lines) else ''})"

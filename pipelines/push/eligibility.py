@@ -85,10 +85,6 @@ class PushRules:
             for name, value in operation.body.items()
         }
 
-    def lookup_from(self, row: LedgerRow) -> str:
-        """When a create in doubt can be looked up, for people."""
-        return f"it can be looked up from {format_time(self.wall_time(self.settles_at(row)))}: run it again then"
-
     def settles_at(self, row: LedgerRow) -> float:
         """When a create in doubt can be looked up, ledger time."""
         return (row.doubt_at or row.sent_at or 0.0) + self.settle_s
@@ -240,7 +236,7 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
     if row.state == "conflict":
         return ASK_PERSON
     if search_keys(operation.keys):
-        return rules.lookup_from(row)
+        return f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}: run it again then"
     return "run it again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 
 
@@ -254,11 +250,10 @@ class UnsettledUpdates:
     """
 
     def __init__(self, ledger: PlanLedger, rules: PushRules) -> None:
-        since = ledger.now() - rules.settle_s
-        self._since, self._rules = since, rules
+        self._since, self._rules = ledger.now() - rules.settle_s, rules
         self._plan_id, self._folder = ledger.plan_id, ledger.folder
         self._updates: dict[str, list[UnsettledUpdate]] = defaultdict(list)
-        for update in ledger.unsettled(since):
+        for update in ledger.unsettled(self._since):
             self._updates[update.path].append(update)
 
     def add(self, operation: PlannedOperation) -> None:

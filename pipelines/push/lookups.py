@@ -137,5 +137,5 @@ def not_created(doubt: Doubt) -> StateChange:
     return StateChange(doubt.row.id, to, doubt.row.status, words=_ABSENT, clear=True)
 
 
-def _is_same_code(sent: object, found: object) -> bool:
-    return isinstance(sent, str) and isinstance(found, str) and sent.strip().casefold() == found.strip().casefold()
+def _is_same_code(sent: str, found: str | None) -> bool:
+    return sent.strip().casefold() == (found or "").strip().casefold()

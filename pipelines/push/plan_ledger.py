@@ -100,8 +100,8 @@ class PlanLedger:
     def count_push(self) -> int:
         """Counts the beginning or the end of a push, and returns their number."""
         with self.ledger.transaction() as connection:
-            connection.execute("UPDATE plans SET pushes = pushes + 1 WHERE plan = ?", [self._plan])
-        return self.ledger.pushes(self.plan_id) or 0
+            sql = "UPDATE plans SET pushes = pushes + 1 WHERE plan = ? RETURNING pushes"
+            return int(connection.execute(sql, [self._plan]).fetchone()[0])
 
     def now(self) -> float:
         """Ledger time."""

@@ -181,7 +181,7 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     assert (one.path, one.body) == ("/products/1/variants/1002", {"price": 1800})
     assert fates(made) == dict.fromkeys((2, 4, 5), ("unchanged", ""))
     assert "assumed" in (made.folder / "unchanged.csv").read_text()
-    jumps = [(jump.line, jump.before, jump.now, jump.power) for jump in made.statistics.jumps]
+    jumps = [tuple(jump[name] for name in ("line", "before", "now", "power")) for jump in made.statistics.jumps]
     assert jumps == [(3, "18.0", "1800", 2)]
     assert "- line 3: 18.0 → 1800 (about ×100)" in summary_of(made)
     adds_up(made)
