@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +26,6 @@ from sandbox.rows import Rows
 from sources.contract import LISTS, OPERATIONS, RECORDS, Field, Operation, Record
 from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge, bridge
-from tests.soak import platforms
 from transforms import findings
 from transforms.rules import read_rules
 
@@ -119,12 +117,3 @@ def test_a_row_that_its_cursor_skips_is_neither_lost_nor_marked_as_missing(made:
     walked = _pull(NAME, "orders")
     assert (walked.verdict, walked.distinct) == ("complete", COUNT - 1)
     assert made.rows("SELECT id FROM raw.invoices WHERE _missing_since IS NOT NULL") == [("inv_0004",)]
-
-
-@pytest.mark.parametrize("added", [()], ids=["undocumented"], indirect=True)
-def test_no_platform_makes_it_falsely_complete(added: Operation, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = platforms.PlatformSeed.drawn
-    monkeypatch.setattr(platforms.PlatformSeed, "drawn", lambda seed: replace(draw(seed), resource=NAME))
-    outcomes = [platforms.platform_seed(seed) for seed in range(40)]
-    assert [problem for outcome in outcomes for problem in outcome.problems] == []
-    assert sum("complete" in outcome.counts for outcome in outcomes) > 8

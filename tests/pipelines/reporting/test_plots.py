@@ -136,15 +136,6 @@ def test_the_scale_has_round_numbers_just_above_the_largest_value(largest: str, 
     assert [label for _, label in chart({AS_OF: Decimal(largest)}).y_labels] == labels
 
 
-def test_the_running_period_is_marked_and_no_other() -> None:
-    months = {date(2026, month, 3): Decimal(month) for month in range(1, 12)}
-    drawn = chart(months)
-    assert [bar.is_running for bar in drawn.bars] == [False] * 10 + [True]
-    assert drawn.bars[-1].tooltip == "2026-11 so far: 11"
-    assert drawn.running == "month"
-    assert chart({date(2025, 1, 1): Decimal(1)}).running == ""
-
-
 @pytest.mark.parametrize(
     ("first", "names"),
     [

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import duckdb
@@ -147,13 +146,6 @@ def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever(build: du
     (view,) = (sql.partition(" AS\n")[2] for sql in statements() if "VIEW bi.lists" in sql)
     sql = f"SELECT run_id, tail_read_at FROM ({view}) WHERE resource = 'orders'"
     assert build.execute(sql).fetchall() == [("2026", read.tail_ended_at)]
-
-
-def test_quarantined_rows_cost_no_statement_each(build: duckdb.DuckDBPyConnection) -> None:
-    started = process_time()
-    ops.record_coverage(build, "run", ListResult("customers", quarantined=[ROW] * 200_000), published=True)
-    assert process_time() - started < 10  # more than a minute with a statement for each row
-    assert build.execute("SELECT count(*) FROM ops.quarantine").fetchall() == [(200_000,)]
 
 
 def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(fresh: Bridge, tmp_path: Path) -> None:
