@@ -25,18 +25,26 @@ def host(made: Bridge) -> str:
     return made.platform.url.removeprefix("http://")
 
 
-def test_the_source_is_recorded_and_known_parts_stay(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_source_is_recorded_and_known_parts_stay_where_the_platform_does_not_tell(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     with monkeypatch.context() as patch:
-        patch.delenv("SOURCES__PUBLIC_V1__BASE_URL")
         patch.delenv("SOURCES__PUBLIC_V1__API_KEY")
+        patch.delenv("SOURCES__PUBLIC_V1__BASE_URL")
         assert fresh.code("customers") == 0
     assert recorded(fresh) == DataSource(host(fresh), None, "sandbox", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(walking, "WHOAMI_WAIT_S", 0.2)
+        patch.setenv("SOURCES__PUBLIC_V1__BASE_URL", "http://127.0.0.1:9")  # nobody listens there
+        assert fresh.code("customers") == 0
+    assert (recorded(fresh).organization, "whoami" in caplog.text) == (None, False)
     assert fresh.code("orders") == 0
-    assert recorded(fresh) == DataSource(host(fresh), host(fresh), "sandbox", recorded(fresh).organization)
-    assert recorded(fresh).organization
+    assert (known := recorded(fresh).organization)
+    assert recorded(fresh) == DataSource(host(fresh), host(fresh), "sandbox", known)
+    monkeypatch.setattr(walking, "read_whoami", mock.Mock(side_effect=Unreachable("no answer")))
     assert fresh.code("customers") == 0
-    assert recorded(fresh).organization
-    assert fresh.one("SELECT count(*) FROM ops.warehouse") == 1
+    assert f"did not report the organization of the key: the lists are published as those of {known}" in caplog.text
+    assert fresh.rows("SELECT organization FROM ops.warehouse") == [(known,)]
 
 
 def test_another_host_is_refused_before_the_first_request_unless_accepted(published: Bridge) -> None:
@@ -77,23 +85,3 @@ def test_a_pull_of_legacy_lists_needs_no_public_v1_settings(
     monkeypatch.setenv(f"SOURCES__PUBLIC_V1__{name}", value)
     targets = read_targets(["customers"])
     assert (targets.whoami, targets.source) == (None, DataSource(host(fresh), None, "sandbox"))
-
-
-def test_a_platform_that_does_not_tell_the_organization_is_read(
-    fresh: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    fresh.pull("customers", "orders")
-    with duckdb.connect(str(fresh.path)) as connection:
-        connection.execute("UPDATE ops.warehouse SET organization = NULL")
-    with monkeypatch.context() as patch:
-        patch.setattr(walking, "WHOAMI_WAIT_S", 0.2)
-        patch.setenv("SOURCES__PUBLIC_V1__BASE_URL", "http://127.0.0.1:9")  # nobody listens there
-        assert fresh.code("customers") == 0
-        assert recorded(fresh).organization is None
-        assert "whoami" not in caplog.text
-        patch.undo()
-        assert fresh.code("orders") == 0
-        assert (known := recorded(fresh).organization)
-        patch.setattr(walking, "read_whoami", mock.Mock(side_effect=Unreachable("no answer")))
-        assert fresh.code("customers") == 0
-    assert f"did not report the organization of the key: the lists are published as those of {known}" in caplog.text
