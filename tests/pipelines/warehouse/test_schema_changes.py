@@ -10,6 +10,7 @@ from pipelines.cli.status import lines
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.report import report
 from pipelines.reporting.status import read_status
+from pipelines.warehouse import ops
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.schema_changes import schema_changes
 from tests.pipelines.bridge import Bridge
@@ -65,3 +66,22 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_sai
     assert changes(fresh) == ["orders: new field orders.zone_2"]
     sql = "SELECT zone, zone_2 FROM raw.orders WHERE zone IS NOT NULL OR zone_2 IS NOT NULL ORDER BY zone"
     assert fresh.rows(sql) == [("north", None), (None, "south")]
+
+
+def test_the_type_before_is_the_one_seen_last_and_a_list_that_failed_was_not_observed() -> None:
+    with duckdb.connect() as build:
+        ops.create_missing(build)
+        for night, run in enumerate(("r1", "r2", "r3"), 1):
+            at = datetime(2026, 1, night, tzinfo=UTC)
+            ops.insert(build, "runs", run_id=run, command="pull", ended_at=at)
+            verdict = "incomplete" if run == "r1" else "complete"
+            ops.insert(build, "coverage", run_id=run, resource="customers", verdict=verdict)
+            kind = {"r1": "VARCHAR", "r2": "BIGINT", "r3": "DECIMAL(38,9)"}[run]
+            ops.record_observations(build, run, at, [("orders.total: type of a field", kind)])
+            if run == "r2":
+                ops.record_observations(build, run, at, [("customers: field not in the interface", "tier")])
+                assert schema_changes(build, at) == schema_changes(build, datetime.now(UTC))
+                found = [change.text for change in schema_changes(build, at)]
+                assert found == ["orders: the type of orders.total is now BIGINT (before: VARCHAR)"]
+        found = [change.text for change in schema_changes(build, datetime.now(UTC))]
+        assert found == ["orders: the type of orders.total is now DECIMAL(38,9) (before: BIGINT)"]
