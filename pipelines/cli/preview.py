@@ -206,7 +206,6 @@ def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[T
 @click.option("--quote", help="A character, or double, single, none.")
 @click.option("--escape", help="How a quote inside quotes is written: doubled, or backslash.")
 @click.option("--header-row", type=click.IntRange(min=0), metavar="N", help="Line of the header; 0 for none.")
-@click.option("--header-rows", type=click.IntRange(1, 5), metavar="N", help="Number of lines that the header spans.")
 @click.option("--fill-short", is_flag=True, help="Accept rows with too few cells; fill them with empty ones.")
 @click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
 @path_option(

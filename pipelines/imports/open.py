@@ -29,7 +29,7 @@ from sources.files.formulas import UnescapedTable
 from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 
-_READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-rows?|sheet)\b")
+_READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-row|sheet)\b")
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
 

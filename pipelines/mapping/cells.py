@@ -223,9 +223,5 @@ def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
 
 def is_date_form(form: str) -> bool:
     """Whether a form has day, month and year once each, and no other letters."""
-    rest = form
-    for part in _PARTS:
-        if rest.count(part) != 1:
-            return False
-        rest = rest.replace(part, "")
-    return not re.search(r"\w", rest)
+    found = re.findall(rf"{'|'.join(_PARTS)}|\w", form)
+    return sorted(found) == sorted(_PARTS)

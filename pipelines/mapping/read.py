@@ -47,7 +47,6 @@ _FILE: Final = {
     "quote": StrictStr,
     "escape": StrictStr,
     "header_row": Annotated[StrictInt, Limits(ge=0)],
-    "header_rows": Annotated[StrictInt, Limits(ge=1, le=5)],
     "short_rows": Literal["reject", "fill"],
     "sheet": StrictStr,
 }

@@ -102,8 +102,7 @@ class RejectsWriter:
                 doublequote=not source.escape,
             )
             if has_header:
-                names = [escape(name) for name in columns]
-                writer.writerows(_header_rows(names, options.header_rows or 1))
+                writer.writerow([*map(escape, columns), *REJECT_COLUMNS])
             self._codes.clear()
             texts = set(_text_columns(self.mapping))
             for line, cells, note in self.rows():
@@ -168,16 +167,6 @@ class RejectsWriter:
         if columns != self.columns or written.format.delimiter != (self.table.format.delimiter or ","):
             return False
         return self.table.format.encoding is None or _is_same_codec(written.format.encoding, self.table.format.encoding)
-
-
-def _header_rows(columns: Sequence[str], count: int) -> list[list[str]]:
-    """The names over several header rows. No row may be blank; a name in a lower row has empty cells above it."""
-    names = [*columns, *REJECT_COLUMNS]
-    header = [["" if at < count - 1 else name for at, name in enumerate(names)]]
-    for below in range(1, count):
-        only = count - 1 - below
-        header.append([name if at == only else "" for at, name in enumerate(names)])
-    return header
 
 
 def _indented(text: str) -> str:

@@ -82,7 +82,7 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
 
     Args:
         records: in order, with blank lines.
-        options: header_row and header_rows, and which rows are rejected.
+        options: header_row, and which rows are rejected.
         skipped: non-blank lines before the first record.
 
     Raises:
@@ -92,44 +92,35 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
     if not filled:
         raise UsageError("no table found: every line is blank or broken", "Check how the file was exported.")
     rows = [record.cells or [] for record in filled]
-    line, count, width = options.header_row, options.header_rows or 1, _trimmed(rows, width_of(filled))
+    line, width = options.header_row, _trimmed(rows, width_of(filled))
     if line is None:
         at = _header(filled, rows)
         line = 0 if check_header(records, filled[at], width) else filled[at].line
     if line == 0:
-        at, count = next(at for at, cells in enumerate(rows) if len(cells) >= width), 0
+        at = next(at for at, cells in enumerate(rows) if len(cells) >= width)
         names, surplus = [""] * width, len(rows[at]) - width
     else:
         at = next((at for at, record in enumerate(filled) if record.line == line), -1)
         if at < 0:
             raise UsageError(f"no header begins on line {line}", "Look at the lines of the file in a text editor.")
-        names, surplus = _names(rows[at : at + count], rows[at + count :], count)
+        names, surplus = _names(rows[at], rows[at + 1 :])
         if options.header_row is None:
-            width = max(map(len, rows[at : at + count]))
-            _check_widths(line, len(names), surplus, width, rows[at + count :])
-    before, header, below = (tuple(r.line for r in filled[:at]), filled[at : at + count], filled[at + count :])
-    lines = tuple(record.line for record in header)
+            _check_widths(line, len(names), surplus, len(rows[at]), rows[at + 1 :])
     columns, renamed = _numbered(names)
-    shape = RowShape(
-        columns,
-        options.short_rows == "fill",
-        surplus,
-        header=max(lines, default=0),
-        keeps_totals=options.totals == "keep",
-    )
+    shape = RowShape(columns, options.short_rows == "fill", surplus, header=line, keeps_totals=options.totals == "keep")
     if options.header_row is None:
-        shape = _typed(shape, below, records)
-    return Layout(shape, lines, header[-1].last + 1 if header else filled[at].line, skipped + before, renamed)
+        shape = _typed(shape, filled[at + bool(line) :], records)
+    preamble = skipped + tuple(record.line for record in filled[:at])
+    data_line = filled[at].last + 1 if line else filled[at].line
+    return Layout(shape, (line,) if line else (), data_line, preamble, renamed)
 
 
-def _names(header: list[list[str]], rows: list[list[str]], count: int) -> tuple[list[str], int]:
-    """The names in some lines, and the number of empty cells that the rows have beyond them."""
-    if len(header) < count:
-        raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
-    width = max(map(len, header))
+def _names(header: list[str], rows: list[list[str]]) -> tuple[list[str], int]:
+    """The names in a line, and the number of empty cells that the rows have beyond them."""
+    width = len(header)
     same = [cells for cells in rows if len(cells) == width]
-    kept = max(_trimmed(header, width), _trimmed(same, width, 0.5))  # of a few rows, no column without a name
-    return _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept], _surplus(rows, kept, width - kept)
+    kept = max(_trimmed([header], width), _trimmed(same, width, 0.5))  # of a few rows, no column without a name
+    return list(map(column_name, header[:kept])), _surplus(rows, kept, width - kept)
 
 
 def _check_widths(line: int, names: int, surplus: int, width: int, rows: list[list[str]]) -> None:
@@ -228,26 +219,13 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     raise Unclear(
         f"line {line} has {number(len(cells), 'cell')} with text, line {names} a name for each column",
         "",
-        _names_on(line, names) | {"both have": {"header_row": line, "header_rows": count}},
+        _names_on(line, names),
     )
 
 
 def _names_on(*lines: int) -> dict[str, dict[str, int]]:
     """The choice between lines that may have the names; 0 for none."""
     return {f"line {line} has the names" if line else "there are no names": {"header_row": line} for line in lines}
-
-
-def _joined(header: list[list[str]]) -> list[str]:
-    """One name per column. A group's name also applies to the columns to its right that only have a name below."""
-    spread = []
-    for depth, cells in enumerate(header):
-        group, row = "", []
-        for column, cell in enumerate(cells):
-            group = cell.strip() or group
-            below = any(lower[column].strip() for lower in header[depth + 1 :])
-            row.append(group if below else cell)
-        spread.append(row)
-    return [column_name(" ".join(parts)) for parts in zip(*spread, strict=True)]
 
 
 def column_name(text: str) -> str:

@@ -49,7 +49,6 @@ class ReadOptions:
         quote: one character, or "" for none.
         escape: a backslash, or "" if quotes within quotes are doubled.
         header_row: the 1-based line of the header; 0 for none, and the columns are numbered.
-        header_rows: the number of rows of the header.
         short_rows: whether a row with fewer cells than the header is rejected, or filled with empty cells.
         sheet: the sheet of a workbook, by name or 1-based number.
         totals: whether lines of totals are rejected, rejected in order to be skipped, or rows.
@@ -60,7 +59,6 @@ class ReadOptions:
     quote: str | None = None
     escape: str | None = None
     header_row: int | None = None
-    header_rows: int | None = None
     short_rows: Literal["reject", "fill"] = "reject"
     sheet: str | None = None
     totals: Literal["reject", "skip", "keep"] = "reject"

@@ -78,11 +78,9 @@ def test_a_delimiter_that_the_rejected_rows_alone_do_not_show_is_named_in_the_fi
     "reported",
     [
         ReadOptions(header_row=3),
-        ReadOptions(header_row=2, header_rows=2),
-        ReadOptions(header_row=1, header_rows=3),
         ReadOptions(encoding="cp850", delimiter=";", quote=""),
     ],
-    ids=["header on line 3", "header over two rows", "header over three", "encoding, delimiter, no quotes"],
+    ids=["header on line 3", "encoding, delimiter, no quotes"],
 )
 def test_what_was_reported_of_the_file_holds_for_the_rejects_too(tmp_path: Path, reported: ReadOptions) -> None:
     content = "Kopf;a;ñ\r\nEins;b;p\r\nZwei;c;q\r\nA;x;1\r\nB;y;2\r\n".encode(reported.encoding or "cp1252")
