@@ -143,6 +143,7 @@ def _shortened(cell: str) -> str:
 
 def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     """The detected format as labelled values."""
+    from pipelines.imports.model import listed
     from sources.files.model import DELIMITER_NAMES
 
     if detected.kind == "workbook":
@@ -155,11 +156,11 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
         escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
         yield "quote", f"{detected.quote or 'none'}, {escape}"
         yield "line ends", ", ".join(detected.line_ends) or "none"
-    yield "header", f"line {_lines(detected.header_lines)}" if detected.header_lines else "none, columns are numbered"
+    yield "header", f"line {detected.header_lines[0]}" if detected.header_lines else "none, columns are numbered"
     if detected.preamble:
-        yield "preamble", f"line {_lines(detected.preamble)}"
+        yield "preamble", f"line {listed(list(map(str, detected.preamble)))}"
     if detected.footnotes:
-        yield "footnotes", f"line {_lines(detected.footnotes)}"
+        yield "footnotes", f"line {listed(list(map(str, detected.footnotes)))}"
     yield "columns", f"{len(detected.columns)}: {', '.join(detected.columns)}"
     if detected.renamed:
         yield "numbered", f"{', '.join(detected.renamed)} (name empty or already used)"
@@ -169,11 +170,6 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
         yield "hidden rows", f"{detected.hidden_rows}, which are read too"
     if detected.merged_cells:
         yield "merged", f"{detected.merged_cells} groups of cells; only the first of each has the value"
-
-
-def _lines(lines: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, lines[:10]))
-    return f"{shown} and {len(lines) - 10} more" if len(lines) > 10 else shown
 
 
 @contextmanager

@@ -9,9 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -21,9 +20,6 @@ from sources.contract import Field
 from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
 from sources.words import number, render_text
-
-_NAMED: Final = 5
-"""Columns that a message names; of more, their number."""
 
 
 def template(kind: str, *, mapping: bool, file: Path | None) -> str:
@@ -52,12 +48,16 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         comments = (f"{line}  # {'; '.join(_described(kind, *field))}\n" for line, field in fields)
         text = "".join([before, "[columns]\n", *comments])
     else:
-        from pipelines.imports.open import open_mapped
+        from pipelines.imports.open import open_input_table
 
-        table = open_mapped(file, None)
+        table = open_input_table(file)
         proposed = propose(table.columns, kind, conflicts="leave", samples=sample(table))
         if proposed.unknown:
-            _report_unknown(proposed.unknown)
+            from pipelines.imports.model import listed
+
+            count, names = number(len(proposed.unknown), "column"), listed(proposed.unknown, escape)
+            # stdout is the mapping file
+            click.echo(f"{count} without a field, to edit in the mapping file: {names}", err=True)
         text = to_toml(proposed)
     kind_line, tables = text.split("\n", 1)
     values = {"kind_line": kind_line, "tables": tables, "has_login": KINDS[kind].has_login}
@@ -87,12 +87,6 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
         yield field.meaning
     if path in {one.name for one in KINDS[kind].operation.params}:
         yield "part of the request path"
-
-
-def _report_unknown(columns: Sequence[str]) -> None:
-    """On stderr, because stdout is the mapping file."""
-    names = ", ".join([*map(escape, columns[:_NAMED]), *([f"{len(columns) - _NAMED} more"] * (len(columns) > _NAMED))])
-    click.echo(f"{number(len(columns), 'column')} without a field, to edit in the mapping file: {names}", err=True)
 
 
 @click.command("template", epilog="Example: orderbridge template customers > clientes.csv")

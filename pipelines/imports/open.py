@@ -115,17 +115,6 @@ def open_lookups(mapping: Mapping, sources: Sequence[Source]) -> list[LookupTabl
     ]
 
 
-def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
-    """Opens a file for a command that takes the options for reading from a mapping.
-
-    It is opened once for each way to read it, as long as it is not written.
-
-    Raises:
-        UsageError: the file cannot be read; the hint names an option of `preview` as a key of the mapping too.
-    """
-    return _opened(file, options or ReadOptions(), file_version(file))
-
-
 @lru_cache(maxsize=4)
 def _opened(file: Path, options: ReadOptions, _: tuple[int, ...]) -> SourceTable:
     try:
@@ -139,9 +128,15 @@ def _opened(file: Path, options: ReadOptions, _: tuple[int, ...]) -> SourceTable
         raise UsageError(error.message, f"{error.hint}\n  {where}") from None
 
 
-def open_input_table(file: Path, options: ReadOptions | None, mapping: Mapping | None) -> SourceTable:
-    """Opens a file; in a reject file, cells that were escaped as formulas are restored. Raises UsageError."""
-    table = open_mapped(file, options)
+def open_input_table(file: Path, options: ReadOptions | None = None, mapping: Mapping | None = None) -> SourceTable:
+    """Opens a file, once for each way to read it, as long as it is not written.
+
+    In a reject file, cells that were escaped as formulas are restored.
+
+    Raises:
+        UsageError: the file cannot be read; the hint names an option of `preview` as a key of the mapping too.
+    """
+    table = _opened(file, options or ReadOptions(), file_version(file))
     added = count_reject_columns(table.columns, mapping)
     return UnescapedTable(table, added) if added else table
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Pairs
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sources.files import ReadOptions
 from sources.kinds import KINDS, PASSWORD, Semantics
@@ -43,17 +43,12 @@ class Formats:
 
     def over(self, defaults: Formats) -> Formats:
         """These formats, completed from the file's defaults. Marks and boolean words are taken in pairs."""
-        numbers = self if self.decimal is not None or self.thousands is not None else defaults
-        booleans = self if self.yes is not None or self.no is not None else defaults
-        return Formats(
-            numbers.decimal,
-            numbers.thousands,
-            self.currency if self.currency is not None else defaults.currency,
-            self.date if self.date is not None else defaults.date,
-            booleans.yes,
-            booleans.no,
-            self.empty if self.empty is not None else defaults.empty,
-        )
+        values: dict[str, Any] = {}
+        for names in (("decimal", "thousands"), ("currency",), ("date",), ("yes", "no"), ("empty",)):
+            own = {name: getattr(self, name) for name in names}
+            is_given = any(value is not None for value in own.values())
+            values |= own if is_given else {name: getattr(defaults, name) for name in names}
+        return Formats(**values)
 
 
 @dataclass(frozen=True, slots=True)

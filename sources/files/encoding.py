@@ -197,27 +197,25 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
             name = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(own, own)
         elif name != detected:
             bom = b""
-        return _decoded(source, name, bom)
-    if detected is not None:
-        return _decoded(source, detected, bom)
-    check_kind(source)
-    _check_binary(source)
+        detected = name
     try:
+        if detected is not None:
+            return measure(source, detected, bom)
+        check_kind(source)
+        _check_binary(source)
         return measure(source, "utf-8")
     except UnicodeDecodeError as error:
         other = error.start
-    mixture = find_mixture(source, other)
-    if mixture is not None and implausible_place(source.file, without=UTF8_SEQUENCE) is None:
-        raise mixture
-    return _as_cp1252(source)
-
-
-def _as_cp1252(source: InputFile) -> Text:
-    """The file in the usual encoding of Western Windows.
-
-    Raises:
-        UsageError: it does not read like Western text in it.
-    """
+    if detected is not None:
+        raise UsageError(f"{source.name}: invalid {detected} at byte {other}", GIVE_ENCODING)
+    utf8 = find_utf8(source)
+    if utf8 is not None and implausible_place(source.file, without=UTF8_SEQUENCE) is None:
+        raise UsageError(
+            f"{source.name} mixes two encodings: line {line_of(source, utf8)} is UTF-8 (byte {utf8}), line "
+            f"{line_of(source, other)} is not (byte {other})",
+            "Export it again in one encoding. If all of it is cp1252 and texts such as `Ã©` are right: --encoding "
+            "cp1252",
+        )
     try:
         text = measure(source, "cp1252")
         if (place := implausible_place(source.file)) is None:
@@ -228,13 +226,6 @@ def _as_cp1252(source: InputFile) -> Text:
     candidates = describe_candidates(source.file)
     how = "Export it as UTF-8, or give its encoding: --encoding NAME (in a mapping, under [file])"
     raise UsageError(problem, f"{how}; {candidates}" if candidates else f"{how}.")
-
-
-def _decoded(source: InputFile, encoding: str, bom: bytes) -> Text:
-    try:
-        return measure(source, encoding, bom)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{source.name}: invalid {encoding} at byte {error.start}", GIVE_ENCODING) from None
 
 
 def _codec_name(encoding: str) -> str:
@@ -254,28 +245,17 @@ def _check_binary(source: InputFile) -> None:
         raise UsageError(f"{source.name} is a binary file, not a CSV or .xlsx file", hint)
 
 
-def find_mixture(source: InputFile, other: int) -> UsageError | None:
-    """The error for a file with UTF-8 sequences that are implausible as cp1252, or more plausible than other ones.
-
-    `other` is the offset of the first byte that is invalid in UTF-8.
-    """
+def find_utf8(source: InputFile) -> int | None:
+    """The offset of a UTF-8 sequence that is implausible as cp1252; of the first one if most bytes are in sequences."""
     first, plausible = None, 0
     data = mmap.mmap(source.file.fileno(), 0, access=mmap.ACCESS_READ)
     for match in UTF8_SEQUENCE.finditer(data):
         if not _PLAUSIBLE.match(data, match.start()):
-            return _mixed(source, match.start(), other)
+            return match.start()
         first = match.start() if first is None else first
         plausible += len(match[0])
     high = sum(len(chunk.translate(None, _ASCII)) for chunk in iter(lambda: data.read(CHUNK_BYTES), b""))
-    return _mixed(source, first, other) if first is not None and plausible > high - plausible else None
-
-
-def _mixed(source: InputFile, utf8: int, other: int) -> UsageError:
-    return UsageError(
-        f"{source.name} mixes two encodings: line {line_of(source, utf8)} is UTF-8 (byte {utf8}), line "
-        f"{line_of(source, other)} is not (byte {other})",
-        "Export it again in one encoding. If all of it is cp1252 and texts such as `Ã©` are right: --encoding cp1252",
-    )
+    return first if plausible > high - plausible else None
 
 
 def line_of(source: InputFile, offset: int) -> int:

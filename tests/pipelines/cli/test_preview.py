@@ -168,7 +168,7 @@ def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
 def test_the_command_prints_utf8_and_on_stderr_which_columns_fit_no_field(tmp_path: Path) -> None:
     file = written(tmp_path, "Código;a1x;a2x;a3x;a4x;a5x;a6x;a7x\n1;2;3;4;5;6;7;8\n")
     done = CliRunner().invoke(orderbridge, ["template", "customers", "--mapping", "--for", str(file)])
-    said = "7 columns without a field, to edit in the mapping file: a1x, a2x, a3x, a4x, a5x, 2 more\n"
+    said = "7 columns without a field, to edit in the mapping file: a1x, a2x, a3x, a4x, a5x, a6x, a7x\n"
     assert (done.exit_code, done.stderr) == (0, said)
     assert done.stdout_bytes.decode("utf-8") == template("customers", mapping=True, file=file)
 
