@@ -87,7 +87,7 @@ def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_
     assert [one["detail"] for one in shortly] == is_reported * [words]
 
 
-def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlier_walks(
+def test_a_list_that_is_not_proven_complete_and_rows_with_the_id_of_another_are_findings(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     build.execute(
@@ -102,9 +102,6 @@ def test_a_list_that_is_not_proven_complete_is_a_finding_with_its_rows_of_earlie
     (found,) = found_about(build, "promotions")
     words = "promotions: unproven, quarantined rows: 1; rows of earlier walks: 2"
     assert (found["entity"], found["rule"], found["detail"]) == ("promotions", "unproven", words)
-
-
-def test_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnection) -> None:
     record(build, ("r1", "customers", "unproven", 0))
     invalid = quarantine((3, 5), b"{}", InvalidRow("email: expected string, found boolean"), "c7")
     same_id = replace(quarantine((4, 6), b"{}", InvalidRow("another row has this id"), "c8"), is_id_duplicate=True)
