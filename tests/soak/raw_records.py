@@ -1,6 +1,6 @@
 """Raw records of all lists, drawn from few values, so that ids, texts and references meet in many ways.
 
-Notations of one id, blanks, spaces of all kinds, orphans, circles, and dates at the edge of the instant.
+Notations of one id, blanks, spaces of all kinds, orphans, and dates at the edge of the instant.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -51,7 +50,6 @@ class RawRecords:
         self.documents = [
             self._document(draw.choice(ids), position) for position in draw.sample(range(20), draw.randrange(12))
         ]
-        self.promotions = self._records(draw.sample(ids, size), self._promotion)
         self.orders = self._records([f"o{number:02}" for number in range(draw.randrange(30))], self._order)
 
     def _records(self, ids: Iterable[str], made: Callable[[], Row]) -> list[Row]:
@@ -101,24 +99,7 @@ class RawRecords:
         }
 
     def _price_list(self) -> Row:
-        draw = self._draw
-        return {
-            "name": self._padded((None, "", "Gold", "Base")),
-            "source_price_list_id": draw.choice((*REFERENCES, "A", "b-7")),
-            "adjustment_type": draw.choice((None, "NONE", "none ", "PERCENT")),
-            "adjustment_value": draw.choice((None, Decimal(0), Decimal("2.5"))),
-        }
-
-    def _promotion(self) -> Row:
-        draw = self._draw
-        return {
-            "name": self._padded(NAMES),
-            "is_active": draw.choice((None, True, True, True, False)),
-            "use_count": draw.choice((None, 0, 1, 2, 3, -1)),
-            "usage_limit": draw.choice((None, 0, 2, 3, -1, 2**62)),
-            "start_date": self._date(),
-            "expiration_date": self._date(),
-        }
+        return {"name": self._padded((None, "", "Gold", "Base"))}
 
     def _order(self) -> Row:
         draw = self._draw
