@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ledger.clock import ClockReading, LedgerClock
+from pipelines.ledger.clock import ClockReading, LedgerClock, elapsed_s
 from pipelines.ledger.keys import body_hash, key_hashes
 from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from pipelines.ledger.store import Ledger, LedgerError
@@ -463,6 +463,20 @@ class Machine:
 
     def restart(self) -> None:
         self.boot, self.uptime = self.boot + 1, 0.0
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "boot", "uptime_s", "passed_s"),
+    [
+        (100.0, "boot", 100.0, 100.0), (500_000.0, "boot", 300.0, 300.0), (-100_000.0, "boot", 300.0, 0.0),
+        (500_000.0, "another", 300.0, 300.0), (100.0, "another", 300.0, 100.0), (-100_000.0, "another", 300.0, 0.0),
+    ],
+)  # fmt: skip
+def test_what_has_certainly_passed_is_the_lesser_of_both_clocks(
+    wall_s: float, boot: str, uptime_s: float, passed_s: float
+) -> None:
+    uptime = uptime_s if boot == "another" else 5_000.0 + uptime_s
+    assert elapsed_s(ClockReading(1e6, "boot", 5_000.0), ClockReading(1e6 + wall_s, boot, uptime)) == passed_s
 
 
 def test_people_are_reported_the_wall_time_of_a_clock_that_was_set() -> None:
