@@ -38,6 +38,19 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, par
     assert in_parts[2:] == all_orders[2:]
 
 
+def test_documents_are_those_of_their_customers_in_a_shorter_last_part_too() -> None:
+    names = [f"c{n}" for n in range(5)]
+    held = [{"customer_id": name, "position": 1, "number": name.upper(), "is_default": True} for name in names]
+    made = customers(
+        frame(RAW_CUSTOMERS, [{"id": name} for name in names]),
+        frame({"customer_id": TEXT, **RAW_DOCUMENTS}, held),
+        frame(LISTED_PRICE_LISTS, []),
+        DateContext(AS_OF),
+        part_rows=3,
+    )
+    assert made.customers["default_document_number"].tolist() == [name.upper() for name in names]
+
+
 def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_name() -> None:
     rows = [{"id": one, "rowid": f"r{one}", "money": "EUR"} for one in ("b", "a", "c")]
     raw = frame({**RAW_ORDERS, "rowid": TEXT}, rows)
