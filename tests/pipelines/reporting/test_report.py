@@ -268,10 +268,17 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             ],
             [],
         ),
+        (
+            f"""UPDATE reconciled.orders SET ordered_at = {RUN} + INTERVAL 2 DAY, order_status = order_id;
+            DELETE FROM reconciled.promotions;
+            UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY WHERE resource = 'promotions'""",
+            ["No order is dated within the 30 days before the run", "No promotion was read."],
+            ["status orders currency total"],
+        ),
     ],
     ids=[
         "not compared", "empty", "later pull", "failed walk", "another version", "no longer listed",
-        "expires soon", "not read", "not known", "new",
+        "expires soon", "not read", "not known", "new", "later than the run",
     ],
 )  # fmt: skip
 def test_the_page_says_what_is_so_and_nothing_that_is_not(
