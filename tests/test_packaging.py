@@ -162,19 +162,6 @@ def test_the_audit_is_never_silently_green(
     assert words in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize(("most", "code"), [(3, 0), (2, 1)])
-def test_lines_of_code_are_counted_and_limited(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], most: int, code: int
-) -> None:
-    main = runpy.run_path(str(CHECKOUT / ".ci/lines"))["main"]
-    main.__globals__["MAX"] = most
-    (tmp_path / "sources").mkdir()
-    text = ['"""A module."""', "", "import os", "from a import (", "    b,", ")", "# a comment", *["x = 1"] * 3]
-    (tmp_path / "sources" / "module.py").write_text("\n".join(text))
-    assert main(tmp_path) == code
-    assert f"lines of code: 3 of at most {most}" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(("failing", "code"), [("", 0), ("test", 2), ("site", 2)])
 def test_the_script_of_ci_ends_as_its_checks_do(tmp_path: Path, failing: str, code: int) -> None:
     for name, script in {

@@ -379,30 +379,11 @@ def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, reported: str, other
     assert decoded.tables["orders"]["id"].to_pylist()[0] == "z"
 
 
-def test_the_version_counts_what_changes_a_table() -> None:
-    shape = InferredSchema(ORDER)
-    versions = []
-    for row in ('{"id":1,"a":1}', '{"id":"x","a":2}', '{"id":3,"a":null}', '{"id":4,"a":0.5}', '{"id":5,"b":1}'):
-        shape.decode([raw_page(row)])
-        versions.append(shape.version)
-    assert versions == [1, 1, 1, 2, 3]
-
-
 def test_a_clean_batch_is_read_at_once() -> None:
     shape = InferredSchema(ORDER)
     pages = [raw_page(f'{{"id":{n},"t":"x","l":[{{"q":1}}],"tags":["a"]}}', number=n) for n in range(1, 4)]
     shape.decode(pages)
     assert shape._columnar(pages) is not None
-
-
-@pytest.mark.parametrize("name", ['q"', "back\\slash", "new\nline", "", "日本", "select", "a b"])
-def test_any_name_is_a_column_beside_a_field_of_several_types(name: str) -> None:
-    rows = [{"id": 1, name: 2, "mixed": [1, {"a": 2}]}, {"id": 2, name: 3, "mixed": "x"}]
-    _, (part,) = walk([Page(1, json.dumps(rows).encode())])
-    table = part.tables["orders"]
-    assert not part.quarantined
-    (column,) = (c for c in table.schema.names if c not in ("id", "mixed", "_extra", "_page", "_position"))
-    assert table[column].to_pylist() == [2, 3]
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=3)

@@ -392,14 +392,6 @@ def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
     assert rows == {"4": (12.5, "new"), "1": (1.0, None), "2": (2.0, None), "3": (3.0, None)}
 
 
-def test_orders_are_identified_by_a_field_of_choice(tmp_path: Path) -> None:
-    rows: list[Row] = [*({"number": f"N{n}", "id": 7} for n in range(3)), {"id": 8}]
-    result = walked(Orders.of(rows), tmp_path, "orders", key="number")
-    assert ids(result, "orders") == ["N0", "N1", "N2"]
-    assert [row.reason for row in result.quarantined] == ["number: expected an identifier, found nothing"]
-    assert result.observations["order_key", "number"] == 1
-
-
 def test_pages_are_requested_in_advance_and_taken_in_their_place(tmp_path: Path) -> None:
     page_3 = threading.Event()
 
