@@ -150,3 +150,14 @@ def test_periods_follow_the_span_of_the_values(first: date, names: list[str]) ->
     drawn = chart({AS_OF: Decimal(1), first: Decimal(1)})
     assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
     assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]
+
+
+def test_a_negative_bar_hangs_from_the_line_of_zero_on_which_the_others_stand() -> None:
+    plot = plots.over_time(days((date(2026, 11, 20), 300), (TODAY, -100)), "Revenue", "EUR")
+    (zero,) = (float(label.get("y") or 0) for label in elements(plot).iter("text") if label.text == "0")
+    drawn = [bar for bar in elements(plot).iter("rect") if bar.get("class") != "hit"]
+    (sold, sold_height), (returned, height) = (
+        (float(bar.get("y") or 0), float(bar.get("height") or 0)) for bar in drawn
+    )
+    assert (sold + sold_height, returned) == pytest.approx((zero, zero), abs=0.2)
+    assert sold_height == pytest.approx(3 * height, abs=0.3)
