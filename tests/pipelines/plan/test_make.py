@@ -382,6 +382,14 @@ def test_what_a_plan_depends_on_makes_another_plan_and_nothing_else_does(work: P
     assert (manifest.host, manifest.environment, manifest.read) == (HOST, "sandbox", None)
 
 
+def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
+    first = variants(work, "1;1;a;;\n")
+    (first.folder / "plan.json").write_text("{}")
+    again, third = (variants(work, "1;1;a;;\n") for _ in range(2))
+    assert (again.folder.name, again.is_new) == (f"{first.folder.name}-2", True)
+    assert (third.folder, third.is_new) == (again.folder, False)
+
+
 @pytest.mark.parametrize(("sample", "opens"), [(1 << 18, 1), (40, 3)])
 def test_an_input_is_opened_to_detect_it_and_for_each_further_pass_beyond_its_head(
     work: Path, sample: int, opens: int

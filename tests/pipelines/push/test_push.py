@@ -31,10 +31,10 @@ from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.pace import SETBACKS_MAX
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import PROBES_MAX
+from pipelines.push.run import PROBES_MAX, ledger_lock
 from pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
 from sandbox import public_v1
-from sources.errors import BridgeError, HttpRejected, Unreachable, UsageError
+from sources.errors import BridgeError, HttpRejected, LockedError, Unreachable, UsageError
 from sources.files.formulas import people_rows
 from sources.http.exchange import WriteOutcome
 from sources.kinds import KindName
@@ -310,6 +310,13 @@ def test_a_stop_leaves_a_clean_point_and_the_next_push_goes_on(at: Place) -> Non
     assert set(at.states(plan)) == {"confirmed", "planned"}
     assert (len(outcomes(plan)), at.code(plan)) == (49, 0)
     assert {variant.applied for variant in at.platform.state.variants.values()} == {1}
+
+
+def test_a_second_push_at_once_is_refused(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    with ledger_lock(at.ledger), pytest.raises(LockedError):
+        at.push(plan)
+    assert at.code(plan) == 0
 
 
 # --- what a repeat may add to ----------------------------------------------------------------------------------------
@@ -822,6 +829,24 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     assert sent == [seen[0]["1"], seen[0]["2"], seen[0]["1"]]
     assert len(set(sent)) == 2
     assert stat.S_IMODE((plan / passwords.PASSWORDS_FILE).stat().st_mode) == 0o600
+
+
+def test_no_cell_of_the_passwords_runs_in_a_spreadsheet(at: Place) -> None:
+    assert at.code(plan := at.plan([customer(1, erpCode="=1+1"), customer(2, erpCode="-5")])) == 0
+    assert [*stored(plan, "erpCode").values()] == ["'=1+1", "-5"]
+    assert at.codes() == ["=1+1", "-5"]
+
+
+def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_reports_none_for_them(at: Place) -> None:
+    plan, stop = at.plan([customer(number) for number in range(1, 5)]), threading.Event()
+    copy = Path(shutil.copytree(plan, plan.with_name("copy")))
+    at.push(plan, stop=stop, on_operation=lambda done, total: stop.set() if done else None)
+    first = kept(plan)
+    assert 0 < len(first) < 4
+    assert [at.code(copy), at.code(plan), kept(plan)] == [0, 0, first]
+    reported = {**first, **kept(copy)}
+    assert len(first) + len(kept(copy)) == len(reported) == 4
+    assert sent_passwords(at) == [reported[str(n)] for n in range(1, 5)]
 
 
 def test_mailed_passwords_are_kept_nowhere_and_the_platform_is_asked_to_mail_them(at: Place) -> None:
