@@ -6,11 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
-import pytest
-
-from sources.contract import OPERATIONS, Operation
-
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import tomllib
@@ -68,11 +63,6 @@ print(*[line for _, page in pages() for line in page.splitlines() if "loyalty_ti
 columns = legacy("https://localhost", "none").customers.columns
 print(columns["loyalty_tier"]["description"], columns["loyal_since"]["data_type"])
 """
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-def test_types_families_and_outcomes_are_those_of_the_contract(operation: Operation) -> None:
-    assert msgspec.convert(msgspec.to_builtins(operation), Operation) == operation
 
 
 def test_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
