@@ -48,11 +48,6 @@ def _option(key: str, given: Mapping[str, Any]) -> Callable[[F], F]:
     return click.option(*names, **attributes)
 
 
-def path_option(*names: str, metavar: str = "FILE", **attributes: Any) -> Callable[[F], F]:  # noqa: ANN401 # click's
-    """An option whose value is a path."""
-    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **attributes)
-
-
 def kind_argument(function: F) -> F:
     """The argument KIND; `KIND.` in the help becomes `KIND: customers, variants …`."""
     *others, last = KINDS
@@ -103,4 +98,3 @@ _TYPES: Final[Mapping[str, Any]] = {
     "day": click.DateTime(["%Y-%m-%d"]),
 }
 _CHECKS: Final = {"numbers": _numbers, "pairs": _pairs, "minutes": _seconds, "style": _use_style}
-json_option = _option("--json", _DECLARED["options"]["--json"])

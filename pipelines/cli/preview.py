@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from pipelines.cli.options import json_option, path_option
+from pipelines.cli.options import declared
 from pipelines.cli.process import STOP
 from pipelines.cli.terminal import escape, print_lines, print_result
 from sources.disk import disk_errors, replace_file
@@ -193,21 +193,8 @@ def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[T
         yield file
 
 
-@click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
+@declared("preview")
 @click.argument("file", type=click.Path(path_type=Path))
-@path_option("--csv", "target", metavar="OUT", help="Write the whole table as UTF-8 CSV.")
-@click.option("--rows", type=click.IntRange(min=0), default=10, show_default=True, help="Number of rows to show.")
-@click.option("--encoding", help="utf-8, cp1252, utf-16, cp850 …; detected by default, like the options below.")
-@click.option("--delimiter", help="A character, or comma, semicolon, tab, pipe.")
-@click.option("--quote", help="A character, or double, single, none.")
-@click.option("--escape", help="How a quote inside quotes is written: doubled, or backslash.")
-@click.option("--header-row", type=click.IntRange(min=0), metavar="N", help="Line of the header; 0 for none.")
-@click.option("--fill-short", is_flag=True, help="Accept rows with too few cells; fill them with empty ones.")
-@click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
-@path_option(
-    "--mapping", help="Read the file as this mapping does: cells of columns that it does not use reject no row."
-)
-@json_option
 def command(
     file: Path,
     target: Path | None,

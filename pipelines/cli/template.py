@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.options import kind_argument, path_option
+from pipelines.cli.options import declared, kind_argument
 from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
@@ -89,10 +89,8 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
         yield "part of the request path"
 
 
-@click.command("template", epilog="Example: orderbridge template customers > clientes.csv")
+@declared("template")
 @kind_argument
-@click.option("--mapping", is_flag=True, help="Print a commented mapping file instead of a CSV.")
-@path_option("--for", "file", help="With --mapping: start from the columns of this CSV or .xlsx.")
 def command(kind: str, mapping: bool, file: Path | None) -> None:
     """Print an empty CSV with every column of a kind, or a mapping file to start from.
 
