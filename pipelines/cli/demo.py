@@ -103,11 +103,9 @@ def demo(folder: Path) -> None:
 def _environment(folder: Path, url: str) -> Mapping[str, str]:
     """Hides the user's own settings, except whose folders are trusted: nothing may be copied to their destination."""
     from sandbox.config import settings
-    from sources.settings.sections import SECTIONS
     from sources.settings.setting import variable
 
-    hidden = tuple(f"{variable(section)}__" for section in SECTIONS if section != "files")
-    own = {name: value for name, value in os.environ.items() if not name.upper().startswith(hidden)}
+    own = {name: value for name, value in os.environ.items() if "__" not in name or name.upper().startswith("FILES__")}
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     given = {variable(key): value for key, value in settings(url).items()}
     return own | given | {"DLT_PROJECT_DIR": str(folder.absolute()), "PYTHONPATH": path}

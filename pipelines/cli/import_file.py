@@ -89,22 +89,21 @@ def steps(reporter: Reporter) -> ImportSteps:
         lines = plan_command.summary_lines(made)
         reporter.event("planned", "\n".join(lines), **plan_command.record(made))
 
+    questions: dict[str, Any] = {
+        "ask_columns": ask_columns, "ask_totals": ask_totals, "ask_passwords": ask_passwords,
+    }  # fmt: skip
     return ImportSteps(
         pull=run_pull,
         push=lambda folder, options: push_command.send(folder, options, Reporter(reporter.style)),
         agree=push_command.agree,
         on_plan=on_plan,
         on_step=reporter.event,
-        ask_columns=ask_columns,
-        ask_totals=ask_totals,
-        ask_passwords=ask_passwords,
+        **(questions if sys.stdin.isatty() else {}),
     )
 
 
-def ask_passwords() -> Literal["mail", "file"] | None:
+def ask_passwords() -> Literal["mail", "file"]:
     """Asks on a terminal how new customers get a password."""
-    if not sys.stdin.isatty():
-        return None
     text = "New customers need a password: mail (the platform mails it to each) or file (kept for you in passwords.csv)"
     answer: Literal["mail", "file"] = click.prompt(
         text, type=click.Choice(["mail", "file"]), show_choices=False, err=True
@@ -112,18 +111,14 @@ def ask_passwords() -> Literal["mail", "file"] | None:
     return answer
 
 
-def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"] | None:
+def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"]:
     """Asks on a terminal whether lines of totals are left out, now and in later files."""
-    if not sys.stdin.isatty():
-        return None
     shown = ", ".join(map(str, lines[:_EXAMPLES])) + (" …" if len(lines) > _EXAMPLES else "")
     return "skip" if click.confirm(f"Lines of totals ({shown}): leave them out?", default=True, err=True) else "keep"
 
 
-def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None] | None:
+def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None]:
     """Asks on a terminal for each column that matches no field: a field, to ignore it, or to ignore all the rest."""
-    if not sys.stdin.isatty():
-        return None
     from pipelines.mapping.field_paths import resolve
 
     answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)

@@ -123,10 +123,11 @@ def _ask_missing() -> dict[str, object]:
 
 def _ask(setting: Setting, *, is_optional: bool) -> str:
     """Asks until the answer is valid; empty if it is optional and left out."""
+    later = " (Enter: later)" if is_optional and setting.name != "base_url" else ""
     while True:
         try:
             answer: str = click.prompt(
-                f"{setting.key}: {setting.help}",
+                f"{setting.key}: {setting.help}{later}",
                 default="" if is_optional else None,
                 show_default=False,
                 hide_input=setting.is_secret,

@@ -68,6 +68,8 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
         ("pull coupons", "'coupons' is not one of 'customers', 'promotions', 'price_lists', 'orders'"),
         ("run customers", "unexpected extra argument"),
         ("pull --sweeps 0", "--sweeps"),
+        ("pull --sweeps 7", "--sweeps"),
+        ("push p --concurrency x", "--concurrency"),
         ("pull --refresh coupons__lines", "'coupons' is not one of customers"),
         ("status --max-age -1", "--max-age"),
         ("settle a --landed 1-x", "'1-x' is not the number of an operation"),

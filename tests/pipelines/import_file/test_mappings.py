@@ -15,6 +15,7 @@ import openpyxl
 import pytest
 
 from pipelines.cli import import_file as command
+from pipelines.cli.console import Reporter
 from pipelines.cli.preview import preview
 from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
 from pipelines.mapping import load, propose, sample
@@ -134,7 +135,7 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     table = open_input_table(file, None, None)
     samples = sample(table)
     proposed = propose(table.columns, "customers", conflicts="leave", samples=samples)
-    assert command.ask_columns(proposed, samples) is None
+    assert command.steps(Reporter("plain")).ask_columns(proposed, samples) is None, "nobody is there"
     typed = ["", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in typed)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)

@@ -168,14 +168,18 @@ def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do
 def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention_of_a_large_file(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f"productId;variantId;sku\n1;1001;a\n1;;{'x' * 41}\n1;;short\n"
+    text = f"productId;variantId;sku\n1;1001;a\n1;;{'x' * 41}\n1;;short\n1;2;3;wide\n"
     plan = desk.run(desk.write(text, "articulos.csv"), "variants").plan
     monkeypatch.setattr(writing, "_CELL_MAX", 40)
-    _, long, short = cells(openpyxl.load_workbook(writing.write_result(plan))[CORRECT])
+    monkeypatch.setattr(writing, "_CELL_MAX", 80)
+    *_, wide = cells(openpyxl.load_workbook(writing.write_result(plan))[CORRECT])
+    assert (wide[:3], wide[-1].endswith("; line 5 of the file: 1 | 2 | 3 | wide")) == (["", "", ""], True)
+    monkeypatch.setattr(writing, "_CELL_MAX", 40)
+    _, long, short, _ = cells(openpyxl.load_workbook(writing.write_result(plan))[CORRECT])
     assert (long[2], short[2]) == ("", "short"), "it is not cut"
     monkeypatch.setattr(writing, "LINES_MAX", 2)
     lines = cells(openpyxl.load_workbook(writing.write_result(plan))["all lines"])
-    assert [row[3] for row in lines] == ["line", "3", "4"]
+    assert [row[3] for row in lines] == ["line", "3", "4", "5"]
 
 
 def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(desk: Desk) -> None:

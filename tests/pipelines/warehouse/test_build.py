@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -339,6 +340,11 @@ def test_the_note_has_what_failed_is_private_and_follows_no_link(path: Path, tmp
         (PermissionError(13, "Permission denied", "/srv/a.csv"), 2, "/srv/a.csv cannot be used: Permission denied"),
         (MemoryError(), 2, "out of memory"),
         (RuntimeError("Query of something else"), 1, "internal error in orderbridge: RuntimeError"),
+        (
+            OSError(errno.EFBIG, "File too large"),
+            2,
+            "no space left: the disk is full, or a quota or a limit on the size of files is reached",
+        ),
     ],
 )
 def test_an_error_is_described_without_values_of_rows(path: Path, error: Exception, code: int, words: str) -> None:
