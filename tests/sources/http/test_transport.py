@@ -147,6 +147,15 @@ def test_a_body_that_is_not_read_to_its_end_closes_the_connection() -> None:
         one.close()
 
 
+def test_a_connection_that_is_made_while_the_transport_closes_is_not_used() -> None:
+    with serving(keeping(KEPT)) as server:
+        one = transport.Transport(server.url)
+        one.close()
+        extensions = {"deadline": time.monotonic() + 5}
+        with pytest.raises(httpx.ConnectError, match="closed"):
+            one.handle_request(httpx.Request("GET", server.url, extensions=extensions))
+
+
 def test_a_response_that_was_there_before_its_request_is_not_taken_for_one() -> None:
     evil = HEAD + b"4\r\nevil\r\n0\r\n\r\n"
     with serving(keeping(CHUNKED + evil), KEPT) as server, legacy(server) as one:
