@@ -25,9 +25,11 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers
 from pipelines.push.settle import SettleResult, settle
 from pipelines.push.verify import VerifyResult, verify
-from sources.errors import ExitCode, UsageError
+from sources.errors import ExitCode, HttpRejected, UsageError
+from sources.http.exchange import WriteOutcome
 from tests.pipelines.bridge import command
 from tests.pipelines.push.plans import (
+    LOST,
     WAITS,
     YES,
     Place,
@@ -221,6 +223,19 @@ def test_a_later_value_ends_the_doubt_about_an_earlier_one_and_is_not_undone(at:
     assert at.states(first) == ["abandoned"]
     assert "another update has set these fields since" in results(first)["in_doubt"][0]["words"]
     assert at.variant(1) == {"sku": "B"}
+
+
+def test_a_repeat_ends_no_wait_for_the_first_attempt_and_its_refusal_no_doubt(at: Place) -> None:
+    at.stop_clock()
+    first, refused = at.plan([patch(1, 1, sku="A")]), at.plan([patch(1, 2, sku="A")])
+    pushed, _ = at.answered(first, LOST, asked=WAITS)
+    assert pushed.states == {"confirmed": 1}
+    second = at.plan([patch(1, 1, sku="B")])
+    assert at.code(second, WAITS) == 5
+    assert "was in doubt and may still arrive" in results(second)["unsent"][0]["words"]
+    rejected = WriteOutcome("answered", 400, error=HttpRejected("no", status=400))
+    pushed, _ = at.answered(refused, LOST, rejected, rejected, rejected, asked=WAITS)
+    assert pushed.states == {"in_doubt": 1}
 
 
 def test_an_earlier_value_is_not_sent_over_a_later_one_in_doubt(at: Place) -> None:
