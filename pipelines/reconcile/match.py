@@ -15,13 +15,12 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines.reconcile import parts
 from pipelines.reconcile.parts import Parts, RowFile, folder_of
 from transforms.erp.candidates import Candidates, buckets, find_candidates
-from transforms.erp.findings import missing_customer_findings, repeated_findings
-from transforms.erp.match import PartialMatch, distinct_lines, match_part, reviewed_lines
+from transforms.erp.findings import LINE_ENTITY, missing_customer_findings
+from transforms.erp.match import PartialMatch, distinct_lines, match_part, reviewed_rows
 from transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
 from transforms.erp.tables import (
     DIFFERENCES,
@@ -32,8 +31,8 @@ from transforms.erp.tables import (
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
 )
-from transforms.findings import combine_findings
-from transforms.frames import Bools, Ints, array, from_arrow
+from transforms.findings import combine_findings, rule_findings
+from transforms.frames import from_arrow
 
 ROWS_PER_BUCKET: Final = 400_000
 """Lines, customers and documents together. A worker takes about a kilobyte for each."""
@@ -93,11 +92,15 @@ def match_lines(
     ours = _hashes(keys, (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS)))
     batches = map(from_arrow, build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS))
     theirs = _hashes(keys, (rows.set_index("row") for rows in batches), with_stand_ins=True)
-    candidates = find_candidates(ours, theirs, (len(lines), customers), _reviewed(build, lines, reviews))
+    reviewed = None
+    if reviews is not None and len(reviews):
+        ids = build.sql("SELECT customer_id FROM match_keys").to_arrow_table()["customer_id"]
+        reviewed = reviewed_rows(lines, ids, reviews)
+    candidates = find_candidates(ours, theirs, (len(lines), customers), reviewed)
     del ours, theirs
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
     files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
-    findings, codes = [repeated_findings(repeated)], []
+    findings, codes = [rule_findings(LINE_ENTITY, "line_repeated", repeated)], []
     for part in tables.map_tasks(partial(_match_bucket, country=country), _buckets(tables, lines, candidates, count)):
         for file, rows in zip(files.values(), (part.customers, part.pairs, part.differences), strict=True):
             file.add(rows)
@@ -123,21 +126,6 @@ def _hashes(
         for key, hashes in hash_keys(values, hash_texts, with_stand_ins=with_stand_ins).items():
             made[key].append(hashes)
     return {key: pd.concat([pd.Series(dtype=np.uint64), *hashes]) for key, hashes in made.items()}
-
-
-def _reviewed(
-    build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, reviews: pd.DataFrame | None
-) -> tuple[Ints, Ints, Bools] | None:
-    """See `find_candidates`."""
-    reviewed = reviewed_lines(lines, reviews)
-    if reviewed.empty:
-        return None
-    ids = build.sql("SELECT customer_id FROM match_keys").to_arrow_table()["customer_id"]
-    of_ids = pc.fill_null(pc.index_in(array(reviewed["customer_id"]), value_set=ids), -1)
-    customer = of_ids.to_numpy(zero_copy_only=False).astype(np.int64)
-    line = np.searchsorted(lines["_line"].to_numpy(np.int64), reviewed["_line"].to_numpy(np.int64))
-    is_here = customer >= 0
-    return line[is_here], customer[is_here], reviewed["is_accepted"].to_numpy(np.bool_)[is_here]
 
 
 def _buckets(tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int) -> Iterator[_Bucket]:

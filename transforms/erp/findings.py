@@ -85,11 +85,6 @@ def pair_findings(
     return [_about(numbers.iloc[pairs.line[contradicts]], "erp_code_contradicts"), doubtful]
 
 
-def repeated_findings(numbers: pd.Series[str]) -> pd.DataFrame:
-    """Lines that are equal to an earlier one."""
-    return _about(numbers, "line_repeated")
-
-
 def missing_customer_findings(unmatched: pd.Series[str], missing_codes: pd.Series[str]) -> pd.DataFrame:
     """Unmatched lines whose code a missing customer had.
 

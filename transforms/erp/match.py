@@ -16,6 +16,8 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from transforms.documents import sort_documents
 from transforms.erp.candidates import Candidates, weigh
@@ -33,15 +35,13 @@ from transforms.erp.tables import (
     pairs_table,
 )
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, frame, is_repeated, is_strictly_increasing, typed
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Ints, array, is_repeated, is_strictly_increasing, typed
 from transforms.texts import tidied
 
 REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
 """What a person has decided about pairs, in the order of the decisions.
 
 For `line_key` see `transforms.erp.tables.line_keys`."""
-REVIEWED: Final = {"_line": BIGINT, "customer_id": TEXT, "is_accepted": BOOLEAN}
-"""The same about the lines of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +138,18 @@ def line_values(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
     return key_values(lines, {key: key for key in MATCH_KEYS if key in lines})
 
 
-def reviewed_lines(lines: pd.DataFrame, reviews: pd.DataFrame | None) -> pd.DataFrame:
-    """The columns of `REVIEWED`: the reviews (columns of `REVIEWS`) of lines that a file has."""
-    if reviews is None or reviews.empty:
-        return frame(REVIEWED)
-    lines, _ = distinct_lines(lines)
+def reviewed_rows(lines: pd.DataFrame, customer_ids: pa.Array, reviews: pd.DataFrame) -> tuple[Ints, Ints, Bools]:
+    """The row numbers of lines and customers that reviews (columns of `REVIEWS`) are about; and if they are accepted.
+
+    Reviews of rows that are not here are left out.
+    """
     keys = line_keys(line_values(lines), np.arange(len(lines)))
-    numbers = pd.DataFrame({"line_key": keys, "_line": lines["_line"]}).drop_duplicates("line_key")
-    return typed(reviews.merge(numbers, on="line_key", validate="m:1"), REVIEWED)
+    line, customer = (
+        pc.fill_null(pc.index_in(array(reviews[name]), value_set=side), -1).to_numpy().astype(np.int64)
+        for name, side in (("line_key", array(keys)), ("customer_id", customer_ids))
+    )
+    is_here = (line >= 0) & (customer >= 0)
+    return line[is_here], customer[is_here], reviews["is_accepted"].to_numpy(np.bool_)[is_here]
 
 
 def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from pipelines.warehouse.sql import replace
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
 from tests.transforms.erp.truth import truth
 from tests.transforms.erp.whole import MatchResult, hashes, match
-from transforms.erp.match import REVIEWS, reviewed_lines
+from transforms.erp.match import REVIEWS
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
 from transforms.frames import frame, from_arrow, typed
@@ -89,7 +89,7 @@ def test_the_match_in_buckets_is_the_match(seed: int, frequent: int, rows: int) 
         whole = match(*frames, country="PE")
         assert_equal(whole, match_in_buckets(*frames))
         reviews = _some_reviews(whole, seed)
-        reviewed = match(*frames, country="PE", reviewed=reviewed_lines(frames[0], reviews))
+        reviewed = match(*frames, country="PE", reviewed=reviews)
         assert_equal(reviewed, match_in_buckets(*frames, reviews=reviews))
     assert (reviewed.customers["matched_by"] == "reviewed").sum() > 5
     assert set(whole.customers["status"]) == {"matched", "ambiguous", "only_in_erp", "only_in_platform"}

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.whole import MatchResult, match
 from transforms.erp.candidates import common_keys
-from transforms.erp.match import REVIEWS, reviewed_lines
+from transforms.erp.match import REVIEWS
 from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import BIGINT, TEXT, frame
 
@@ -412,7 +412,7 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
         {"line_key": keys.get(line, "gone"), "customer_id": customer, "is_accepted": is_accepted}
         for line, customer, is_accepted in decided
     ])  # fmt: skip
-    result = matched(lines, known, reviewed=reviewed_lines(lines, reviews))
+    result = matched(lines, known, reviewed=reviews)
     assert reported(result, "line", "customer_id", "status", "matched_by") == [
         (2, "2", "matched", "reviewed"),
         (3, None, "only_in_erp", None),
@@ -441,7 +441,7 @@ def test_the_later_decision_about_a_line_or_a_customer_counts(
     reviews = frame(
         REVIEWS, [{"line_key": f"code {line - 1}00", "customer_id": one, "is_accepted": True} for line, one in accepted]
     )
-    made = matched(lines, known, reviewed=reviewed_lines(lines, reviews))
+    made = matched(lines, known, reviewed=reviews)
     assert reported(made, "line", "customer_id", "status") == expected
 
 

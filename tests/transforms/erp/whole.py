@@ -8,12 +8,12 @@ import pandas as pd
 import pyarrow as pa
 
 from transforms.erp.candidates import find_candidates
-from transforms.erp.findings import missing_customer_findings, repeated_findings
-from transforms.erp.match import distinct_lines, line_values, match_part
+from transforms.erp.findings import missing_customer_findings
+from transforms.erp.match import distinct_lines, line_values, match_part, reviewed_rows
 from transforms.erp.match_keys import MATCH_KEYS, Hashes, HashTexts, hash_keys, key_values
 from transforms.erp.tables import PLATFORM_CUSTOMERS
-from transforms.findings import combine_findings
-from transforms.frames import typed
+from transforms.findings import combine_findings, rule_findings
+from transforms.frames import array, typed
 
 
 class MatchResult(NamedTuple):
@@ -38,7 +38,7 @@ def match(
     hash_texts: HashTexts = hashes,
     reviewed: pd.DataFrame | None = None,
 ) -> MatchResult:
-    """See `match_part`; `customers` may be missing ones, which take no part."""
+    """See `match_part`; `customers` may be missing ones, which take no part. `reviewed`: the columns of `REVIEWS`."""
     is_missing = customers["_missing_since"].notna()
     present = customers[~is_missing] if is_missing.any() else customers
     present = typed(present, PLATFORM_CUSTOMERS).sort_values("customer_id", ignore_index=True)
@@ -49,13 +49,9 @@ def match(
         owned = documents.set_axis(ids.get_indexer(documents["customer_id"]))
         known |= key_values(owned[owned.index >= 0], {"document_number": "number"})
     hashed = hash_keys(line_values(lines), hash_texts), hash_keys(known, hash_texts, with_stand_ins=True)
-    decided = None
-    if reviewed is not None:
-        rows = pd.Index(lines["_line"]).get_indexer(reviewed["_line"]), ids.get_indexer(reviewed["customer_id"])
-        is_here = (rows[0] >= 0) & (rows[1] >= 0)
-        decided = rows[0][is_here], rows[1][is_here], reviewed["is_accepted"].to_numpy(bool)[is_here]
+    decided = None if reviewed is None else reviewed_rows(lines, array(present["customer_id"]), reviewed)
     candidates = find_candidates(*hashed, (len(lines), len(present)), decided)
     part = match_part(lines, present, documents, candidates, country)
     missing = missing_customer_findings(part.unmatched, customers.loc[is_missing, "erp_code"])
-    findings = combine_findings([repeated_findings(repeated), part.findings, missing])
+    findings = combine_findings([rule_findings("erp_customers", "line_repeated", repeated), part.findings, missing])
     return MatchResult(part.customers, part.pairs, part.differences.drop(columns="line"), findings, len(repeated))
