@@ -59,7 +59,7 @@ report.html                        one page about the warehouse: open it in a br
 {_CUSTOMERS}, {_VARIANTS}        the ERP files; mappings/ has which column was taken for which field
 plan-customers-*/                  result.xlsx with each line and lines to correct, summary.md, passwords.csv
 plan-variants-*/operations.jsonl   each request as it was sent
-warehouse.duckdb                   schemas raw, reconciled, ops and bi: docs/bi.md has SQL for eleven questions
+warehouse.duckdb                   schemas raw, reconciled, ops and bi: docs/bi.md has SQL for twelve questions
 Next: make notebooks       (the notebooks, executed with this warehouse, as pages for a browser)
       orderbridge init     (a project of yours)"""
 
