@@ -116,7 +116,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
             self._is_closed = True
             for stream in self._streams:
                 with suppress(OSError):  # the system's call alone: that of the ssl module is for the thread that reads
-                    socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
+                    socket.socket.shutdown(stream.handle, socket.SHUT_RDWR)
 
 
 class DeadlineStream(httpcore.NetworkStream):
@@ -126,6 +126,7 @@ class DeadlineStream(httpcore.NetworkStream):
         tail: the last bytes received.
         has_read: something was received since the last write.
         is_spoiled: it is not to be used again.
+        handle: its socket; while TLS is agreed on, which takes the socket over, a second descriptor of it.
     """
 
     def __init__(self, stream: httpcore.NetworkStream, backend: DeadlineBackend, *, is_tls: bool = False) -> None:
@@ -134,6 +135,7 @@ class DeadlineStream(httpcore.NetworkStream):
         self.is_spoiled = False
         self.tail = b""
         self.has_read = False
+        self.handle: socket.socket = stream.get_extra_info("socket")
         backend.register(self)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -163,7 +165,8 @@ class DeadlineStream(httpcore.NetworkStream):
         """See NetworkStream. The ssl module bounds the handshake as a whole."""
         try:
             left = self._backend.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
-            stream = self._stream.start_tls(ssl_context, server_hostname, left)
+            with self.handle.dup() as self.handle:
+                stream = self._stream.start_tls(ssl_context, server_hostname, left)
         except BaseException:
             self.close()
             raise
