@@ -20,7 +20,7 @@ from pipelines.import_file.examples import difference_words
 from pipelines.imports import Inputs
 from pipelines.imports.open import REJECT_COLUMNS
 from pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, SEPARATOR
+from pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
 from pipelines.plan.rejects import RejectsWriter
 from pipelines.push.passwords import inputs_of
 from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
@@ -136,7 +136,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
             notes = [note, "" if own == cells else "; a cell is too long for a sheet"]
             if len(cells) != len(columns):  # other cells may be in its columns than theirs
-                own, notes = [""] * len(columns), [f"; line {line} of the file: {' | '.join(cells)}"]
+                own, notes = [""] * len(columns), [f"{CELLS}{line} of the file: {' | '.join(cells)}"]
             words += "".join(notes) if added is REJECT_COLUMNS else ""
             faults = {*before[0].split(SEPARATOR)} if added is REJECT_COLUMNS else set()
             styles = [faulty if faults & paths[column] else text for column in columns]

@@ -54,17 +54,29 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
             lines, is_torn = fill.add(lines, rejected)
         else:
             is_torn = _unfilled(batch, mapping)
+        is_lost = _without_cells(batch, rejected) if table.is_excerpt and not mapping.group else np.zeros_like(is_torn)
+        is_skipped, is_torn = is_skipped & ~is_lost, is_torn & ~is_lost
         rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
         reason = f"{', '.join(mapping.skip_blank)}: empty"
         skipped = [SkippedLine((line,), reason) for line in numbers[is_skipped].tolist()]
         skipped += _take_totals(rejected, mapping)
-        is_left_out = is_skipped | is_torn
+        is_left_out = is_skipped | is_torn | is_lost
         lines = lines.filter(pa.array(~is_left_out)) if is_left_out.any() else lines
         yield LineBatch(lines, skipped, rejected)
         rejected.clear()
     if rejected:
         types = {name: pa.int64() if name == LINE_COLUMN else pa.string() for name in columns}
         yield LineBatch(pa.schema(types).empty_table(), _take_totals(rejected, mapping), rejected)
+
+
+def _without_cells(excerpt: pa.Table, rejected: list[RejectedRow]) -> Bools:
+    """Lines of an excerpt whose cells could not be repeated and were not filled in: they are rejected as they were."""
+    *own, _, _, code, words, line = excerpt.column_names
+    is_lost = blank_lines(excerpt, own)
+    is_lost &= pc.is_in(whole(excerpt, code), pa.array(get_args(RejectCode))).to_numpy(zero_copy_only=False)
+    lost = excerpt.filter(pa.array(is_lost))
+    rejected += map(RejectedRow, *(lost[name].to_pylist() for name in (line, line, code, words)))
+    return is_lost
 
 
 def _take_totals(rejected: list[RejectedRow], mapping: Mapping) -> list[SkippedLine]:

@@ -32,6 +32,8 @@ _WORDS: Final = {CONFLICTING_LINES: "conflicting rows with the same key"}
 """Words of a code for which those of its first line are about that line only."""
 SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""
+CELLS: Final = "; line "
+"""Begins the part of a rejected row's words that repeats its cells, which only private files do."""
 _BATCH: Final = 65_536
 
 
@@ -104,7 +106,7 @@ def reasons(table: pa.Table, outcome: str) -> list[Reason]:
         problems = [group[f"{name}_first"].split(SEPARATOR) for name in ("field", "code", "words")]
         for field, code, words in zip(*problems, strict=True):
             key = (field, code, "" if code else words)
-            known = found.get(key, Reason(field, code, _WORDS.get(code, words), 0, []))
+            known = found.get(key, Reason(field, code, _WORDS.get(code, words.partition(CELLS)[0]), 0, []))
             first = sorted({*known.first, *group["line_list"][:FIRST_LINES]})[:FIRST_LINES]
             found[key] = known._replace(lines=known.lines + len(group["line_list"]), first=first)
     return sorted(found.values(), key=lambda reason: -reason.lines)

@@ -158,10 +158,14 @@ def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do
     assert [row[:4] for row in rows[1:]] == [["", "", "", "4"], ["1", "", "00040", "5"]]
     book = openpyxl.load_workbook(first.file)
     book[CORRECT]["B3"] = "1003"
-    book[CORRECT].delete_rows(2)
     book.save(first.file)
     second = desk.run(first.file, "variants")
-    assert (second.exit_code, second.push.states) == (0, {"confirmed": 1})
+    assert (second.exit_code, second.push.states) == (5, {"confirmed": 1})
+    assert second.file is not None
+    (_, left) = cells(openpyxl.load_workbook(second.file)[CORRECT])
+    assert left[:6] == ["", "", "", "2", "", "too_long"], "a row that nobody filled in is rejected as it was"
+    assert left[6].endswith("; line 4 of the file: 1 / 1002 / 00039 / x / y")
+    assert "00039" not in (second.plan.folder / "summary.md").read_text("utf-8")
     assert desk.at.platform.state.variants[1, 1003].fields["sku"] == "00040"
 
 
