@@ -103,7 +103,8 @@ def reasons(table: pa.Table, outcome: str) -> list[Reason]:
     groups = lines.group_by(by, use_threads=False).aggregate(aggregates)
     found: dict[tuple[str, str, str], Reason] = {}
     for group in groups.to_pylist():
-        problems = [group[f"{name}_first"].split(SEPARATOR) for name in ("field", "code", "words")]
+        texts = [group[f"{name}_first"] for name in ("field", "code", "words")]
+        problems = [text.split(SEPARATOR) if outcome == "rejected" else [text] for text in texts]
         for field, code, words in zip(*problems, strict=True):
             key = (field, code, "" if code else words)
             known = found.get(key, Reason(field, code, _WORDS.get(code, words.partition(CELLS)[0]), 0, []))

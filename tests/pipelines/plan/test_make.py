@@ -318,8 +318,12 @@ def test_a_skipped_line_and_a_rare_value_are_reported_in_the_summary(work: Path)
         assert f"no field has a value ({shown})" in summary_of(make_plan(PlanOptions("variants", work / "in.csv")))
     assert "- 1 line: sku contains invisible or control characters (line 2)\n" in summary_of(made)
     assert "\u200b" not in summary_of(made)
-    made = variants(work, "1;1;A;;\n1;2;;1,5;\n", VARIANTS + '[rows]\nskip_blank = ["PVP"]\n')
-    assert "\n- 1 line skipped: PVP: empty (line 2)\n" in summary_of(made)
+    ignored = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = { ignore = true }')
+    mapping = ignored + '[rows]\nskip_blank = ["PVP | IVA"]\n'
+    rows = "Producto;Variante;Código;PVP | IVA;Existencias\n1;1;A;;\n1;2;B;1;\n1;3;;1;\n1;4;;1;\n"
+    text = summary_of(make_plan(PlanOptions("variants", *written(work, rows, mapping))))
+    assert "\n- 2 lines skipped: no field has a value (lines 4, 5)\n" in text
+    assert "\n- 1 line skipped: PVP | IVA: empty (line 2)\n" in text
 
 
 def test_notes_stand_in_their_order(work: Path) -> None:
@@ -604,7 +608,7 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
     listed = CUSTOMERS.replace('"phone"', '"priceListId"')
     assert suspicious(customers(rows, listed)) == [("priceListId", "not_listed", 2, [4, 5])]
     update(platform, f"UPDATE raw.customers SET _missing_since = now() WHERE id = '{second['id']}'")
-    gone = f"{second['erp_code']};Ana;x@example.com;;\nNEW;Eva;{second['email']};;\nNEW2;Eva;eva@example.com;;\n"
+    gone = f"{second['erp_code']};Ana;x@example.com;;\nNEW;Eva;{second['email']};;\n;Eva;eva@example.com;;\n"
     assert suspicious(customers(gone)) == [("", "was_there", 2, [2, 3])]
     unproven = "ops.coverage SET verdict = 'unproven' WHERE resource = 'price_lists'"
     for change in ("raw.price_lists SET id = 'pl_1'", "raw.price_lists SET id = '9'", unproven):
