@@ -215,7 +215,7 @@ NIGHTS = [
     ("exit 7", 7, "orderbridge status", "run report"),
     ("exit 8", 8, "another run held the lock", "run run run"),
     ("exit 9", 9, "nobody has accepted", "run report"),
-    ("exit 143", 143, "exit code 143", "run"),
+    ("exit 143", 143, "stopped by a signal (143); the next run goes on", "run"),
     ("test -e second || { : >second; exit 4; }", 0, "", "run status run report"),
     ("test -e second || { : >second; exit 8; }", 0, "", "run run report"),
     ("exit 4", 4, "published; the copy to the destination failed", "run status report"),
@@ -245,7 +245,35 @@ def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earli
     assert done.stderr.splitlines()[1:] == [*words.splitlines()]
     (tmp_path / "said").write_text("")
     done, _ = night(tmp_path, "[ $1 = run ] && kill -9 $$")
-    assert done.stderr == "orderbridge: exit code 137\nsee the end of nightly.jsonl\n"
+    assert done.stderr == "orderbridge: killed (memory?); the next run goes on\nsee the end of nightly.jsonl\n"
+    assert all(json.loads(line) for line in (tmp_path / "nightly.jsonl").read_text().splitlines())
+
+
+@pytest.mark.parametrize("script", ["nightly.sh", "import.sh x f"])
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_signal_to_a_schedule_stops_its_command_and_the_schedule_waits_for_it(
+    tmp_path: Path, shell: str, script: str
+) -> None:
+    made(tmp_path / "bin", "trap 'sleep 0.2; : >ended; exit 143' TERM\n: >started\nwhile :; do sleep 0.05; done")
+    path = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    command = [shutil.which(shell) or SH, *f"{EXAMPLES}/{script}".split()]
+    with subprocess.Popen(command, cwd=tmp_path, env=path, stderr=subprocess.PIPE, text=True) as process:
+        wait_for((tmp_path / "started").exists)
+        process.terminate()
+        said = process.communicate(timeout=30)[1]
+    assert (process.returncode, (tmp_path / "ended").exists()) == (143, True)
+    assert "stopped by a signal (143); the next run goes on" in said
+    assert len((tmp_path / "bin/calls").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_an_import_that_was_killed_is_mailed_without_an_error_of_an_earlier_night(tmp_path: Path, shell: str) -> None:
+    made(tmp_path / "bin", "kill -9 $$")
+    (tmp_path / "imports.jsonl").write_text('{"event": "error", "message": "of yesterday"}\n')
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    done = sh(f"{shutil.which(shell) or SH} {EXAMPLES}/import.sh x f", tmp_path, PATH=path)
+    assert (done.returncode, done.stderr) == (137, "f: killed (memory?); the next run goes on\n")
+    assert len((tmp_path / "imports.jsonl").read_text().splitlines()) == 1
 
 
 def night(folder: Path, script: str) -> tuple[subprocess.CompletedProcess[str], str]:
@@ -367,6 +395,7 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
         (6, 6, "in doubt"),
         (4, 4, "goes on"),
         (2, 2, 'exit code 2: no column "x"\n'),
+        (143, 143, "stopped by a signal (143)"),
     ],
 )
 def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(

@@ -15,16 +15,28 @@ if [ -z "$kind" ] || [ -z "$from" ]; then
     exit 2
 fi
 
-message_of() { # the message of the last event with this name
+message_of() { # the message of the last event with this name in this run
     json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
-    said=$(tail -n 5 imports.jsonl | sed -n 's/.*"event": "'"$1"'", '"$json"'.*/\1/p' | tail -n 1)
+    said=$(tail -n "+$begin" imports.jsonl | sed -n 's/.*"event": "'"$1"'", '"$json"'.*/\1/p' | tail -n 1)
     printf '%b\n' "$(printf '%s\n' "${said:-see the end of imports.jsonl}" | sed 's/\\"/"/g')"
 }
 
+trap 'stopped=1; [ -z "$child" ] || kill "$child" 2>/dev/null' TERM INT HUP # a signal stops the import as well
+stopped='' child=''
+
 import_file() {
+    : >>imports.jsonl
+    begin=$(($(wc -l <imports.jsonl) + 1))
     # shellcheck disable=SC2086 # several options
-    "${ORDERBRIDGE:-orderbridge}" import "$kind" "$1" --json ${ORDERBRIDGE_IMPORT:-} >>imports.jsonl 2>&1
+    "${ORDERBRIDGE:-orderbridge}" import "$kind" "$1" --json ${ORDERBRIDGE_IMPORT:-} >>imports.jsonl 2>&1 &
+    child=$!
+    wait "$child" 2>/dev/null # the shell's own words are not logged
     code=$?
+    while kill -0 "$child" 2>/dev/null; do # a signal ended the wait, not the import
+        wait "$child" 2>/dev/null
+        code=$?
+    done
+    child=
     last=$(tail -n 1 imports.jsonl) is_done=$code state="done; some lines need a correction"
     if [ "$code" -eq 5 ]; then
         case $last in
@@ -42,6 +54,8 @@ import_file() {
             ;;
         6) echo "$1: writes are in doubt; the next run looks them up; if it stays so, run: orderbridge settle" >&2 ;;
         4 | 8) echo "$1: the platform did not answer, or another run held the lock; the next run goes on" >&2 ;;
+        137) echo "$1: killed (memory?); the next run goes on" >&2 ;;
+        12[89] | 1[3-9]?) echo "$1: stopped by a signal ($code); the next run goes on" >&2 ;;
         *) echo "$1: exit code $code: $(message_of error)" >&2 ;;
     esac
     [ "$is_done" -le "$worst" ] || worst=$is_done
@@ -49,7 +63,7 @@ import_file() {
 
 if [ -d "$from" ]; then
     for file in "$from"/*.csv "$from"/*.xlsx; do
-        [ -f "$file" ] || continue
+        [ -f "$file" ] && [ -z "$stopped" ] || continue
         import_file "$file"
         case $is_done in
             0) mkdir -p "$from/done" && mv "$file" "$from/done/$(date +%Y-%m-%dT%H%M%S)-${file##*/}" || worst=2 ;;

@@ -17,10 +17,26 @@ message() { # what the last try said at its end: its error, or its summary
     printf '%b\n' "$(printf '%s\n' "${said:-see the end of nightly.jsonl}" | sed 's/\\"/"/g')"
 }
 
+start() { # a command, which a signal to this script stops as well; the shell's own words about it are not logged
+    [ -z "$stopped" ] || return 143
+    "$@" >>nightly.jsonl 2>&1 &
+    child=$!
+    wait "$child" 2>/dev/null
+    set -- $?
+    while kill -0 "$child" 2>/dev/null; do # a signal ended the wait, not the command
+        wait "$child" 2>/dev/null
+        set -- $?
+    done
+    child=
+    return "$1"
+}
+trap 'stopped=1; [ -z "$child" ] || kill "$child" 2>/dev/null' TERM INT HUP
+stopped='' child=''
+
 while :; do
     : >>nightly.jsonl
     begin=$(($(wc -l <nightly.jsonl) + 1))
-    orderbridge run --log json >>nightly.jsonl 2>&1
+    start orderbridge run --log json
     code=$?
     tries=$((tries - 1))
     copy_failed=0
@@ -34,7 +50,7 @@ while :; do
     if [ "$copy_failed" -eq 1 ] || [ "$tries" -lt 1 ]; then
         break
     fi
-    sleep "$wait_s"
+    start sleep "$wait_s"
 done
 
 case $code in
@@ -53,13 +69,15 @@ case $code in
     7) echo "orderbridge: published, but for a list that was held back; run: orderbridge status" >&2 ;;
     8) echo "orderbridge: another run held the lock in every try: nothing was read" >&2 ;;
     9) echo "orderbridge: published, with findings that nobody has accepted; see report.html" >&2 ;;
+    137) echo "orderbridge: killed (memory?); the next run goes on" >&2 ;;
+    12[89] | 1[3-9]?) echo "orderbridge: stopped by a signal ($code); the next run goes on" >&2 ;;
     *) echo "orderbridge: exit code $code" >&2 ;;
 esac
 [ "$code" -eq 0 ] || message >&2
 
 case $code in # after 3 and 4 too: the lists of the other family are published
     0 | 3 | 4 | 5 | 7 | 9)
-        orderbridge report --out report.html --log json >>nightly.jsonl 2>&1 ||
+        start orderbridge report --out report.html --log json ||
             echo "orderbridge: the report was not written; see the end of nightly.jsonl" >&2
         ;;
 esac
