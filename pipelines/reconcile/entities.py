@@ -71,8 +71,8 @@ class StepInputs:
         self.parts = Parts(self.build, self.findings, self.map_tasks)
 
     def raw(self, table: str) -> pd.DataFrame:
-        """A raw table. It is read when it is needed and not kept: lists may have millions of rows."""
-        return from_arrow(self.build.sql(f'FROM raw."{table}"').to_arrow_table())
+        """The raw table of a list. It is read when it is needed and not kept: lists may have millions of rows."""
+        return from_arrow(self.build.sql(f"FROM {self.parts.numbered(table)}").to_arrow_table())
 
     def reconciled(self, table: str, columns: Iterable[str] = ("*",)) -> pd.DataFrame:
         """A table that an earlier step made, sorted by its first column; see `raw`."""

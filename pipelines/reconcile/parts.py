@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from pipelines.warehouse.merge import columns_of
 from pipelines.warehouse.sql import sql_text
+from sources.contract import LISTS
 from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, shared_value_findings
 from transforms.frames import Schema, from_arrow, to_arrow
 
@@ -32,6 +33,10 @@ PART_ROWS: Final = 200_000
 """So many rows take about 200 MB in frames."""
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """`map`, or that of a cluster: results in the order of the arguments, few of which are read ahead."""
+
+
+BLANK_ID: Final = r"(id IS NULL OR (id < '!' OR id > '~') AND regexp_full_match(id, '[\pZ\t-\r\x1c-\x1f\x85]*'))"
+"""Of a row of a list (SQL), as versions before 0.3 loaded it: of whitespace alone."""
 
 
 class RowFile:
@@ -98,15 +103,17 @@ class Parts:
     def numbered(self, name: str) -> str:
         """A raw table whose rows DuckDB numbers without gaps, or a copy that has such numbers.
 
-        A column of the name `rowid` hides them: it is `raw_rowid` in the copy.
+        A column of the name `rowid` hides them: it is `raw_rowid` in the copy. Rows with a `BLANK_ID` are left
+        out.
         """
         table = f"raw.{name}"
         hiding = [column for column in columns_of(self.build, table) if column.lower() == "rowid"]
-        first, end, count = (0, 0, -1) if hiding else self._rows(table)
-        if end - first == count:
+        kept = f"{table} WHERE NOT {BLANK_ID}" if name in LISTS else table
+        first, end, _ = (0, 0, 0) if hiding else self._rows(table)
+        if not hiding and end - first == self._rows(kept)[2]:
             return table
         columns = "* RENAME (rowid AS raw_rowid)" if hiding else "*"
-        self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_numbered AS SELECT {columns} FROM {table}")
+        self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_numbered AS SELECT {columns} FROM {kept}")
         return f"temp.{name}_numbered"
 
     def read(self, columns: Mapping[str, str]) -> Iterator[pd.DataFrame]:

@@ -26,7 +26,7 @@ from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.reconcile.odd_values import lost_values
-from pipelines.reconcile.parts import Mapper, folder_of
+from pipelines.reconcile.parts import BLANK_ID, Mapper, folder_of
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
@@ -40,7 +40,8 @@ from sources.contract import LISTS
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
 from transforms.dates import DateContext
-from transforms.findings import combine_findings
+from transforms.findings import combine_findings, rule_findings
+from transforms.frames import from_arrow
 from transforms.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
@@ -218,7 +219,10 @@ class Reconciling:
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         for name in LISTS:
             if ids := build.execute(_NOT_UNIQUE.format(table=name)).fetchall():
-                raise BridgeError(f"raw.{name}: {len(ids)} ids are null or of several rows, which no pull writes")
+                raise BridgeError(
+                    f"raw.{name}: {len(ids)} ids are of several rows, which no pull writes",
+                    f"Keep one row of each, with DuckDB: {_KEEP_ONE.format(table=name)}",
+                )
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
@@ -228,6 +232,9 @@ class Reconciling:
         for name, step in STEPS.items():
             steps.info("reconciling %s", name)
             found_before = findings.count, findings.errors
+            if name in LISTS:
+                no_ids = build.sql(f"SELECT NULL::VARCHAR AS id FROM raw.{name} WHERE {BLANK_ID}").to_arrow_table()
+                findings.add(rule_findings(name, "id_missing", from_arrow(no_ids)["id"]))
             entity = step(inputs)
             _record_entity(inputs, result, name, entity, found_before)
             result.order_fields |= entity.order_fields
@@ -264,8 +271,9 @@ _SIZE: Final = """
         current_setting('threads')::INTEGER"""
 _NOT_UNIQUE: Final = """
     SELECT id FROM raw.{table}
-    WHERE id IS NULL OR hash(id) IN (SELECT hash(id) FROM raw.{table} GROUP BY ALL HAVING count(*) > 1)
-    GROUP BY id HAVING id IS NULL OR count(*) > 1"""
+    WHERE hash(id) IN (SELECT hash(id) FROM raw.{table} GROUP BY ALL HAVING count(*) > 1)
+    GROUP BY id HAVING id IS NOT NULL AND count(*) > 1"""
+_KEEP_ONE: Final = "DELETE FROM raw.{table} WHERE rowid NOT IN (SELECT max(rowid) FROM raw.{table} GROUP BY id);"
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
     SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""

@@ -26,7 +26,7 @@ from sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
     attempted,
-    has_empty,
+    has_blank,
     items_of,
     parse,
     positions,
@@ -272,7 +272,7 @@ class _Columnar:
         table = self._table
         columns = self._columns(table, self._rows)
         key = columns[[f.name for f in table.fields].index(table.key)]
-        if key.null_count or has_empty(key):
+        if key.null_count or has_blank(key):
             raise ColumnarFallback
         result = {table.name: pa.Table.from_arrays([*columns, *self._place], schema=table.schema)}
         for child in table.children:

@@ -142,6 +142,6 @@ def text_array(texts: Sequence[bytes]) -> pa.StringArray:
     return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))])
 
 
-def has_empty(texts: pa.Array) -> bool:
-    """Whether a text is empty."""
-    return bool(pc.min(pc.binary_length(texts)).as_py() == 0)
+def has_blank(texts: pa.Array) -> bool:
+    """Whether a text is empty or whitespace, as `str.isspace` has it."""
+    return bool(pc.min(pc.binary_length(texts)).as_py() == 0 or pc.any(pc.utf8_is_space(texts)).as_py())

@@ -273,11 +273,11 @@ def identifier(row: dict[str, object], name: str) -> str:
     """The identifier of a row, canonical.
 
     Raises:
-        InvalidRow: absent, null, empty, too long, or neither a string nor a number.
+        InvalidRow: absent, null, blank, too long, or neither a string nor a number.
     """
     value = row.get(name)
-    if value is None or value == "":
-        found = "empty string" if value == "" else "null" if name in row else "nothing"
+    if value is None or (isinstance(value, str) and not value.strip()):
+        found = "blank string" if value is not None else "null" if name in row else "nothing"
         raise InvalidRow(f"{name}: expected an identifier, found {found}")
     text = canonical(value) if isinstance(value, Number) else value
     if text is None:

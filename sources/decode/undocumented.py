@@ -31,7 +31,7 @@ from sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
     attempted,
-    has_empty,
+    has_blank,
     items_of,
     parse,
     positions,
@@ -218,7 +218,7 @@ class _ColumnarBatch:
     def _add(self, table: InferredTable, items: _Items) -> None:
         """Fills a table, and its child tables."""
         columns = [self._column(column, items) for column in table.columns]
-        if not items.places and (columns[0].null_count or has_empty(columns[0])):
+        if not items.places and (columns[0].null_count or has_blank(columns[0])):
             raise ColumnarFallback
         extra = pa.nulls(len(items.values), pa.string())
         self.decoded.tables[table.name] = pa.Table.from_arrays(

@@ -298,9 +298,25 @@ def test_several_raw_rows_with_one_id_fail_the_run(made: Bridge) -> None:
     with duckdb.connect(str(made.path)) as build:
         build.execute("INSERT INTO raw.promotions FROM raw.promotions LIMIT 1")
     before = made.path.read_bytes()
-    with pytest.raises(BridgeError, match="promotions: 1 ids are null or of several rows"):
+    with pytest.raises(BridgeError, match="promotions: 1 ids are of several rows") as raised:
         reconcile()
     assert made.path.read_bytes() == before
+    with duckdb.connect(str(made.path)) as build:
+        build.execute(raised.value.hint.partition(": ")[2])
+    reconcile()
+    assert made.one("SELECT count(*) FROM reconciled.promotions") == 9
+
+
+def test_raw_rows_with_a_blank_id_are_left_out_and_found(made: Bridge) -> None:
+    with duckdb.connect(str(made.path)) as build:
+        for name in LISTS:
+            for blank in (None, "", "\u00a0 "):
+                build.execute(f"INSERT INTO raw.{name} SELECT * REPLACE ($1 AS id) FROM raw.{name} LIMIT 1", [blank])
+    reconcile()
+    sql = "SELECT entity, count(*), count(entity_id) FROM reconciled.exceptions WHERE rule = 'id_missing' GROUP BY 1"
+    assert sorted(made.rows(sql)) == [(name, 3, 0) for name in sorted(LISTS)]
+    for name, key in (("customers", "customer_id"), ("promotions", "promotion_id"), ("price_lists", "price_list_id")):
+        assert made.one(f"SELECT count(*) FROM reconciled.{name} WHERE trim({key}, ' \u00a0') = ''") == 0
 
 
 def test_where_memory_ends_the_tables_are_made_with_more(

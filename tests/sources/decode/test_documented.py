@@ -150,7 +150,8 @@ TWICE = "row: a field occurs twice in one object"
 REASONS: list[tuple[Record, str, str]] = [
     (CUSTOMER, "{}", "id: expected an identifier, found nothing"),
     (CUSTOMER, '{"id":null}', "id: expected an identifier, found null"),
-    (CUSTOMER, '{"id":""}', "id: expected an identifier, found empty string"),
+    (CUSTOMER, '{"id":""}', "id: expected an identifier, found blank string"),
+    (CUSTOMER, '{"id":" \u00a0"}', "id: expected an identifier, found blank string"),
     (CUSTOMER, '{"id":true}', "id: expected identifier, found boolean"),
     (CUSTOMER, '{"id":{}}', "id: expected identifier, found object"),
     (CUSTOMER, '{"id":1e999999}', "id: a number too long for an identifier"),

@@ -359,7 +359,8 @@ def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
     [
         ("{}", "id: expected an identifier, found nothing"),
         ('{"id":null}', "id: expected an identifier, found null"),
-        ('{"id":""}', "id: expected an identifier, found empty string"),
+        ('{"id":""}', "id: expected an identifier, found blank string"),
+        ('{"id":" \u00a0"}', "id: expected an identifier, found blank string"),
         ('{"id":[]}', "id: expected identifier, found array"),
         ('{"id":true}', "id: expected identifier, found boolean"),
         ("7", "row: expected object, found number"),
