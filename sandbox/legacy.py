@@ -60,7 +60,7 @@ class Legacy:
         body, issues = _body(call)
         if not issues and operation.input is not None:
             issues = problems(operation.input, body, self._required(operation))
-        numbers = [field.name for field in operation.params if field.json == "integer"]
+        numbers = [field.name for field in operation.params if field.json in ("integer", "number")]
         wrong = [name for name in numbers if bounded_int(call.parts[name]) is None]
         issues = [*(Problem("path", f"{name} must be an integer") for name in wrong), *issues]
         if issues:

@@ -113,7 +113,8 @@ def violations(
         for detail in error.errors(include_url=False, include_input=False):
             row, *location = detail["loc"]
             code, words = _LIMITS.get(detail["type"], ("type", f"has the wrong type ({detail['type']})"))
-            limit = next((value for value in (detail.get("ctx") or {}).values() if isinstance(value, int)), "")
+            context = (detail.get("ctx") or {}).values()
+            limit = next((value for value in context if isinstance(value, int | Decimal)), "")
             yield Violation(int(row), _path(location), code, words.format(limit=limit))
 
 

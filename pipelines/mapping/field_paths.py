@@ -42,7 +42,7 @@ class FieldPath(NamedTuple):
         """How a cell of the field is read."""
         match self.field.type:
             case "identifier":
-                return "number_id" if self.field.json == "integer" else "id"
+                return "number_id" if self.field.json in ("integer", "number") else "id"
             case ("integer" | "number" | "boolean" | "date") as kind:
                 return kind
             case _:

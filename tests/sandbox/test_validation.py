@@ -93,7 +93,7 @@ def test_bodies_that_are_no_json_objects(client: httpx.Client, operation: Operat
 @pytest.mark.parametrize("wrong", ["x", "1.5"])
 def test_ids_in_the_path_are_integers(client: httpx.Client, wrong: str) -> None:
     for operation, (_, body) in WRITES.items():
-        for name in (field.name for field in operation.params if field.json == "integer"):
+        for name in (field.name for field in operation.params if field.json in ("integer", "number")):
             path = re.sub(r"\{\w+\}", "1", operation.path.replace(f"{{{name}}}", wrong))
             assert_refused(client.request(operation.verb, path, json=body), operation)
 

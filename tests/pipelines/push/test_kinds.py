@@ -31,10 +31,10 @@ from tests.pipelines.push.plans import Place, place
 
 CELLS: Final = {"number": "1.5", "boolean": "true"}
 NAME: Final[KindName] = "warehouses"
-RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number")))
+RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number", minimum=0)))
 UPDATE = Operation(
     "update_rate", "legacy", "PATCH", "/rates/{rateId}", input=RECORD, error_code="integer",
-    params=(Field("rateId", "identifier", "integer", required=True),),
+    params=(Field("rateId", "identifier", "number", required=True),),
 )  # fmt: skip
 
 
@@ -106,17 +106,19 @@ def forget() -> None:
 
 
 def test_a_kind_that_is_added_is_planned_pushed_and_remembered(sent: list[tuple[str, Any]], tmp_path: Path) -> None:
+    rejects: list[str] = []
     with place(tmp_path) as at:
 
         def importing(rows: str) -> None:
             (at.folder / "rates.csv").write_text(f"rateId;name;rate\n{rows}", "utf-8")
             made = make_plan(PlanOptions(NAME, at.folder / "rates.csv"))
-            assert at.push(made.folder).exit_code == 0
+            assert at.push(made.folder).exit_code == (5 if "-1" in rows else 0)
+            rejects.append((made.folder / "rejects.csv").read_text("utf-8-sig"))
 
         importing("7;Mayoristas;1.5\n8;Web;2\n")
         assert sorted(sent) == [("7", {"name": "Mayoristas", "rate": 1.5}), ("8", {"name": "Web", "rate": 2})]
         sent.clear()
-        importing("7;Mayoristas;1.75\n8;Web;2\n")
+        importing("07;Mayoristas;1.75\n8;Web;2\n")
         assert sent == [("7", {"rate": 1.75})]
         with Ledger.open(at.ledger, readonly=True) as ledger:
             rows = ledger.confirmed(at.platform.url).to_pylist()
@@ -124,3 +126,5 @@ def test_a_kind_that_is_added_is_planned_pushed_and_remembered(sent: list[tuple[
             ("/rates/7", "name"): '"Mayoristas"', ("/rates/7", "rate"): "1.75",
             ("/rates/8", "name"): '"Web"', ("/rates/8", "rate"): "2",
         }  # fmt: skip
+        importing("8;Web;-1\n")
+        assert "is less than 0" in rejects[-1]
