@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import click
 import pytest
@@ -20,16 +21,22 @@ from click.testing import CliRunner
 
 from docs import dictionary
 from pipelines.cli.main import orderbridge
+from pipelines.imports.inputs import SCATTERED, TORN
+from pipelines.imports.lookups import MESSAGES
+from pipelines.mapping.cells import WORDS
+from pipelines.plan.outcomes import CONFLICTING_LINES
 from pipelines.pull.order_tail import CHANCE
 from pipelines.reporting.tables import anchor
 from pipelines.warehouse.coverage import PROOF_AGE
 from pipelines.warehouse.merge import SHRINK_ROWS, SHRINK_SHARE
+from sources import inputs
 from sources.errors import ExitCode
 from sources.extract.legacy_pages import ASSUMED_END_STATUSES
 from sources.extract.proof import SECOND_SIZE
 from sources.extract.result import SWEEPS_MAX
 from sources.extract.v1_pages import EMPTY_PAGES_MAX
 from sources.extract.walk import CURSOR_SWEEPS_MAX
+from sources.files.model import RejectCode
 from sources.settings import PublicV1Settings
 from sources.settings.setting import SETTINGS, variable
 from transforms.rules import RULES, SEVERITIES
@@ -73,6 +80,14 @@ def test_each_setting_stands_in_the_readme_and_in_the_settings_files() -> None:
         re.findall(r"^\| `([a-z0-9_.]+)` \| `([A-Z0-9_]+)` \|", (CHECKOUT / "README.md").read_text("utf-8"), re.M)
     )
     assert listed == {key: variable(key) for key in every}
+
+
+def test_each_code_of_a_rejected_line_is_explained() -> None:
+    section = (CHECKOUT / "docs/mapping.md").read_text("utf-8").partition("## Why a line is rejected\n")[2]
+    explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", section, re.M))))
+    limits = {code for code, _ in inputs._LIMITS.values()}
+    groups = {SCATTERED[0], TORN[0]}
+    assert {*WORDS, *get_args(RejectCode), *MESSAGES, *limits, *groups, CONFLICTING_LINES} - explained == set()
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:

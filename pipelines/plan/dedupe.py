@@ -7,6 +7,7 @@ First the file is read, then lines of the same record are compared, then it is d
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -17,18 +18,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, ReadyInputs, RejectedInput
+from pipelines.imports.model import listed
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
 from pipelines.plan.requests import RequestWriter
 from sources.disk import create_private
 from sources.errors import BridgeError
-from sources.kinds import KINDS, InputKind
+from sources.kinds import KINDS, PASSWORD, InputKind
 from transforms.frames import TEXT, Bools, Ints, array, column, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
 from transforms.upserts.decisions import search_key, sharing
 
 TABLE_ROWS: Final = 131_072
+_STEP: Final = re.compile(r"[^.\[\]]+")
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
 
@@ -137,7 +140,7 @@ class _Duplicates:
         self.line = np.concatenate([np.empty(0, np.int64), *(first_of(table["lines"]) for table in tables)])
         self.first = np.arange(len(self.line))
         self.is_conflicting = np.zeros(len(self.line), np.bool_)
-        self._why: dict[int, tuple[str, int]] = {}
+        self._why: dict[int, tuple[str, str]] = {}
         if not tables:
             return
         keys = pa.concat_tables([pa.table(_keys(KINDS[inputs.kind], table)) for table in tables])
@@ -150,16 +153,16 @@ class _Duplicates:
         self.first[rows] = rows[found["first"].to_numpy(np.int64)]
         conflicts = np.flatnonzero((found["decision"] == "conflicting").to_numpy(np.bool_))
         self.is_conflicting[rows[conflicts]] = True
-        for at, key, other in zip(
-            rows[conflicts].tolist(), found["key"].iloc[conflicts], found["other"].iloc[conflicts], strict=True
-        ):
-            self._why[at] = (key, int(self.line[rows[other]]))
+        others = rows[found["other"].iloc[conflicts].to_numpy(np.int64)]
+        one, other = (pa.concat_tables(tables).take(pa.array(at)).to_pylist() for at in (rows[conflicts], others))
+        pairs = rows[conflicts].tolist(), found["key"].iloc[conflicts], self.line[others].tolist(), one, other
+        for at, key, line, *both in zip(*pairs, strict=True):
+            self._why[at] = key, f"line {line} has the same {_in_file(inputs, key, *both)}"
 
     def reject(self, rows: Ints, lines: pa.ChunkedArray, outcomes: Outcomes) -> None:
         """Adds the outcome of the conflicting ones of these inputs."""
         for at in np.flatnonzero(self.is_conflicting[rows]).tolist():
-            key, other = self._why[int(rows[at])]
-            words = f"line {other} has the same {key} and other values"
+            key, words = self._why[int(rows[at])]
             outcomes.add(lines[at].as_py(), "rejected", field=key, code=CONFLICTING_LINES, words=words)
 
     def are_merged(self, rows: Ints) -> Bools:
@@ -175,6 +178,29 @@ class _Duplicates:
         names = pa.array(("merged", *_OUTCOMES[1:])).take(pa.array(decided[first]))
         same_as = pa.array(self.line[first])
         outcomes.add_table(lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as})
+
+
+def _in_file(inputs: Inputs, key: str, one: dict[str, Any], other: dict[str, Any]) -> str:
+    """The columns of a key, and those in which two inputs that share it differ; of what no column fills, the field."""
+    columns = {path: name for name, column in inputs.mapping.columns.items() for path in column.paths}
+    fields = {"lines", "path", *(path.partition(".")[0].partition("[")[0] for path in columns)}
+    keys, paths = key.split(", "), [*columns, *(name for name in one if name not in fields)]
+    differing = [path for path in paths if path not in keys and _value(one, path) != _value(other, path)]
+    names = listed(list(dict.fromkeys(columns.get(path, path) for path in differing or [PASSWORD])))
+    return f"{', '.join(columns.get(path, path) for path in keys)}, but another {names}"
+
+
+def _value(row: dict[str, Any], path: str) -> Any:  # noqa: ANN401 # JSON
+    """A value of an input; of `documents[0].number` or `attributes.Color`, that of the item."""
+    name, *steps = _STEP.findall(path)
+    value = row.get(name)
+    if steps and "+" not in steps and value is not None:
+        value = json.loads(value)
+        for step in steps:
+            if isinstance(value, list):
+                value = {str(at): item for at, item in enumerate(value)} | {item.get("name"): item for item in value}
+            value = (value or {}).get(step)
+    return value
 
 
 def _digests(inputs: Inputs, tables: list[pa.Table], rows: Ints) -> list[str]:

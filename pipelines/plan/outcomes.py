@@ -28,7 +28,7 @@ NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 """Outcomes of the lines in `unchanged.csv`."""
 FIRST_LINES: Final = 5
 CONFLICTING_LINES: Final = "conflicting_lines"
-_WORDS: Final = {CONFLICTING_LINES: "conflicting rows with the same key"}
+_WORDS: Final = {CONFLICTING_LINES: "the same key with other values: rejects.csv names the columns that differ"}
 """Words of a code for which those of its first line are about that line only."""
 SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""

@@ -259,9 +259,25 @@ def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(wor
     assert fates(made) == {4: conflicting, 5: ("merged", ""), 6: conflicting, 7: conflicting}
     lines = list(Plan(made.folder).unsent_lines())
     assert [line.same_as for line in lines] == [None, 3, None, None]
-    assert lines[0].words == "line 6 has the same productId, variantId and other values"
+    assert lines[0].words == "line 6 has the same Producto, Variante, but another Existencias"
     assert made.exit_code == 5
     adds_up(made)
+
+
+def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> None:
+    rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;1;N1;p\nA;Ana;a@x.es;2;N1;p\nB;Eva;b@x.es;;N2;p\n"
+    rows += "C;Luz;B@x.es;;N3;p\nD;Sol;d@x.es;;;p\nD;Sol;d@x.es;;;q\n"
+    mapping = CUSTOMERS + '"Clave" = "password"\n'
+    made = make_plan(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
+    assert [line.words for line in Plan(made.folder).unsent_lines()][::2] == [
+        "line 3 has the same Código, but another Teléfono",
+        "line 5 has the same Correo, but another Código, Nombre, NIF",
+        "line 7 has the same Código, but another Clave",
+    ]
+    mapping = VARIANTS + '"Color" = "attributes.Color"\n"Talla" = "attributes.Talla"\n'
+    rows = "Producto;Variante;Código;PVP;Existencias;Color;Talla\n1;1;a;1;1;R;S\n1;1;a;1;1;R;M\n"
+    made = make_plan(PlanOptions("variants", *written(Path.cwd(), rows, mapping)))
+    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["Talla"] * 2
 
 
 def test_problems_of_columns_named_with_the_sign_between_problems_are_reported_apart(work: Path) -> None:
