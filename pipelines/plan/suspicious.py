@@ -34,7 +34,8 @@ def _numbers(texts: pa.Array) -> pa.Array:
 def _lacks_number(texts: pa.Array) -> pa.Array:
     """Whether fewer numbers than documents are in a JSON text."""
     numbers = pc.count_substring_regex(texts, r'"number":"[^"]*[^"\s]')
-    return pc.less(numbers, pc.count_substring_regex(texts, r'[\[,]\{["}]'))
+    without_texts = pc.replace_substring_regex(texts, r'"(?:[^"\\]|\\.)*"', "")
+    return pc.less(numbers, pc.count_substring_regex(without_texts, r"[\[,]\{"))
 
 
 _CHECKS: Final[Mapping[str, tuple[str, _Check]]] = {

@@ -789,7 +789,7 @@ DAMAGED: list[tuple[str, str, list[Any], list[Any]]] = [
     ("documents", "document_number_missing",
      [[{"fiscalName": "Ana"}], [{"number": "", "fiscalName": "Ana"}], [{"number": " "}], [{"number": None}],
       [{"number": "N1"}, {"fiscalName": 'a"number":"N2'}]],
-     [[{"number": "N1"}, {"number": "N2", "isDefault": True}], [{"number": 'N"1', "fiscalName": "a {b}"}], [], None]),
+     [[{"number": "N1"}, {"number": "N2", "isDefault": True}], [{"number": 'N"1', "fiscalName": ',{"},{}'}], [], None]),
 ]  # fmt: skip
 
 
