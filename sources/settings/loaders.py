@@ -53,29 +53,39 @@ def given_values(section: str) -> dict[str, tuple[object, str]]:
         UsageError: a file that others can write, that cannot be read, or that is not TOML; an unknown name or variable
             in this section; a secret in config.toml.
     """
+    given, errors = _given(section)
+    if errors:
+        raise errors[0]
+    return given
+
+
+def _given(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError]]:
+    """See `given_values`; what is wrong with single names is returned."""
     folder, settings = find_root() / ".dlt", {setting.name: setting for setting in settings_of(section)}
     for path in (folder, *(folder / name for name in FILES)):
         check_private(path)
     given: dict[str, tuple[object, str]] = {}
+    errors: list[UsageError] = []
     for file in reversed(FILES):
         for name, value in _table(folder / file, section).items():
-            if name not in settings:
-                raise _unknown(f"{section}.{name}", f".dlt/{file}", name, [*settings])
-            given[name] = value, f".dlt/{file}"
+            if name in settings:
+                given[name] = value, f".dlt/{file}"
+            else:
+                errors.append(_unknown(f"{section}.{name}", f".dlt/{file}", name, [*settings]))
     prefix = variable(section) + "__"
     variables = {setting.variable: setting.name for setting in settings.values()}
     for name, value in os.environ.items():
         if name in variables:
             given[variables[name]] = value, name
         elif name.upper().startswith(prefix):
-            raise _unknown(name, "the environment", name.upper(), [*variables])
-    for name, (_, origin) in given.items():
+            errors.append(_unknown(name, "the environment", name.upper(), [*variables]))
+    for name, (_, origin) in [*given.items()]:
         if origin.endswith("config.toml") and settings[name].is_secret:
-            raise UsageError(
-                f"{named(settings[name].key)} is a secret, but it is in .dlt/config.toml",
-                "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key.",
-            )
-    return given
+            del given[name]
+            words = f"{named(settings[name].key)} is a secret, but it is in .dlt/config.toml"
+            hint = "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key."
+            errors.append(UsageError(words, hint))
+    return given, errors
 
 
 def _table(path: Path, section: str) -> dict[str, object]:
@@ -250,7 +260,7 @@ def set_values() -> Iterator[str]:
     """What is set and where, a line for each valid setting, from the table's beginning; secrets masked."""
     for setting in SETTINGS.values():
         with suppress(UsageError, KeyError):
-            value, origin = given_values(setting.section)[setting.name]
+            value, origin = _given(setting.section)[0][setting.name]
             yield f"{setting.key} = {shown(setting.checked(value))} ({origin})"
 
 

@@ -160,8 +160,10 @@ def test_each_file_is_parsed_once_until_it_changes(root: Path, monkeypatch: pyte
 def test_what_is_set_is_shown_with_its_origin_and_secrets_are_masked(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(root, LEGACY, "[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\n")
+    misplaced = "[sources.public_v1]\napi_key = 'PLANTED'\n"
+    write(root, LEGACY, f"[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\nunknown = 1\n{misplaced}")
     monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "7")
+    monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMITS", "8")
     monkeypatch.setenv("LEDGER__PATH", " ")  # invalid
     assert list(set_values()) == [
         "sources.legacy.base_url = https://a.example (.dlt/secrets.toml)",
