@@ -69,7 +69,7 @@ def write_settings(folder: Path, values: Mapping[str, object], mark: str = "") -
         except (ValueError, TypeError, AttributeError):
             words = f"{path} is not TOML, or has its sections in one line"
             raise UsageError(words, f"Edit it by hand: {', '.join(values)}.") from None
-        write_private(path, tomlkit.dumps(document).encode())
+        write_private(own_path(path), tomlkit.dumps(document).encode())
     return path
 
 

@@ -140,6 +140,10 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
     assert path.stat().st_mode & 0o777 == 0o600, "whatever the mask of the process"
     with pytest.raises(UsageError, match="exists"):
         project_files.write_settings(tmp_path, {}, project_files.SANDBOX_MARK)
+    path.rename(tmp_path / "vault.toml")
+    path.symlink_to("../vault.toml")
+    project_files.write_settings(tmp_path, {"sources.legacy.api_key": "k-2"})
+    assert (path.is_symlink(), written(tmp_path)["legacy"]["api_key"]) == (True, "k-2"), "what a link names is changed"
     path.unlink()
     for _ in range(2):
         project_files.write_settings(tmp_path, values, project_files.SANDBOX_MARK)
