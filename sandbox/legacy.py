@@ -104,6 +104,8 @@ class Legacy:
         size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
         with self.state.lock:
             rows = self.state.lists[resource].rows
+            if "term" in call.operation.query and (term := query.get("term", "").casefold()):
+                rows = [row for row in rows if term in str(json.loads(row).get("name", "")).casefold()]
             pages = -(-len(rows) // size)
             total = len(rows)
             if self._readings["legacy_total"] == "with_deleted":

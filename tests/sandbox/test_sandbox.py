@@ -37,6 +37,9 @@ def test_pages_of_promotions(client: httpx.Client) -> None:
     pagination = client.get("/promotions", params={"page": 2, "limit": 25}).json()["pagination"]
     assert pagination == {"page": 2, "pages": 3, "total": 60, "hasPrevPage": True, "hasNextPage": True}
     assert list(pagination) == ["page", "pages", "total", "hasPrevPage", "hasNextPage"]
+    named = client.get("/promotions", params={"term": "25 %", "limit": 60}).json()["data"]
+    assert 0 < len(named) < 60
+    assert all("25 %" in row["name"] for row in named)
 
 
 def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Client) -> None:
@@ -215,6 +218,7 @@ def test_no_records_at_all() -> None:
         assert client.get("/customers").json() == {"data": []}
         pagination = client.get("/promotions").json()["pagination"]
         assert pagination == {"page": 1, "pages": 0, "total": 0, "hasPrevPage": False, "hasNextPage": False}
+        assert client.get("/promotions?page=3").json()["pagination"]["hasPrevPage"] is False
         assert client.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
         assert client.get(f"{V1}/prices/lists").json() == {"priceLists": []}
 
