@@ -22,7 +22,9 @@ from sources.words import number
 
 TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
-EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used"})
+EXTRA_COLUMNS: Final = frozenset(
+    {"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used", "quantity"}
+)
 """Columns without which a table can be read on a phone: they are hidden there."""
 MAX_LABEL: Final = 60
 MAX_ROWS: Final = 40
@@ -31,7 +33,7 @@ MAX_ROWS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table to render. `kinds`: the class of each column: `number` (to the right), `bars`, `extra`, or none."""
+    """A table to render. `kinds`: the class of each column: `number` (to the right), `extra`, both, `bars`, or none."""
 
     headings: list[str]
     rows: list[tuple[object, ...]]
@@ -54,11 +56,10 @@ def build_table(rows: Rows, columns: TableColumns) -> Table:
 
 
 def _kind(heading: str, cells: list[object]) -> str:
-    if heading in EXTRA_COLUMNS:
-        return "extra"
-    if any(isinstance(cell, int | Decimal) for cell in cells):
-        return "number"
-    return "" if heading else "bars"
+    extra = "extra" if heading in EXTRA_COLUMNS else ""
+    if any(isinstance(cell, int | Decimal) or str(cell).endswith("%") for cell in cells):
+        return f"{extra} number".strip()
+    return extra if heading else "bars"
 
 
 def tag(html: str, *values: object) -> Markup:
@@ -88,7 +89,14 @@ def bar_column(
 
 def name_column(column: str) -> Callable[[dict[str, Any]], Markup | None]:
     """A column of names from outside: one may run from right to left, and must not turn the text around it."""
-    return lambda row: None if row[column] is None else tag("<bdi>{}</bdi>", label(row[column]))
+
+    def name(row: dict[str, Any]) -> Markup | None:
+        if row[column] is None:
+            return None
+        text = label(row[column]).replace(" %", "\N{NO-BREAK SPACE}%")
+        return tag('<bdi class="{}">{}</bdi>', "" if " " in text else "short", text)  # no code is broken at a hyphen
+
+    return name
 
 
 def label(text: object) -> str:
@@ -155,7 +163,10 @@ def _written(value: object) -> object:
         return f"{value:,.2f}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(value))
+    return "".join(
+        char if char.isprintable() or char == "\N{NO-BREAK SPACE}" else "\N{REPLACEMENT CHARACTER}"
+        for char in str(value)
+    )
 
 
 def _with_code(text: str) -> Markup:

@@ -345,7 +345,14 @@ def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the
             customer_id = (SELECT min(customer_id) FROM reconciled.customers), customer_status = 'matched',
             is_cancelled = false
         FROM (SELECT order_id, 29 + row_number() OVER (ORDER BY order_id) AS n FROM reconciled.orders) AS nth
-        WHERE nth.order_id = orders.order_id""",
+        WHERE nth.order_id = orders.order_id;
+        UPDATE reconciled.customers SET price_list_id = 'L9', price_list_name = NULL;
+        UPDATE reconciled.erp_customers SET members = NULL WHERE status = 'ambiguous';
+        INSERT INTO ops.coverage SELECT * REPLACE ((SELECT max_by(run_id, rowid) FROM ops.runs) AS run_id)
+            FROM ops.coverage WHERE resource = 'customers';
+        INSERT INTO ops.control_totals BY NAME SELECT max_by(run_id, rowid) AS run_id, 'customers' AS entity,
+            'new' AS measure, 0 AS value FROM ops.runs;
+        UPDATE ops.runs SET command = 'import' WHERE command = 'pull'""",
     )
     assert "from the sandbox environment of Bodega & Cía (shop.example). Days and months are those of UTC." in words
     found = re.findall(r"(?:error|warning|info) (?:[a-z]+ ){1,2}?([a-z ]+?) (\d+) (\d+) ", words)
@@ -356,13 +363,21 @@ def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the
         ).fetchall()
     assert re.search(rf"Top products .*{product} .* {revenue:,.2f}", words)
     assert "are matched (3); in the run before 12.5 %." in words
-    assert "Regular customers who stopped: 1 of 1" in words
+    assert "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1" in words
     assert "No order is dated within the 30 days before the run" in words, "one is of the day before these"
     assert len(rule_counts) > 5
     assert rule_counts == {(rule, count, count + 7) for rule, count, _ in rule_counts}
     assert re.search(r"Uses between runs .* 12,345 ", words)
     assert re.search(r"Over time run \(UTC\) errors warnings info new gone (\S+ \S+ \d+ \d+ \d+ \d+ \d+ ){2}", words)
     assert "To be decided by a person: 1 possible pair, 2 doubtful matches" in words
+    assert "ambiguous in the ERP, 2 repeat a code" in words
+    assert re.search(
+        r"compared with its read before: \S+ \S+ UTC by an import\. What is new since the last night", words
+    )
+    assert 'class="number">change</th>' in (html := warehouse.with_name("report.html").read_text("utf-8"))
+    assert 'class="extra number">used</th>' in html
+    assert re.search(rf'<bdi class="short">{product}</bdi>', html)
+    assert re.search(r'<bdi class="">[^<]* [^<]*\d\N{NO-BREAK SPACE}%</bdi>', html)
 
 
 def test_a_hundred_thousand_findings_and_names_of_any_length_have_a_report_of_bounded_size(warehouse: Path) -> None:
