@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import stat
@@ -190,6 +191,26 @@ def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(tm
     assert said[0] == "a-slow: exit code 143: see nightly.jsonl"
     assert said[1].endswith("1 with exit code 143, 1 not started")
     assert (tmp_path / "projects/a-slow/nightly.jsonl").read_text() == "{}\n"
+
+
+FINDINGS = [("error", "login_missing"), ("error", "x"), ("info", "y")]
+FOUND = [{"severity": severity, "entity": "customers", "rule": rule, "count": 8} for severity, rule in FINDINGS]
+STATUS = {"event": "status", "max_age_h": 26.0, "too_old": ["customers", "orders"], "problems": {}, "failure": None}
+UNREAD = "not read within 26 h: customers, orders"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ({"event": "reconcile", "findings": FOUND}, "8 error customers.login_missing; 8 error customers.x"),
+        ({"event": "reconcile", "findings": FOUND[2:]}, "8 info customers.y"),
+        (STATUS, UNREAD),
+        (STATUS | {"failure": {"message": "cannot connect"}}, f"{UNREAD}; the last run failed: cannot connect"),
+        (STATUS | {"problems": {"orders": "gone"}}, f"{UNREAD}; orders: gone"),
+    ],
+)
+def test_the_summary_of_a_night_has_the_findings_and_why_lists_are_old(event: dict[str, Any], words: str) -> None:
+    assert runpy.run_path(str(EXAMPLES / "organizations.py"))["reason"](json.dumps(event)) == words
 
 
 def test_the_times_of_the_crontab_are_times() -> None:

@@ -121,15 +121,20 @@ class Night:
 
 
 def reason(said: str) -> str:
-    """Why a run needs attention: its error; else lists that were not published or are too old; else new findings."""
+    """Why a run needs attention: its error; else lists not published or too old; else findings, the worst alone."""
     events = {event.get("event"): event for event in _events(said)}
     if "error" in events:
         return str(events["error"].get("message", "")).replace("\n ", "")
     lists, status = events.get("pull", {}).get("lists", []), events.get("status", {})
     told = [f"{row['resource']}: {row['problem']}".replace("\n ", "") for row in lists if row["problem"]]
-    told += [f"{name} is too old" for name in status.get("too_old", [])]
-    new = events.get("reconcile", {}).get("new_findings", [])
-    return "; ".join(told or [f"{one['findings']} new {one['entity']}.{one['rule']}" for one in new])
+    if status.get("too_old"):
+        told = [f"not read within {status['max_age_h']:g} h: {', '.join(status['too_old'])}"]
+        if failure := status["failure"]:
+            told.append(f"the last run failed: {failure['message']}".replace("\n ", ""))
+        told += [f"{name}: {problem}".replace("\n ", "") for name, problem in status["problems"].items()]
+    found = events.get("reconcile", {}).get("findings", [])
+    worst = [one for one in found if one["severity"] == "error"] or found
+    return "; ".join(told or [f"{one['count']} {one['severity']} {one['entity']}.{one['rule']}" for one in worst])
 
 
 def _events(said: str) -> Iterator[dict[str, Any]]:

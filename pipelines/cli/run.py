@@ -92,7 +92,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         old = 0 if reconciled.match else sum(count for entity, *_, count in reconciled.findings if entity == _ERP)
         kept = f" ({old} of the last comparison with the ERP)" if old else ""
         listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
-        lines += [listed] if shown else []
+        lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
         lines += reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
         lines += reconcile_command.variant_lines(reconciled.variants) if reconciled.variants else []
     return lines + pull_command.ending(result)

@@ -26,16 +26,16 @@ def command(max_age: float | None) -> int:
     from pipelines.reporting.status import read_status
 
     status = read_status(max_age)
-    print_result("status", lines(status, max_age), status.as_dict(), STOP.style)
+    print_result("status", lines(status), status.as_dict(), STOP.style)
     return ExitCode.COVERAGE if status.too_old else ExitCode.DONE
 
 
-def lines(status: Status, max_age: float | None = None) -> list[str]:
+def lines(status: Status) -> list[str]:
     """The status as text, one item a line."""
     from pipelines.warehouse.finding_history import in_words
 
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
-    marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {max_age or 0:g} h)")
+    marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {status.max_age_h or 0:g} h)")
     shown += [_list_line(one, status.at, marks) for one in status.lists]
     shown += [f"  {name}: the last read was not published: {reason}" for name, reason in status.problems.items()]
     shown += [f"  {name:<12} never read whole{marks.get(name, '')}" for name in status.never_read]

@@ -97,6 +97,16 @@ class ReconcileResult:
         return severities
 
     @property
+    def named(self) -> list[str]:
+        """Those of `findings` that a person must know of, by rule: `8 error customers.login_missing`."""
+        named = ("error", "warning") if self.fail_on == "warning" else ("error",)
+        return [
+            f"{count} {severity} {entity}.{rule}"
+            for entity, rule, severity, count in self.findings
+            if severity in named
+        ]
+
+    @property
     def exit_code(self) -> int:
         """FINDINGS, see `fail_on`; else REJECTED where lines of the ERP's files were rejected; else 0."""
         looked_at = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[self.fail_on]

@@ -93,10 +93,10 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
-    return {"text": _text(summary, in_words(new)), **summary}
+    return {"text": _text(summary, in_words(new), reconciled.named if reconciled else []), **summary}
 
 
-def _text(summary: dict[str, Any], new: list[str]) -> str:
+def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
     code = ExitCode(summary["exit_code"])
     lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})", *new]
     for row in summary["lists"]:
@@ -108,6 +108,7 @@ def _text(summary: dict[str, Any], new: list[str]) -> str:
         lines.append(f"{row['resource'].replace('_', ' ')}: {shown}")
     if summary["findings"]:
         lines.append("findings: " + ", ".join(f"{count} {name}" for name, count in summary["findings"].items()))
+        lines += [f"  {one}" for one in findings]
     if summary["left_out"]:
         lines.append(f"not read, as their family has no settings: {', '.join(summary['left_out'])}")
     return "\n".join(lines + summary["schema_changes"])

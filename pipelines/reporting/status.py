@@ -44,7 +44,8 @@ class Status:
         failure: the note of the run that failed last, if none has succeeded since.
         killed: the run that was killed, if none has begun since: its process, command and beginning.
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
-        too_old: lists older than the given age, or never read.
+        max_age_h: the given age, in hours.
+        too_old: lists older than it, or never read.
         open_plans: plans with operations left that can still be sent, or are to be settled.
         new_findings: what the last run that reconciled found and the one before did not.
         schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
@@ -59,6 +60,7 @@ class Status:
     failure: dict[str, Any] | None = None
     killed: str = ""
     destination_failure: dict[str, Any] | None = None
+    max_age_h: float | None = None
     too_old: list[str] = field(default_factory=list)
     open_plans: list[OpenPlan] = field(default_factory=list)
     new_findings: list[NewFindings] = field(default_factory=list)
@@ -86,7 +88,8 @@ def read_status(max_age_h: float | None = None) -> Status:
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
     path = warehouse_path()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        status = Status(str(path), open_plans=[plan for plan in ledger.open_plans() if _can_resume(plan)])
+        open_plans = [plan for plan in ledger.open_plans() if _can_resume(plan)]
+    status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
     status.killed = killed_holder(lock_file(path))
     status.failure, status.destination_failure = failures.read(path), failures.read(path, is_destination=True)
     if path.exists() or not (status.failure or status.open_plans):

@@ -22,6 +22,7 @@ from pipelines.cli.run import summary
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling
+from pipelines.reporting.notification import run_summary
 from pipelines.warehouse.lock import run_lock
 from sources import errors
 from sources.settings.setting import SETTINGS
@@ -190,6 +191,8 @@ def test_a_run_shows_the_progress_of_each_list_its_steps_and_its_summary(
     assert "orders: row count dropped" in summary(result, None)
     of_old_match = ReconcileResult("", shop.path, findings=[("erp_customers", "line_refused", "error", 1)])
     assert "findings: 1 error (1 of the last comparison with the ERP);" in "".join(summary(result, of_old_match))
+    assert "  1 error erp_customers.line_refused" in summary(result, of_old_match)
+    assert "\n  1 error erp_customers.line_refused" in run_summary(result, of_old_match)["text"]
     tables = dict.fromkeys(("customers", "price_lists", "orders", "customer_orders", "price_list_history"), 0)
     partial = ReconcileResult("", shop.path, tables, never_read=["price_lists", "orders"])
     assert "reconciled: 0 customers" in summary(result, partial)

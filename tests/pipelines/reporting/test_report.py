@@ -463,12 +463,12 @@ def whole_read(ended_at: datetime, tail_ended_at: datetime | None = None) -> Las
 )
 def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text: str, is_too_old: bool) -> None:
     """A clock that was wrong once would otherwise silence the monitor for years."""
-    status = Status("w.duckdb", too_old=["orders"] if is_too_old else [])
+    status = Status("w.duckdb", max_age_h=24, too_old=["orders"] if is_too_old else [])
     status.lists.append(whole_read(status.at - age))
     (ages,) = (read.ages_h(status.at) for read in status.lists)
     assert _is_older(ages, 24) is is_too_old
     assert status.as_dict()["lists"][0]["age_h"] == ages[0]
-    assert lines(status, 24)[1].endswith(text)
+    assert lines(status)[1].endswith(text)
 
 
 def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
