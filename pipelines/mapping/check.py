@@ -67,7 +67,7 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
                 yield key, f"{name!r} is ignored; remove its other keys"
             continue
         if column.send is not None and (column.change or not KINDS[mapping.kind].is_update):
-            yield key, f"{name!r}: only values of variants that replace others are sent always or when changed"
+            yield key, f"{name!r}: only values of updates that replace others are sent always or when changed"
         for path in column.paths:
             target = resolve(mapping.kind, path)
             if not isinstance(target, str):

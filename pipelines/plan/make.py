@@ -76,7 +76,7 @@ class PlanOptions:
         out: the plan folder; None: `plan-KIND-ID` in the project.
         passwords: of new customers, if no column contains them; None: as the mapping says.
         lookups: lookup files that the mapping may name outside its own folder.
-        send_all: send every field of variants, also where it is as last confirmed.
+        send_all: send every field of updates, also where it is as last confirmed.
     """
 
     kind: KindName

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.resources import files
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,14 @@ file = "{}"
 match = {{ a = "b" }}
 give = {{ productId = "c", variantId = "d" }}
 """
+
+
+def test_every_field_that_has_column_names_is_one_of_its_kind() -> None:
+    tables = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
+    weak = tables.pop("weak")
+    named = [(kind, path) for names in (tables, weak) for kind in names for path in names[kind]]
+    assert named
+    assert [(kind, path) for kind, path in named if isinstance(resolve(kind, path), str)] == []
 
 
 def test_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path
     assert sent_as(changed) == []
     assert sent_as(changed.replace('"price"', '{ field = "price", send = "always" }')) == [{"price": 18}]
     assert sent_as(changed, send_all=True) == [{"sku": "00038", "stock": 39}, {"price": 18}]
-    with pytest.raises(UsageError, match="'Existencias': only values of variants that replace others"):
+    with pytest.raises(UsageError, match="'Existencias': only values of updates that replace others"):
         sent_as(changed.replace("send =", "change = true, send ="))
 
 
