@@ -14,14 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pipelines.imports.open import count_reject_columns, open_input_table
+from pipelines.imports.open import check_filled, count_reject_columns, open_input_table
 from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from sources.disk import disk_errors, first_free, write_private
 from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, SourceTable
-from sources.kinds import KindName
+from sources.kinds import KINDS, KindName
 from sources.settings import warehouse_path
 
 FOLDER: Final = "mappings"
@@ -77,13 +77,15 @@ def new_mapping(
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or no column is recognised as an id that the platform requires.
     """
     table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
     proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))
     if proposed.unknown:
+        filled = [path for column in proposed.columns.values() for path in column.paths]
+        check_filled(file, proposed, filled, [field.name for field in KINDS[kind].operation.params])
         answers = ask(proposed, samples)
         if answers is None:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Mapping as Pairs
 from dataclasses import replace
 from functools import lru_cache
@@ -30,6 +30,7 @@ from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-row|sheet)\b")
+ERP_CODE: Final = "erpCode"
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
 
@@ -175,8 +176,7 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
             'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
             if mapping.path is not None
             else "Create a mapping, map or ignore each of them there, and add --mapping: "
-            f"orderbridge template {mapping.kind} --mapping --for {shlex.quote(file.name)} > "
-            + shlex.quote(f"{file.stem}.toml")
+            + _template(mapping.kind, file)
         )
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
     return unmapped
@@ -210,12 +210,29 @@ def _check_required(file: Path, mapping: Mapping, sources: Sequence[Source], log
     fields = KINDS[mapping.kind].record.fields
     names = required(mapping.kind, login_mode) | {field.name for field in fields if field.required}
     order = dict.fromkeys([*paths(mapping.kind), *(field.name for field in fields)])
-    missing = [name for name in order if name in names and name not in roots and name != PASSWORD]
-    if missing:
-        raise UsageError(
-            f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}",
-            "Map a column to it, or set a constant or a lookup in the mapping (docs/mapping.md).",
-        )
+    check_filled(file, mapping, roots, [name for name in order if name in names and name != PASSWORD])
+
+
+def check_filled(file: Path, mapping: Mapping, filled: Collection[str], names: Iterable[str]) -> None:
+    """Each of these fields is among the filled ones. Raises UsageError."""
+    missing = [name for name in names if name not in filled]
+    if not missing:
+        return
+    own, made = f"{file.stem}.toml", ""
+    if mapping.path is None:
+        made = f"{_template(mapping.kind, file)} writes one, which --mapping {shlex.quote(own)} uses. "
+    hint = f"In the mapping {mapping.path or own}, map a column to it, or set a constant or a lookup (docs/mapping.md)"
+    column = next((column for column in mapping.columns.values() if ERP_CODE in column.paths), None)
+    if LOGIN_FIELDS["code"] in missing and column is not None:
+        also = ", ".join(f'"{path}"' for path in [*column.paths[1:], LOGIN_FIELDS["code"]])
+        hint += f'; to log in with the ERP\'s code: "{column.name}" = {{ field = "{column.field}", also = [{also}] }}'
+    raise UsageError(
+        f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}", f"{made}{hint}."
+    )
+
+
+def _template(kind: str, file: Path) -> str:
+    return f"orderbridge template {kind} --mapping --for {shlex.quote(file.name)} > {shlex.quote(f'{file.stem}.toml')}"
 
 
 def _check_values(mapping: Mapping) -> None:

@@ -210,6 +210,14 @@ def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(desk: D
         desk.run(file, "variants", sheet="Julio", mapping=kept)
 
 
+def test_nothing_is_asked_of_a_file_without_the_ids_that_an_article_needs(desk: Desk) -> None:
+    file, steps = desk.write("sku;Zona\nA1;Norte\n"), desk.steps()
+    desk.steps = lambda: replace(steps, ask_columns=lambda *_: pytest.fail("asked"))  # type: ignore[method-assign]
+    with pytest.raises(UsageError, match="no column fills productId, variantId") as raised:
+        desk.run(file, "variants")
+    assert "orderbridge template variants --mapping --for" in raised.value.hint
+
+
 def test_a_mapping_that_lacks_a_required_field_is_not_kept_and_no_password_asked_for(desk: Desk) -> None:
     desk.columns = {"Zona": None}
     file, steps = desk.write("Código;Nombre;Zona\n00001;Ana;Norte\n"), desk.steps()
