@@ -82,8 +82,8 @@ def _changed(text: str) -> tuple[str, object]:
 
     key, is_given, value = text.partition("=")
     if key not in SETTINGS:
-        near = get_close_matches(key, SETTINGS, n=1)
-        hint = f"Did you mean {near[0]}? " if near else ""
+        near = [name for name in SETTINGS if name.endswith(f".{key}")] or get_close_matches(key, SETTINGS, n=1)
+        hint = f"Did you mean {' or '.join(near)}? " if near else ""
         raise UsageError(f"there is no setting {key!r}", f"{hint}README.md lists all of them.")
     setting = SETTINGS[key]
     if is_given and setting.is_secret:

@@ -92,7 +92,7 @@ def preview(
                 file.write(csv_lines([batch[name] for name in table.columns]))
     if rejected_count > MAX_REPORTED and target is None and not as_json:
         sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-    counts = ("rows", f"{accepted_count}, and {rejected_count} rejected")
+    counts = ("rows", f"{accepted_count}, and {rejected_count} rejected; import checks their values")
     lines = [f"{name:<12}{value}" for name, value in (*_described(table.format), counts)]
     record = {
         "format": asdict(table.format),

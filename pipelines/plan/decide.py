@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from pipelines.imports.json_columns import as_json, bytes_of
+from pipelines.imports.model import listed
 from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
@@ -99,6 +100,7 @@ class CustomerDecider(Decider):
     country: str | None
     accepted: Set[tuple[str, ...]]
     _new_codes: list[pa.Table] = field(default_factory=list, init=False)
+    _unchecked: set[str] = field(default_factory=set, init=False)
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -155,8 +157,10 @@ class CustomerDecider(Decider):
         is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
         self.suspicious.count("erpCode", "nearly_known", lines.filter(is_near))
         self._new_codes.append(pa.table({"code": codes, "line": lines}))
-        if len(known := self.current.price_lists):
-            named = array(canonical_id(new["priceListId"]))
+        named = array(canonical_id(new["priceListId"]))
+        if not len(known := self.current.price_lists):
+            self._unchecked |= set(named.drop_null().to_pylist())
+        else:
             is_unknown = pc.and_(pc.is_valid(named), pc.invert(pc.is_in(named, value_set=known)))
             self.suspicious.count("priceListId", "not_listed", lines.filter(is_unknown))
 
@@ -165,6 +169,9 @@ class CustomerDecider(Decider):
         if self._new_codes:
             new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
             self.suspicious.count("erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"]))
+        if self._unchecked:
+            note = f"price lists are not read, or not all: {listed(sorted(self._unchecked))} are not checked"
+            self.statistics.notes = [*self.statistics.notes, note]
         return super().reasons()
 
     @cached_property

@@ -115,7 +115,8 @@ class PlanResult:
 def check_login_mode(kind: KindName, settings: LegacySettings) -> None:
     """Raises UsageError if the kind needs to know how customers log in, and no setting says so."""
     if KINDS[kind].has_login and settings.login_mode is None:
-        hint = "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`."
+        hint = "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`: "
+        hint += "orderbridge init sources.legacy.login_mode=email"
         raise UsageError("it is not known how customers log in", hint)
 
 

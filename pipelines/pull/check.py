@@ -64,6 +64,7 @@ def permission_warnings(root: Path) -> Iterator[str]:
 
 
 _FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy family", "public_v1": "public v1"}
+_LOGIN_MODE: Final = "orderbridge init sources.legacy.login_mode=email (or code)"
 _SETTINGS: Final[Mapping[Family, Callable[[], LegacySettings | PublicV1Settings]]] = {
     "legacy": legacy_settings,
     "public_v1": public_v1_settings,
@@ -115,7 +116,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         if result.exit_code == ExitCode.DONE:
             families[family] = result.message
             if family == "legacy" and legacy_settings().login_mode is None:
-                yield CheckResult("", "login_mode: not set; customers cannot be imported")
+                yield CheckResult("", f"login_mode: not set; customers cannot be imported. Next: {_LOGIN_MODE}")
     if http.exit_code != ExitCode.DONE:
         return
     if len(families) == len(_FAMILIES):

@@ -123,6 +123,7 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     for change, words in (
         (f"{key}=k-3", "process list"),
         ("sources.legacy.apikey", "Did you mean sources.legacy.api_key"),
+        ("login_mode=email", "Did you mean sources.legacy.login_mode?"),
         ("sources.legacy.environment=prod", "not one of sandbox, production"),
     ):
         done = ask(changes=(change,))

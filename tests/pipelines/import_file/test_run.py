@@ -39,8 +39,9 @@ def test_an_import_that_lacks_a_login_mode_ends_before_the_first_question(
 ) -> None:
     monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE")
     monkeypatch.setattr("pipelines.import_file.run.new_mapping", lambda *_: pytest.fail("it asks"))
-    with pytest.raises(UsageError, match="how customers log in"):
+    with pytest.raises(UsageError, match="how customers log in") as raised:
         desk.run(desk.write())
+    assert "orderbridge init sources.legacy.login_mode=email" in raised.value.hint
     assert (desk.done, desk.said) == ([], [])
 
 

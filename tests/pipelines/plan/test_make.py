@@ -630,6 +630,7 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
     for change in ("raw.price_lists SET id = 'pl_1'", "raw.price_lists SET id = '9'", unproven):
         update(platform, f"UPDATE {change}")
         assert bool(suspicious(customers(rows, listed))) == change.endswith("'9'"), change
+    assert f"not all: -1, {known}, 99999 are not checked" in summary_of(customers(rows, listed))
 
 
 def test_rows_of_the_platforms_list_that_were_refused_are_reported(unread: Bridge) -> None:
