@@ -235,6 +235,8 @@ def _mistake(error: dict[str, Any]) -> Mistake:
     else:
         known, name = _KEYS.get(key[0], _DOCUMENT) if len(key) > 1 else _DOCUMENT, key[-1]
     shown = " › ".join(key)
+    if key == ("file", "header_rows"):
+        return key, "header_rows is gone: remove it, set header_row to the lowest header line, name columns as there"
     if error["type"] == "extra_forbidden":
         return key, f"unknown key {shown}{suggestion(name, known)}"
     if error["type"] == "missing":

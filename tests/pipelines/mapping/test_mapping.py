@@ -124,6 +124,7 @@ PARTS = {
         ('C\n[columns]\nA = \n', "not valid TOML"),
         ('C\n[colums]\n[columns]\n', "line 2: unknown key colums (did you mean columns?)"),
         ('C\n[file]\ndelimitr = ";"\n[columns]\n', "line 3: unknown key file › delimitr (did you mean"),
+        ('C\n[file]\nheader_rows = 2\n[columns]\n', "line 3: header_rows is gone: remove it, set header_row to"),
         ('C\n[columns]\nA = "emial"\n', "line 3: 'emial' is not a field of customers (did you mean email?)"),
         ('C\n[columns]\nA = "fiscalname"\n', "(did you mean documents[0].fiscalName?)"),
         ('C\n[columns]\nA = "documents[].number"\n', "(did you mean documents[0].number?)"),
