@@ -51,6 +51,7 @@ setup: $(VENV)/.project
 dev: $(VENV)/.dev
 
 $(VENV)/.requirements: requirements-build.txt requirements.txt
+	@test ! -L $(VENV) || { echo '$(VENV) is a symbolic link: setting it up would empty what it points to. Remove the link (rm $(VENV)), or use that environment without make.' >&2; exit 2; }
 	@test -n '$(PYTHON_FOUND)' || { echo '$(PYTHON) is not there: install Python 3.11 or newer, or name one: make PYTHON=…' >&2; exit 2; }
 	@$(PYTHON_FOUND) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is Python " + sys.version.split()[0] + ": orderbridge needs 3.11 or newer. Name one: make PYTHON=python3.12 …")'
 	@echo 'setting up $(VENV) (once, about half a minute)'

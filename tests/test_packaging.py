@@ -113,6 +113,18 @@ def test_actions_are_pinned_by_commit() -> None:
     assert not [use for use in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)]
 
 
+def test_an_environment_that_is_a_link_is_not_emptied(tmp_path: Path) -> None:
+    for name in ("requirements-build.txt", "requirements.txt", "pyproject.toml", "kept/a"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".venv").symlink_to("kept")
+    command = ["make", "-f", str(CHECKOUT / "Makefile"), f"PYTHON={sys.executable}", "setup"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert made.returncode == 2
+    assert "is a symbolic link" in made.stderr
+    assert (tmp_path / "kept/a").exists()
+
+
 def test_every_installation_of_a_checkout_uses_hashes() -> None:
     makefile = (CHECKOUT / "Makefile").read_text("utf-8")
     (install,) = re.findall(r"^INSTALL := (.*)", makefile, re.MULTILINE)
