@@ -30,7 +30,6 @@ from transforms.frames import TEXT, Bools, Ints, array, column, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
 from transforms.upserts.decisions import search_key, sharing
 
-TABLE_ROWS: Final = 131_072
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
@@ -51,9 +50,11 @@ def partition(
     duplicates = _Duplicates(inputs, tables)
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
-    before = 0
+    before, together = 0, 8 if KINDS[inputs.kind].is_listed else 4  # each decision prepares the platform's list
     with create_private(folder / OPERATIONS_FILE) as out:
-        for table in tables:
+        while tables:
+            table = pa.concat_tables(tables[:together])
+            del tables[:together]  # their memory is free for what they become
             rows = np.arange(before, before + table.num_rows)
             before += table.num_rows
             duplicates.reject(rows, table["lines"], outcomes)
@@ -106,8 +107,7 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.reason)
-    table = pa.concat_tables(tables) if tables else pa.table({})
-    return [table.slice(at, TABLE_ROWS) for at in range(0, len(table), TABLE_ROWS)], lines
+    return tables, lines
 
 
 def _keys(kind: InputKind, table: pa.Table) -> dict[str, pa.Array]:
