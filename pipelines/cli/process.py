@@ -55,7 +55,7 @@ class Stop:
         self.signal = number
         self.event.set()
         if not self._is_gentle:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(128 + number)
 
     def exit_code(self, code: int) -> int:
         """The exit code with the number of the signal, where the code only says that one stopped the command."""

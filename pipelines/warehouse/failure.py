@@ -34,19 +34,21 @@ def record_failure(
 ) -> Iterator[None]:
     """Writes the note of a warehouse where the block raises; before a run has an id only where the file exists.
 
-    A signal is no failure.
+    A copy that a signal stops keeps the note that it began, and what was published gets none.
 
     Raises:
         KeyboardInterrupt: also where a signal arrived while DuckDB ran a query of this thread.
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
+        is_stop = isinstance(error, KeyboardInterrupt) or is_interrupted(error)
+        if (run_id or path.exists()) and not (is_stop and (is_destination or was_published(error))):
+            file = failure_file(path, is_destination=is_destination)
+            described = describe_error(error) if isinstance(error, Exception) and not is_stop else _stopped(error)
+            _write(file, command, started_at, run_id, described)
         if is_interrupted(error):
             raise KeyboardInterrupt from None
-        if run_id or path.exists():
-            file = failure_file(path, is_destination=is_destination)
-            _write(file, command, started_at, run_id, describe_error(error))
         raise
 
 
@@ -68,6 +70,11 @@ def _write(file: Path, command: str, started_at: datetime, run_id: str, describe
     }
     with suppress(OSError):  # the disk is the failure; the exit code reports it
         write_private(file, json.dumps(note, indent=1).encode(), is_only_writer=True)
+
+
+def _stopped(error: BaseException) -> tuple[int, str, str]:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else int(ExitCode.STOPPED)
+    return code, f"stopped by a signal ({code})", "The next run goes on where it was stopped."
 
 
 def is_interrupted(error: BaseException) -> bool:

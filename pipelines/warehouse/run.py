@@ -74,7 +74,8 @@ class WarehouseRun:
         """
         path, build = self.build.path, self.build
         with build.locked(self.command), marked_published(lambda: build.is_published):
-            with record_failure(path, self.command, self.started_at, self.run_id):
+            note = record_failure(path, self.command, self.started_at, self.run_id)
+            with note, marked_published(lambda: build.is_published):
                 build.start()
                 try:
                     yield build

@@ -391,10 +391,15 @@ def test_a_note_that_cannot_be_read_is_a_failure_until_a_run_succeeds(path: Path
 
 
 @pytest.mark.parametrize("is_destination", [False, True])
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])  # DuckDB's of a signal
-def test_a_signal_is_no_failure(path: Path, error: BaseException, is_destination: bool) -> None:
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(143), 143), (RuntimeError("Query interrupted"), 130)]
+)  # DuckDB's of a signal
+def test_a_signal_is_noted_as_what_stopped_a_run_and_not_as_a_failure_of_its_copy(
+    path: Path, error: BaseException, code: int, is_destination: bool
+) -> None:
     copying = destination_errors(warehouse_settings()) if is_destination else nullcontext()
     note = record_failure(path, "pull", AT, "R1", is_destination=is_destination)
     with pytest.raises(KeyboardInterrupt), note, copying:
         raise error
-    assert read(path, is_destination=is_destination) is None
+    noted = read(path, is_destination=is_destination)
+    assert (noted and noted["message"]) == (None if is_destination else f"stopped by a signal ({code})")
