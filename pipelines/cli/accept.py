@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
@@ -11,7 +12,7 @@ import click
 import msgspec
 
 from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, start
+from pipelines.cli.process import LOG, STOP, start
 from pipelines.cli.terminal import print_result
 from sources.errors import UsageError
 from transforms.rules import Severity
@@ -69,6 +70,8 @@ def command(
     if why is None:
         raise UsageError("--why is missing", 'Say why it is accepted: --why "…".')
     now = datetime.now(UTC).replace(microsecond=0)
+    if until is not None and until.date() < now.date():
+        raise UsageError(f"--until {until.date()} is past", "Name the last day on which it holds.")
     rest: dict[str, Any] = {"severity": severity, "up_to": up_to, "until": until.date() if until is not None else None}
     try:
         made = [Acceptance(rule, person(who), now, why, subject, **rest) for subject in wanted]
@@ -76,6 +79,7 @@ def command(
         raise UsageError(str(error), "`orderbridge accept --help` describes what can be combined.") from None
     write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
     _print(made, "accepted: ")
+    _warn_of_unknown(made)
 
 
 def person(who: str | None) -> str:
@@ -84,6 +88,20 @@ def person(who: str | None) -> str:
         return who or getpass.getuser()
     except (KeyError, OSError):
         raise UsageError("this user has no name", "Name who decides: --who NAME.") from None
+
+
+def _warn_of_unknown(made: list[Acceptance]) -> None:
+    """Names the subjects that no finding of the last run has; nothing where there is none to look at."""
+    import duckdb
+
+    from pipelines.warehouse.accepted import is_about
+    from pipelines.warehouse.build import open_warehouse
+
+    with suppress(UsageError, duckdb.Error), open_warehouse() as warehouse:
+        for one in made:
+            about = is_about(one.rule, [one.subject])
+            if one.subject and not warehouse.execute(f"FROM reconciled.exceptions WHERE {about} LIMIT 1").fetchone():
+                LOG.warning("no finding of the last run is one of %s %r: accepted all the same", one.rule, one.subject)
 
 
 def _key(entry: Acceptance) -> tuple[str, str, bool]:
@@ -95,6 +113,7 @@ def _print(entries: list[Acceptance], before: str = "") -> None:
     lines = []
     for one in entries:
         end = f", until {one.until}" if one.until is not None else ""
+        end += " (ran out)" if one.until is not None and one.until < datetime.now(UTC).date() else ""
         end += f", up to {one.up_to}" if one.up_to is not None else ""
         end += f", severity {one.severity}" if one.severity is not None else ""
         subject = f" {one.subject!r}" if one.subject else ""

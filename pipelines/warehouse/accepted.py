@@ -73,8 +73,8 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def covers(self, rule: str, subject: str) -> bool:
         """Whether it is about a finding, by its rule and its id or detail."""
-        is_about = self.subject in ("", subject) or subject.startswith(f"{self.subject}:")
-        return is_about and rule == self.rule
+        named = self.subject in ("", subject) or subject.startswith(f"{self.subject}:")
+        return named and rule == self.rule
 
 
 class Accepted:
@@ -92,7 +92,7 @@ class Accepted:
     def severity_sql(self) -> str:
         """The severity of a finding (columns of `FINDINGS`), as SQL: of several entries, one with a subject counts."""
         entries = sorted((one for one in self._all if one.severity is not None), key=lambda one: not one.subject)
-        cases = [f"WHEN {_is_about(one.rule, [one.subject])} THEN '{one.severity}'" for one in entries]
+        cases = [f"WHEN {is_about(one.rule, [one.subject])} THEN '{one.severity}'" for one in entries]
         return f"CASE {' '.join(cases)} ELSE severity END" if cases else "severity"
 
     def accepted_sql(self, findings: str) -> str:
@@ -100,11 +100,11 @@ class Accepted:
         wanted, limited = dict[str, list[str]](), ["false"]
         for one in self._all:
             if one.up_to is not None:
-                is_about = _is_about(one.rule, [one.subject])
-                limited.append(f"{is_about} AND (SELECT count(*) FROM {findings} WHERE {is_about}) <= {one.up_to}")
+                about = is_about(one.rule, [one.subject])
+                limited.append(f"{about} AND (SELECT count(*) FROM {findings} WHERE {about}) <= {one.up_to}")
             elif one.severity is None and one.rule not in COMPARED:
                 wanted.setdefault(one.rule, []).append(one.subject)
-        return " OR ".join([*limited, *(_is_about(rule, subjects) for rule, subjects in wanted.items())])
+        return " OR ".join([*limited, *(is_about(rule, subjects) for rule, subjects in wanted.items())])
 
     def is_changed(self, rule: str, subject: str, recorded_at: datetime | None) -> bool:
         """Whether a state that was recorded at an instant no longer counts, since a person accepted its change."""
@@ -114,7 +114,7 @@ class Accepted:
         )
 
 
-def _is_about(rule: str, subjects: Sequence[str]) -> str:
+def is_about(rule: str, subjects: Sequence[str]) -> str:
     """Whether a finding is one of a rule, and of one of the subjects, as SQL."""
     entity, _, name = rule.partition(".")
     is_rule = f"entity = '{entity}' AND rule = '{name}'"

@@ -87,6 +87,23 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
         assert (done.code, done.err) == (0, f"`{name}` is not a setting and is not read. Did you mean `{setting}`?\n")
 
 
+def test_a_subject_that_no_finding_has_is_named_and_an_entry_that_ran_out_is_marked(project: Path) -> None:
+    with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
+        warehouse.execute("CREATE SCHEMA reconciled")
+        warehouse.execute(
+            "CREATE TABLE reconciled.exceptions AS "
+            "SELECT 'customers' AS entity, 'erp_code_duplicate' AS rule, '7' AS entity_id, 'x: y' AS detail"
+        )
+    done = run(project, "accept", RULE, "7", "x", "8", "--why", "x", "--who", "ana", "--until", "2999-01-01")
+    assert (done.code, done.err.splitlines()) == (
+        0, [f"no finding of the last run is one of {RULE} '8': accepted all the same"]
+    )  # fmt: skip
+    file = project / ".dlt/accepted.toml"
+    file.write_text(file.read_text("utf-8").replace("2999-01-01", "2026-01-01", 1), "utf-8")
+    first, second, _ = run(project, "accept").out.splitlines()
+    assert (first.endswith("until 2026-01-01 (ran out))"), second.endswith("until 2999-01-01)")) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -97,6 +114,7 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
         (["orders.form_chnaged", "--why", "x"], "Did you mean orders.form_changed"),
         ([RULE], "--why is missing"),
         ([RULE, "--why", " "], "must not be empty"),
+        ([RULE, "--why", "x", "--until", "2026-01-01"], "--until 2026-01-01 is past"),
         ([RULE, "--withdraw"], "nothing of that is accepted"),
         (["--why", "x"], "no RULE is named"),
     ],
