@@ -186,7 +186,8 @@ def _in_file(inputs: Inputs, key: str, one: dict[str, Any], other: dict[str, Any
     fields = {"lines", "path", *(path.partition(".")[0].partition("[")[0] for path in columns)}
     keys, paths = key.split(", "), [*columns, *(name for name in one if name not in fields)]
     differing = [path for path in paths if path not in keys and _value(one, path) != _value(other, path)]
-    names = listed(list(dict.fromkeys(columns.get(path, path) for path in differing or [PASSWORD])))
+    differing = differing or [name for name in one if name != "lines" and one[name] != other[name]] or [PASSWORD]
+    names = listed(list(dict.fromkeys(columns.get(path, path) for path in differing)))
     return f"{', '.join(columns.get(path, path) for path in keys)}, but another {names}"
 
 
@@ -198,8 +199,9 @@ def _value(row: dict[str, Any], path: str) -> Any:  # noqa: ANN401 # JSON
         value = json.loads(value)
         for step in steps:
             if isinstance(value, list):
-                value = {str(at): item for at, item in enumerate(value)} | {item.get("name"): item for item in value}
-            value = (value or {}).get(step)
+                named = {item.get("name"): item for item in value if isinstance(item, dict)}
+                value = {str(at): item for at, item in enumerate(value)} | named
+            value = value.get(step) if isinstance(value, dict) else None
     return value
 
 

@@ -278,6 +278,13 @@ def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> No
     rows = "Producto;Variante;Código;PVP;Existencias;Color;Talla\n1;1;a;1;1;R;S\n1;1;a;1;1;R;M\n"
     made = make_plan(PlanOptions("variants", *written(Path.cwd(), rows, mapping)))
     assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["Talla"] * 2
+    made = make_plan(PlanOptions("variants", *written(Path.cwd(), rows, mapping.replace(".Talla", ".a.name.x"))))
+    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["attributes"] * 2
+    head = "name,isDefault,code,location.line,location.coordinates[0],location.coordinates[1]\n"
+    Path("sedes.csv").write_text(f"{head}Sur,false,S,C 1,1.5,2\nSur,false,S,C 1,1.5,3\n", "utf-8")
+    made = make_plan(PlanOptions("warehouses", Path("sedes.csv")))
+    words = [line.words for line in Plan(made.folder).unsent_lines()]
+    assert words[0] == "line 3 has the same code, but another location.coordinates[1]"
 
 
 def test_problems_of_columns_named_with_the_sign_between_problems_are_reported_apart(work: Path) -> None:
