@@ -125,15 +125,20 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
     """Asks until the answer is valid; empty if it is optional and left out."""
     later = " (Enter: later)" if is_optional and setting.name != "base_url" else ""
     while True:
+        question = f"{setting.key}: {setting.help}{later}"
         try:
-            answer: str = click.prompt(
-                f"{setting.key}: {setting.help}{later}",
-                default="" if is_optional else None,
-                show_default=False,
-                hide_input=setting.is_secret,
-                err=True,
-            )
-        except click.Abort:
+            if setting.is_secret and not sys.stdin.isatty():  # getpass would warn, or read the terminal
+                click.echo(f"{question}: ", nl=False, err=True)
+                answer = input().strip()
+            else:
+                answer = click.prompt(
+                    question,
+                    default="" if is_optional else None,
+                    show_default=False,
+                    hide_input=setting.is_secret,
+                    err=True,
+                )
+        except (click.Abort, EOFError):
             if STOP.event.is_set() or sys.stdin.isatty():
                 raise
             if is_optional:
@@ -142,7 +147,7 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
                 "init is interactive, but standard input has ended",
                 "Run it in a terminal, use --sandbox, or set what `orderbridge check` reports as missing.",
             ) from None
-        if not answer:
+        if not answer and is_optional:
             return ""
         try:
             setting.checked(answer)

@@ -23,6 +23,11 @@ destination_settings: Final = partial(without_settings, "destination", "credenti
 """Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
 _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
+_FILE_ERRORS: Final = {
+    "Could not set lock": "Close the program that has it open; the next run copies.",
+    "Cannot open file": "Make the folder, for this user to write; the next run copies.",
+}
+"""Errors of a DuckDB file, with what to do."""
 _DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
 """Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
 
@@ -51,6 +56,8 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
             dependent = getattr(getattr(cause, "diag", None), part, None) or type(cause).__name__
             words = f"was not updated: other objects need its tables: {dependent}"
             hint = "Drop the object, run again, then create it anew."
+        elif found := [fix for part, fix in _FILE_ERRORS.items() if part in words]:
+            (hint,) = found
         raise PlatformError(f"the destination {settings.destination} {words}", f"{hint} {state}".strip()) from None
 
 
@@ -70,4 +77,5 @@ def reason(error: BaseException) -> str:
         return type(error).__name__
     text = " ".join(str(error).split("DETAIL:")[0].split())
     shown = _CREDENTIALS.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text)
-    return f"{type(error).__name__}: {shown}"
+    _, cut, given = shown.partition("The actual reason given is: ")
+    return given if cut else f"{type(error).__name__}: {shown}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,19 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     file.write_text('sources = {legacy = {api_key = "k"}}\n')
     done = ask(changes=("sources.public_v1.page_limit=5",))
     assert ("Edit it by hand" in str(done.exception), file.read_text()[:7]) == (True, "sources")
+
+
+def stdin_from_url() -> None:
+    os.dup2(os.open("url", os.O_RDONLY), 0)
+
+
+def test_a_secret_is_read_from_standard_input_where_that_is_no_terminal(tmp_path: Path, nobody: dict[str, str]) -> None:
+    (tmp_path / "url").write_text("https://hooks.example/x\n")
+    project = ("--project", str(tmp_path))
+    done = command(*project, "init", "notify.url", env=nobody, cwd=tmp_path, preexec_fn=stdin_from_url)
+    assert done.err.count("notify.url: ") == 1
+    assert "GetPassWarning" not in done.err
+    assert 'url = "https://hooks.example/x"' in (tmp_path / ".dlt/secrets.toml").read_text()
 
 
 def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -> None:

@@ -108,8 +108,12 @@ def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Pa
         "DATASET_NAME": "other",
         "SCHEMA__NAMING": "sql_ci_v1",
     }
-    with pytest.raises(PlatformError, match="the destination duckdb"):
+    words = (
+        "^the destination duckdb could not be used: IO Error: Cannot open file .* No such file or directory\n  Make the"
+    )
+    with pytest.raises(PlatformError) as caught:
         published.pull("price_lists")
+    assert re.search(words, str(caught.value))
     assert published.one("SELECT count(*) FROM ops.runs") == 2
     assert failures.read(published.path) is None
     note = failures.read(published.path, is_destination=True)
@@ -271,6 +275,7 @@ class UniqueViolation(IntegrityError):
         (ConnectionError("PASSWORD = s3cret/x host=db"), r"PASSWORD = \*\*\* host=db"),
         (OSError("relation is locked\nDETAIL:  by s3cret"), "OSError: relation is locked$"),
         (UniqueViolation("Key (id)=(s3cret) already exists"), "could not be used: UniqueViolation$"),
+        (OSError("Failed. The actual reason given is: IO Error: Could not set lock"), "used: IO Error: .* lock$"),
         (JobFailedError("INSERT INTO t VALUES ('s3cret')"), "could not be used: JobFailedError$"),
     ],
 )
