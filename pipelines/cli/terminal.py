@@ -36,9 +36,13 @@ def escape_lines(text: object) -> str:
 def to_json(value: object) -> str:
     """JSON in which no character is one that a terminal acts on; in ASCII unless the output is UTF-8."""
     if (sys.stdout.encoding or "").casefold().replace("-", "") != "utf8":
-        return json.dumps(value, default=str)
-    text = json.dumps(value, default=str, ensure_ascii=False)
+        return json.dumps(value, default=_plain)
+    text = json.dumps(value, default=_plain, ensure_ascii=False)
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def event_json(name: str, message: str, /, **facts: object) -> str:

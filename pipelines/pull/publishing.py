@@ -34,7 +34,7 @@ from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import check_source, read_source, record_source
 from sources.contract import ORDER
 from sources.disk import replace_file
-from sources.errors import CoverageError
+from sources.errors import CoverageError, HttpError
 from sources.extract.result import ListResult
 
 
@@ -115,7 +115,13 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
     incomplete = [f"{walked.resource} is {walked.verdict}" for walked in result.lists if walked.verdict != "complete"]
     incomplete += [f"{name} is not read, as its family has no settings" for name in result.left_out]
     if len(errors) == len(result.lists) or (errors and options.require_complete):
-        raise min(errors, key=lambda error: error.exit_code)
+        first = min(errors, key=lambda error: error.exit_code)
+        # the hint has a line for the other family
+        others = {error.family: error for error in reversed(errors) if isinstance(error, HttpError)}
+        others.pop(first.family if isinstance(first, HttpError) else "", None)
+        further = (f"{error.message}: {error.hint}" for error in others.values())
+        first.hint = "\n  ".join([first.hint, *further])
+        raise first
     if options.require_complete and incomplete:
         raise CoverageError(
             f"coverage is not complete: {', '.join(incomplete)}",

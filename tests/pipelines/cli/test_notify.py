@@ -144,6 +144,9 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridg
     assert (done.code, failed["exit_code"], failed["published"]) == (3, 3, False)
     assert failed["project"] == "warehouse", "the current folder"
     assert failed["text"].startswith("warehouse: orderbridge run failed with exit code 3: ")
+    assert [line for line in failed["hint"].split("\n") if "GET /" in line and "authentication failed" in line], failed[
+        "hint"
+    ]
     assert (failed["message"] in done.err, "wrong-key" in json.dumps(failed)) == (True, False)
     assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (143, False, "stopped by a signal")
     assert called["text"].endswith(": no field (!channel)")

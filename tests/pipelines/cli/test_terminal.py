@@ -15,6 +15,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ def test_escaped_text_is_safe_and_plain_text_stays_as_it_is(text: str) -> None:
     assert is_safe(escape_lines(text))
     assert is_safe(to_json(text))
     assert json.loads(to_json({"a": text})) == {"a": text}
+    assert to_json(datetime(2026, 1, 2, tzinfo=UTC)) == '"2026-01-02T00:00:00+00:00"'
     if text.isprintable():
         assert escape(text) == escape_lines(text) == text
 
