@@ -126,15 +126,15 @@ def reason(said: str) -> str:
     if "error" in events:
         return str(events["error"].get("message", "")).replace("\n ", "")
     lists, status = events.get("pull", {}).get("lists", []), events.get("status", {})
-    told = [f"{row['resource']}: {row['problem']}".replace("\n ", "") for row in lists if row["problem"]]
+    reasons = [f"{row['resource']}: {row['problem']}".replace("\n ", "") for row in lists if row["problem"]]
     if status.get("too_old"):
-        told = [f"not read within {status['max_age_h']:g} h: {', '.join(status['too_old'])}"]
+        reasons = [f"not read within {status['max_age_h']:g} h: {', '.join(status['too_old'])}"]
         if failure := status["failure"]:
-            told.append(f"the last run failed: {failure['message']}".replace("\n ", ""))
-        told += [f"{name}: {problem}".replace("\n ", "") for name, problem in status["problems"].items()]
+            reasons.append(f"the last run failed: {failure['message']}".replace("\n ", ""))
+        reasons += [f"{name}: {problem}".replace("\n ", "") for name, problem in status["problems"].items()]
     found = events.get("reconcile", {}).get("findings", [])
-    worst = [one for one in found if one["severity"] == "error"] or found
-    return "; ".join(told or [f"{one['count']} {one['severity']} {one['entity']}.{one['rule']}" for one in worst])
+    severest = [one for one in found if one["severity"] == "error"] or found
+    return "; ".join(reasons or [f"{one['count']} {one['severity']} {one['entity']}.{one['rule']}" for one in severest])
 
 
 def _events(said: str) -> Iterator[dict[str, Any]]:
