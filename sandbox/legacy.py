@@ -60,23 +60,26 @@ class Legacy:
         body, issues = _body(call)
         if not issues and operation.input is not None:
             issues = problems(operation.input, body, self._required(operation))
-        numbers = [field.name for field in operation.params if field.json in ("integer", "number")]
-        wrong = [name for name in numbers if bounded_int(call.parts[name]) is None]
+        numbers = {
+            field.name: bounded_int(call.parts[field.name])
+            for field in operation.params
+            if field.json in ("integer", "number")
+        }
+        wrong = [name for name, number in numbers.items() if number is None]
         issues = [*(Problem("path", f"{name} must be an integer") for name in wrong), *issues]
         if issues:
             return legacy_errors(int(self._readings["legacy_error_status"]), issues, operation.error_code)
-        return self._write(operation, call, body if isinstance(body, dict) else {})
+        return self._write(call, {**call.parts, **numbers}, body)
 
-    def _write(self, operation: Operation, call: Call, body: Json) -> SandboxResponse:
-        if operation.name == "update_variant":
-            self.state.update_variant(int(call.parts["productId"]), int(call.parts["variantId"]), body)
+    def _write(self, call: Call, ids: Json, body: Json) -> SandboxResponse:
+        operation = call.operation
+        if operation.verb == "PATCH":
+            try:
+                self.state.update(operation, ids, body)
+            except KeyError:
+                return call.error(404, "not_found", "there is no such record")
             return SandboxResponse(int(self._readings["no_content_status"]), b"", ())
-        if operation.name == "create_customer":
-            record = self.state.create_customer(body)
-        elif operation.name == "create_subcategory":
-            record = self.state.create_subcategory(call.parts["categoryId"], body)
-        else:
-            record = self.state.create_warehouse(body)
+        record = self.state.create(operation, ids, body)
         status = operation.created_status or int(self._readings["created_status"])
         bodies = {"record": record, "id_only": {"id": record["id"]}, "wrapped": {"data": record}}
         content = bodies.get(self._readings["created_body"])

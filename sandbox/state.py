@@ -10,7 +10,7 @@ import json
 import random
 import threading
 import zlib
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, generators, platform_time
 from sandbox.rows import Rows, read_rows
-from sources.contract import CUSTOMER, CUSTOMER_CREATE, RECORDS
+from sources.contract import CUSTOMER, LISTS, RECORDS, Operation, Record
 
 LOG_LENGTH: Final = 20_000
 
@@ -50,8 +50,8 @@ class Change:
 
 
 @dataclass(slots=True)
-class Variant:
-    """A variant after its updates: field values, number of updates, and how often each field was sent."""
+class Updated:
+    """A record after its updates: field values, number of updates, and how often each field was sent."""
 
     fields: Json = field(default_factory=dict)
     applied: int = 0
@@ -62,9 +62,9 @@ class State:
     """All data of the platform.
 
     Attributes:
-        variants: by product and variant id.
-        subcategories, warehouses: as created, in order.
-        customer_inputs: bodies of the applied customer creates, in order.
+        created: by operation, the records of its creates, in order; the bodies where a list shows the records.
+        updated: by operation and ids in its path, what became of each record.
+        customer_inputs, subcategories, warehouses, variants: those of the four operations that the interface shows.
         log: the latest requests.
         truth: every change of a list, in order.
         removed: number of records removed from each list.
@@ -87,10 +87,10 @@ class State:
                 random.Random(f"{config.seed}:sequence").shuffle(orders)
             self.lists["orders"] = Rows(orders)
         self._serial = max(counts.values())
-        self.variants: dict[tuple[int, int], Variant] = {}
-        self.subcategories: list[Json] = []
-        self.warehouses: list[Json] = []
-        self.customer_inputs: list[Json] = []
+        self.created: defaultdict[str, list[Json]] = defaultdict(list)
+        self.updated: defaultdict[str, dict[tuple[Any, ...], Updated]] = defaultdict(dict)
+        self.customer_inputs, self.subcategories = self.created["create_customer"], self.created["create_subcategory"]
+        self.warehouses, self.variants = self.created["create_warehouse"], self.updated["update_variant"]
         self.log: deque[Logged] = deque(maxlen=LOG_LENGTH)
         self.truth: list[Change] = []
         self.removed: Counter[str] = Counter()
@@ -163,39 +163,51 @@ class State:
 
     # Writes.
 
-    def create_customer(self, body: Json) -> Json:
-        """Adds a customer to the list; returns its record. Fields of a customer that no create takes are ignored."""
-        taken = {field.name for field in CUSTOMER_CREATE.fields}
-        hidden = {"password", "notification", *(field.name for field in CUSTOMER.fields if field.name not in taken)}
-        hidden |= {"loginCode"} if self.config.login_mode == "email" else set()
+    def create(self, operation: Operation, ids: Json, body: Json) -> Json:
+        """Applies a create and returns the record: one of the list at its path, or one that no list shows.
+
+        A listed record ignores the fields of its list that no create takes; the id is always the platform's.
+
+        Args:
+            operation: the create.
+            ids: the parameters of its path; those that are numbers as such.
+            body: what was sent.
+        """
         with self.lock:
-            self.customer_inputs.append(body)
+            created, listed = self.created[operation.name], _listed_at(operation, operation.path)
+            if listed is None or operation.input is None:
+                created.append({**body, **ids, "id": len(created) + 1})
+                return created[-1]
+            created.append(body)
+            hidden = {one.name for one in listed.fields} ^ {one.name for one in operation.input.fields}
+            hidden |= {"loginCode"} if self.config.login_mode == "email" else set()
             record = {name: value for name, value in body.items() if name not in hidden}
-            record["createdAt"] = platform_time(datetime.now(UTC), self.config.reading("date_format"))
-            record.setdefault("priceListId", 1)
-            record.setdefault("documents", [])
-            return self.add("customers", record)
+            if listed is CUSTOMER:
+                now = platform_time(datetime.now(UTC), self.config.reading("date_format"))
+                record = {"priceListId": 1, "documents": [], **record, "createdAt": now}
+            return self.add(listed.name, record)
 
-    def create_subcategory(self, category: str, body: Json) -> Json:
-        """Stores a subcategory; returns its record."""
-        with self.lock:
-            self.subcategories.append({**body, "id": len(self.subcategories) + 1, "categoryId": category})
-            return self.subcategories[-1]
+    def update(self, operation: Operation, ids: Json, body: Json) -> None:
+        """Applies an update: fields with a reading `<field>_semantics` by it, the others replace what was there.
 
-    def create_warehouse(self, body: Json) -> Json:
-        """Stores a warehouse; returns its record."""
-        with self.lock:
-            self.warehouses.append({**body, "id": len(self.warehouses) + 1})
-            return self.warehouses[-1]
+        Args:
+            operation: the update.
+            ids: the parameters of its path; those that are numbers as such.
+            body: what was sent.
 
-    def update_variant(self, product: int, variant: int, body: Json) -> None:
-        """Applies an update; price and stock by their readings."""
+        Raises:
+            KeyError: the list at the path before the id has no record with it.
+        """
         with self.lock:
-            record = self.variants.setdefault((product, variant), Variant())
+            listed = _listed_at(operation, operation.path.rpartition("/")[0])
+            if listed is not None:
+                shown = {one.name for one in listed.fields}
+                self.change(listed.name, [*ids.values()][-1], {name: body[name] for name in body if name in shown})
+            record = self.updated[operation.name].setdefault(tuple(ids.values()), Updated())
             record.applied += 1
             for name, value in body.items():
                 record.counts[name] += 1
-                adds = name in ("price", "stock") and self.config.reading(f"{name}_semantics") == "increment"
+                adds = self.config.readings.get(f"{name}_semantics") == "increment"
                 record.fields[name] = _sum(record.fields.get(name, 0), value) if adds else value
 
     def _position_of_new(self, resource: str) -> int:
@@ -232,6 +244,12 @@ class State:
     def _note(self, resource: str, identifier: str, what: str) -> None:
         self.removed[resource] += what == "removed"
         self.truth.append(Change(self.requests, resource, identifier, what))
+
+
+def _listed_at(operation: Operation, path: str) -> Record | None:
+    """The records of the list at a path of the operation's family; None if there is no such list."""
+    lists = (one for one in LISTS.values() if (one.family, one.path) == (operation.family, path))
+    return next((one.records for one in lists), None)
 
 
 def _sum(before: float, value: float) -> float:

@@ -18,7 +18,7 @@ import pytest
 from sandbox import Sandbox, SandboxConfig, SandboxConfigError, serve
 from sandbox.faults import NAMES
 from sandbox.public_v1 import KEYS
-from sources.contract import OPERATIONS, RECORDS
+from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +153,23 @@ def test_other_writes_are_kept_and_counted() -> None:
         assert client.post("/logistics/warehouses", json={**WAREHOUSE, "id": 99}).status_code == 201
         assert sandbox.state.subcategories == [{"id": 1, "categoryId": "12", **body}]
         assert sandbox.state.warehouses == [{"id": 1, **WAREHOUSE}]
+
+
+def test_an_update_below_the_path_of_a_list_changes_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    update = Operation(
+        "update_customer", "legacy", "PATCH", "/customers/{customerId}", error_code="string",
+        params=(Field("customerId", "identifier", "integer", required=True),),
+        input=Record("customer_update", (Field("priceListId", "number"), Field("note", "text"))),
+    )  # fmt: skip
+    monkeypatch.setattr("sandbox.app.OPERATIONS", (*OPERATIONS, update))
+    with talking(customers=2) as (sandbox, client):
+        first, second = sandbox.state.records("customers")
+        answer = client.patch(f"/customers/{first['id']}", json={"priceListId": 9, "note": "n"})
+        assert (answer.status_code, answer.content) == (204, b"")
+        assert sandbox.state.records("customers") == [{**first, "priceListId": 9}, second]
+        absent = client.patch("/customers/77", json={"priceListId": 9})
+        assert (absent.status_code, [*absent.json()]) == (404, ["errors"])
+        assert {ids: one.applied for ids, one in sandbox.state.updated[update.name].items()} == {(first["id"],): 1}
 
 
 def test_the_truth_is_kept_and_requests_are_logged() -> None:

@@ -35,7 +35,7 @@ from sandbox.state import State
 from sources.errors import BridgeError, HttpRejected, Unreachable
 from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
-from sources.kinds import KindName
+from sources.kinds import KINDS, KindName
 from sources.settings import LegacySettings, ReconcileSettings, Secret
 from tests.pipelines.push.plans import LOST, Answering, customer, listed, patch, results, subcategory, write_plan
 
@@ -124,11 +124,12 @@ class World:
         self.applied[marker(path, body)] += 1
         parts = path.strip("/").split("/")
         if parts[0] == "customers":
-            self.state.create_customer(body)
+            self.state.create(KINDS["customers"].operation, {}, body)
         elif parts[0] == "products":
-            self.state.update_variant(int(parts[1]), int(parts[3]), body)
+            ids = {"productId": int(parts[1]), "variantId": int(parts[3])}
+            self.state.update(KINDS["variants"].operation, ids, body)
         else:
-            self.state.create_subcategory(parts[1], body)
+            self.state.create(KINDS["subcategories"].operation, {"categoryId": parts[1]}, body)
 
 
 def marker(path: str, body: dict[str, Any]) -> str:

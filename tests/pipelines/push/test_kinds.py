@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -21,8 +21,6 @@ from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from sandbox.legacy import Legacy
-from sandbox.messages import SandboxResponse
 from sources import inputs
 from sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
 from sources.decode.table_schema import snake
@@ -80,22 +78,12 @@ def test_every_column_of_a_kind_is_sent_once_and_then_unchanged(at: Place, kind:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
-    """`rates` in contract and sandbox, and what arrives there."""
-    arrived: list[tuple[str, Any]] = []
-    write = Legacy._write
-
-    def written(self: Legacy, operation: Operation, call: Any, body: Any) -> SandboxResponse:
-        if operation.name != UPDATE.name:
-            return write(self, operation, call, body)
-        arrived.append((call.parts["rateId"], body))
-        return SandboxResponse(204, b"", ())
-
-    monkeypatch.setattr(Legacy, "_write", written)
+def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`rates` in the contract, which is all that the sandbox needs."""
     monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, UPDATE))
     monkeypatch.setitem(KINDS, NAME, InputKind(NAME, "rate", UPDATE))
     forget()
-    yield arrived
+    yield
     forget()
 
 
@@ -105,7 +93,8 @@ def forget() -> None:
         getattr(function, "cache_clear", list)()
 
 
-def test_a_kind_that_is_added_is_planned_pushed_and_remembered(sent: list[tuple[str, Any]], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("rates")
+def test_a_kind_that_is_added_is_planned_pushed_and_remembered(tmp_path: Path) -> None:
     rejects: list[str] = []
     with place(tmp_path) as at:
 
@@ -116,10 +105,12 @@ def test_a_kind_that_is_added_is_planned_pushed_and_remembered(sent: list[tuple[
             rejects.append((made.folder / "rejects.csv").read_text("utf-8-sig"))
 
         importing("7;Mayoristas;1.5\n8;Web;2\n")
-        assert sorted(sent) == [("7", {"name": "Mayoristas", "rate": 1.5}), ("8", {"name": "Web", "rate": 2})]
-        sent.clear()
+        kept = at.platform.state.updated[UPDATE.name]
+        assert {ids: one.fields for ids, one in kept.items()} == {
+            (7,): {"name": "Mayoristas", "rate": 1.5}, (8,): {"name": "Web", "rate": 2},
+        }  # fmt: skip
         importing("07;Mayoristas;1.75\n8;Web;2\n")
-        assert sent == [("7", {"rate": 1.75})]
+        assert (kept[7,].fields["rate"], kept[7,].counts, kept[8,].applied) == (1.75, {"name": 1, "rate": 2}, 1)
         with Ledger.open(at.ledger, readonly=True) as ledger:
             rows = ledger.confirmed(at.platform.url).to_pylist()
         assert {(row["path"], row["field"]): row["value"] for row in rows} == {
