@@ -26,7 +26,10 @@ STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED
 PROMOTION_STATES: Final = (
     "inactive", "scheduled", "running", "expired", "exhausted", "running", "expired", "running", "expired", "inactive",
 )  # fmt: skip
+Record = dict[str, object]
 FIRST_CUSTOMER: Final = 1001
+UNNAMED: Final[Record] = {"priceListId": 1, "documents": []}
+"""What a created customer has of the fields that its create leaves out."""
 FIRST_ORDER: Final = 50_001
 DAYS: Final = 730
 """Orders and new customers are spread over this many days, up to the day before `SandboxConfig.today`."""
@@ -49,7 +52,6 @@ _FORMATS: Final = {
 }
 
 Generate = Callable[[int], bytes]
-Record = dict[str, object]
 Chance = Callable[[], float]
 encode: Final = msgspec.json.Encoder().encode
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
-from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, generators, platform_time
+from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, UNNAMED, Generate, generators, platform_time
 from sandbox.rows import Rows, read_rows
 from sources.contract import CUSTOMER, LISTS, RECORDS, Operation, Record
 
@@ -184,7 +184,7 @@ class State:
             record = {name: value for name, value in body.items() if name not in hidden}
             if listed is CUSTOMER:
                 now = platform_time(datetime.now(UTC), self.config.reading("date_format"))
-                record = {"priceListId": 1, "documents": [], **record, "createdAt": now}
+                record = {**UNNAMED, **record, "createdAt": now}
             return self.add(listed.name, record)
 
     def update(self, operation: Operation, ids: Json, body: Json) -> None:

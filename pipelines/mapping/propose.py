@@ -16,11 +16,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
 
-from pipelines.mapping.field_paths import resolve
+from pipelines.mapping.field_paths import all_paths, resolve
 from pipelines.mapping.model import MappedColumn, Mapping
 from sources.errors import UsageError
 from sources.files import SourceTable
-from sources.inputs import pairs, paths
+from sources.inputs import pairs
 from sources.kinds import KINDS
 
 _ATTRIBUTES: Final = ("color", "colour", "talla", "size", "tamaño", "material", "sabor", "flavour", "flavor")
@@ -168,11 +168,11 @@ def _known(kind: str, *, is_weak: bool) -> dict[str, str]:
     """
     tables = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
     common = (tables["weak"] if is_weak else tables).get(kind, {})
-    known = {normalize(word): path for path, words in common.items() for word in words.split(",")}
-    for path in reversed(paths(kind)) if not is_weak else ():
-        first = path.replace("[]", "[0]")
-        known[normalize(first.replace("[0]", ""))] = first
-        own = first.removesuffix("[0]").rpartition(".")[2]
+    first = {path.removesuffix("[0]"): path for path in all_paths(kind)}
+    known = {normalize(word): first.get(path, path) for path, words in common.items() for word in words.split(",")}
+    for name, path in reversed(first.items()) if not is_weak else ():
+        known[normalize(name.replace("[0]", ""))] = path
+        own = name.rpartition(".")[2]
         if own != own.lower():
-            known.setdefault(normalize(own), first)
+            known.setdefault(normalize(own), path)
     return known

@@ -158,7 +158,7 @@ def matching_rows(
 ) -> dict[str, dict[str, Any]]:
     """The customers with one of the keys or ids, by id, in the interface's field names, still without documents."""
     matches: dict[str, dict[str, Any]] = {}
-    columns = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
+    columns = {snake(f.name): f.name for f in CUSTOMER.fields if not f.fields}
     for table in tables:
         places = {n for n, customer_id in enumerate(table["id"].to_pylist() if ids else ()) if customer_id in ids}
         for name in LIST_KEYS:
@@ -228,7 +228,8 @@ def _is_equal(name: str, sent: object, actual: object) -> bool:
             _is_equal(inner, value, actual.get(inner)) for inner, value in sent.items()
         )
     if isinstance(sent, list):
-        items = actual if isinstance(actual, list) else []
+        found = json.loads(actual) if isinstance(actual, str) else actual  # of values: JSON text in its column
+        items = found if isinstance(found, list) else []
         return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
     if isinstance(sent, bool) or actual is None:
         return bool(sent == actual)

@@ -46,7 +46,8 @@ ERP_COLUMNS: Final = {
     "documents[0].fiscalAddress": "fiscal_address",
     "documents[0].email": "document_email",
 }
-"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.tables`."""
+"""The fields of a customer that are compared, of a list its first item: their names in a mapping, and in
+`transforms.erp.tables`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def _open(path: Path, mapping: ColumnMapping | None) -> _File:
     warn_of_layout(path, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers", samples=sample(table))
-    fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))
+    fields = ((one.path.replace("[+]", "[0]").removesuffix("[0]"), one) for one in field_sources(mapping))
     sources = {ERP_COLUMNS[name]: one for name, one in fields if name in ERP_COLUMNS}
     lookups = open_lookups(mapping, list(sources.values()))
     used = Bindings(mapping, list(sources.values()), lookups, login_mode=None).columns
