@@ -161,6 +161,8 @@ ONE, TWO = {"number": "1"}, {"number": "2"}
         ("email", "maría@ſhop.es", "MARÍA@ſhop.es", False),
         ("priceListId", 7, "7.0", False),
         ("priceListId", 7.0, "7", True),
+        ("priceListId", [7.0, 8], "[7,8]", True),  # a list of values, in its column
+        ("priceListId", [7], "[7,8]", False),
         ("firstName", " Ana", "Ana ", True),
         ("lastName", "", None, True),
     ],
