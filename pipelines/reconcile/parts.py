@@ -29,8 +29,8 @@ from sources.contract import LISTS
 from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, shared_value_findings
 from transforms.frames import Schema, from_arrow, to_arrow
 
-PART_ROWS: Final = 200_000
-"""So many rows take about 200 MB in frames."""
+PART_ROWS: Final = 100_000
+"""So many rows take about 100 MB in frames."""
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """`map`, or that of a cluster: results in the order of the arguments, few of which are read ahead."""
 
@@ -165,5 +165,7 @@ class Parts:
 
 
 _SHARED: Final = """
-    FROM {values} WHERE (rule, value) IN (SELECT (rule, value) FROM {values} GROUP BY ALL HAVING count(*) > 1)
+    FROM {values}
+    WHERE hash(rule, value) IN (SELECT hash(rule, value) FROM {values} GROUP BY ALL HAVING count(*) > 1)
     ORDER BY rule, id"""
+"""A value that only shares its hash with another one makes no finding: see `shared_value_findings`."""
