@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 Script = Callable[[socket.socket], None] | bytes
@@ -79,11 +79,15 @@ def reset(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
 
-def drip(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
+def sending(pieces: Iterable[bytes], pause_s: float = 0.0) -> Callable[[socket.socket], None]:
     def script(connection: socket.socket) -> None:
-        connection.sendall(head)
-        for _ in range(400):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
             connection.sendall(piece)
-            time.sleep(0.02)
+            time.sleep(pause_s)
 
     return script
+
+
+def drip(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
+    return sending([head, *[piece] * 400], 0.02)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from sources.http.failures import Failure, FailureKind
 from sources.http.retries import RetryPolicy, delay_s, retry_after_s, retry_delay_s, should_retry
-from tests.sources.http.backoff import without_backoff
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 REPEATED: tuple[int | FailureKind, ...] = (
@@ -102,13 +100,3 @@ def test_reads_are_attempted_as_often_and_as_long_as_the_policy_says(
     assert (result == "fine", attempts) == (is_fine, calls)
     waits = [failure.retry_after_s or 0.0 for failure in failures[: len(slept)]]
     assert all(least <= wait for least, wait in zip(waits, slept, strict=True))
-
-
-def test_without_backoff_reaches_other_threads_and_ends() -> None:
-    slept: list[float] = []
-    with without_backoff():
-        thread = threading.Thread(target=lambda: slept.extend(run(RetryPolicy(), WAIT)[2]))
-        thread.start()
-        thread.join()
-    assert slept == [0.0]
-    assert run(RetryPolicy(), WAIT)[2][0] >= 60.0
