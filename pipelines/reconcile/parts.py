@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -94,11 +94,19 @@ class Parts:
         build: with the tables.
         findings: what is found.
         map_tasks: maps a function over parts.
+        blank: by list, how many of its raw rows have a `BLANK_ID`: see `blank_rows`.
     """
 
     build: duckdb.DuckDBPyConnection
     findings: Findings
     map_tasks: Mapper = map
+    blank: dict[str, int] = field(default_factory=dict)
+
+    def blank_rows(self, name: str) -> int:
+        """How many rows of a raw table have a `BLANK_ID`; only lists are searched, each once."""
+        if name in LISTS and name not in self.blank:
+            ((self.blank[name],),) = self.build.execute(f"SELECT count(*) FROM raw.{name} WHERE {BLANK_ID}").fetchall()
+        return self.blank.get(name, 0)
 
     def numbered(self, name: str) -> str:
         """A raw table whose rows DuckDB numbers without gaps, or a copy that has such numbers.
@@ -108,10 +116,12 @@ class Parts:
         """
         table = f"raw.{name}"
         hiding = [column for column in columns_of(self.build, table) if column.lower() == "rowid"]
-        kept = f"{table} WHERE NOT {BLANK_ID}" if name in LISTS else table
-        first, end, _ = (0, 0, 0) if hiding else self._rows(table)
-        if not hiding and end - first == self._rows(kept)[2]:
-            return table
+        blank = self.blank_rows(name)
+        if not hiding and not blank:
+            first, end, count = self._rows(table)
+            if end - first == count:
+                return table
+        kept = f"{table} WHERE NOT {BLANK_ID}" if blank else table
         columns = "* RENAME (rowid AS raw_rowid)" if hiding else "*"
         self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_numbered AS SELECT {columns} FROM {kept}")
         return f"temp.{name}_numbered"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import duckdb
+import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.entities import STEPS, Entity, StepInputs
@@ -26,7 +27,7 @@ from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.reconcile.odd_values import lost_values
-from pipelines.reconcile.parts import BLANK_ID, Mapper, folder_of
+from pipelines.reconcile.parts import Mapper, folder_of
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
@@ -41,7 +42,7 @@ from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
 from transforms.dates import DateContext
 from transforms.findings import combine_findings, rule_findings
-from transforms.frames import from_arrow
+from transforms.frames import constant
 from transforms.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
@@ -243,8 +244,8 @@ class Reconciling:
             steps.info("reconciling %s", name)
             found_before = findings.count, findings.errors
             if name in LISTS:
-                no_ids = build.sql(f"SELECT NULL::VARCHAR AS id FROM raw.{name} WHERE {BLANK_ID}").to_arrow_table()
-                findings.add(rule_findings(name, "id_missing", from_arrow(no_ids)["id"]))
+                no_ids = constant(None, pd.RangeIndex(inputs.parts.blank_rows(name)))
+                findings.add(rule_findings(name, "id_missing", no_ids))
             entity = step(inputs)
             _record_entity(inputs, result, name, entity, found_before)
             result.order_fields |= entity.order_fields
@@ -283,7 +284,9 @@ _NOT_UNIQUE: Final = """
     SELECT id FROM raw.{table}
     WHERE hash(id) IN (SELECT hash(id) FROM raw.{table} GROUP BY ALL HAVING count(*) > 1)
     GROUP BY id HAVING id IS NOT NULL AND count(*) > 1"""
-_KEEP_ONE: Final = "DELETE FROM raw.{table} WHERE rowid NOT IN (SELECT max(rowid) FROM raw.{table} GROUP BY id);"
+_KEEP_ONE: Final = (
+    "DELETE FROM raw.{table} WHERE id IS NOT NULL AND rowid NOT IN (SELECT max(rowid) FROM raw.{table} GROUP BY id);"
+)
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
     SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""

@@ -297,6 +297,7 @@ def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytes
 def test_several_raw_rows_with_one_id_fail_the_run(made: Bridge) -> None:
     with duckdb.connect(str(made.path)) as build:
         build.execute("INSERT INTO raw.promotions FROM raw.promotions LIMIT 1")
+        build.execute("INSERT INTO raw.promotions SELECT * REPLACE (NULL AS id) FROM raw.promotions LIMIT 2")
     before = made.path.read_bytes()
     with pytest.raises(BridgeError, match="promotions: 1 ids are of several rows") as raised:
         reconcile()
@@ -305,6 +306,8 @@ def test_several_raw_rows_with_one_id_fail_the_run(made: Bridge) -> None:
         build.execute(raised.value.hint.partition(": ")[2])
     reconcile()
     assert made.one("SELECT count(*) FROM reconciled.promotions") == 9
+    found = "SELECT count(*) FROM reconciled.exceptions WHERE rule = 'id_missing'"
+    assert made.one(found) == 2  # rows without an id are not those that the hint removes
 
 
 def test_raw_rows_with_a_blank_id_are_left_out_and_found(made: Bridge) -> None:
