@@ -12,12 +12,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import chain, compress
-from typing import Final
+from functools import lru_cache
+from itertools import compress
+from operator import attrgetter
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import UNSET, UnsetType
 
 from sources.contract import Field, Record
 from sources.decode import rows
@@ -49,45 +52,61 @@ from sources.decode.table_schema import (
 _BRACKETS: Final = r"[\[{]"
 _Items = list[dict[str, msgspec.Raw]]
 _rows_decoder: Final = msgspec.json.Decoder(_Items)
-_items_decoder: Final = msgspec.json.Decoder(_Items | None)
+_encoder: Final = msgspec.json.Encoder()
+_ALL: Final[Mapping[str, pa.Array]] = {}
 
 
 def read_extra_fields(
-    pages: Sequence[Page], table: TableSchema, mistyped: Mapping[str, pa.Array]
+    pages: Sequence[Page], names: frozenset[str], array: str = "", selected: Mapping[str, pa.Array] = _ALL
 ) -> tuple[pa.Array, Counter[str]]:
-    """Reads the fields that have no column in a table.
+    """Reads the fields with these names in the rows, or in the objects of one of their arrays.
 
     Args:
         pages: the rows.
-        table: of the rows, or of the objects of one of their arrays.
-        mistyped: the fields of which some values are in `_extra`, too: which ones are.
+        names: of the fields.
+        array: the field with the objects; empty for the rows.
+        selected: of fields that not all objects are to have in `_extra`: which ones are.
 
     Returns:
-        `_extra` of each object, null if it has no such field; and how many objects have each field without a column.
+        `_extra` of each object, null if it has no such field; and how many objects have each field.
 
     Raises:
-        ColumnarFallback: it may be nested too deeply.
+        ColumnarFallback: a name that only the row-by-row path handles, or it may be nested too deeply.
         msgspec.MsgspecError: a row, or an item of the array, is not an object.
         RecursionError: too many levels.
     """
+    attributes = {name: f"f{n}" for n, name in enumerate(sorted(names))}
+    decoder = _decoder(tuple(attributes), array)
+    masks = [(attributes[name], pc.invert(mask).to_pylist()) for name, mask in selected.items()]
     counts: Counter[str] = Counter()
     texts: list[bytes] = []
-    known, masks = table.known, [(name, mask.to_pylist()) for name, mask in mistyped.items()]
     for page in pages:  # the objects of one page at a time: they need far more memory than their texts
-        items = _rows_decoder.decode(page.rows)
-        if table.array:
-            arrays = (row[table.array] for row in items if table.array in row)
-            items = [item for array in arrays for item in _items_decoder.decode(array) or ()]
-        names = [item.keys() - known for item in items]
-        counts.update(chain.from_iterable(names))
-        for name, mask in masks:
-            for in_item in compress(names, mask[len(texts) :]):
-                in_item.add(name)
-        texts += map(rows.text_of_fields, items, names)
+        items = decoder.decode(page.rows)
+        if array:
+            items = [item for row in items for item in row.items or ()]
+        for attribute, is_left in masks:
+            for item in compress(items, is_left[len(texts) :]):
+                setattr(item, attribute, UNSET)
+        for name, attribute in attributes.items():
+            counts[name] += len(items) - list(map(attrgetter(attribute), items)).count(UNSET)
+        texts += map(_encoder.encode, items)
     extra = text_array(texts)
     if pc.any(pc.greater(pc.count_substring_regex(extra, _BRACKETS), DEPTH_MAX)).as_py():
         raise ColumnarFallback
-    return pc.if_else(pc.equal(extra, "{}"), pa.scalar(None, pa.string()), extra), counts
+    return pc.if_else(pc.equal(extra, "{}"), pa.scalar(None, pa.string()), extra), +counts
+
+
+@lru_cache(maxsize=64)
+def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
+    """Reads these fields alone, as f0, f1 …, each as it is written: a third faster than all fields of a row."""
+    members = [(f"f{n}", msgspec.Raw | UnsetType, UNSET) for n in range(len(names))]
+    try:
+        item = msgspec.defstruct("Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False)
+    except ValueError:  # a quote or a control character in a name
+        raise ColumnarFallback from None
+    rows: Any = list[item] | None  # type: ignore[valid-type]
+    row = msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array}) if array else item
+    return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
 
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -254,7 +273,8 @@ class _Columnar:
         first = _rows_decoder.decode(text.pages[0].rows)
         declared = _declared_type(table, first)
         parsed = None
-        if all(row.keys() <= table.known for row in first):  # else the strict attempt would fail
+        self._names = frozenset().union(*first) - table.known
+        if not self._names:  # else the strict attempt would fail
             try:
                 parsed = parse(text, declared, "error")
             except pa.ArrowInvalid as error:
@@ -263,7 +283,7 @@ class _Columnar:
         if parsed is None:
             # msgspec first: it limits the depth, which the inferring parser does not. That one in turn finds repeated
             # names, and every name.
-            self._extra = read_extra_fields(text.pages, table, {})
+            self._extra = read_extra_fields(text.pages, self._names)
             parsed = parse(text, declared, "infer")
         self._rows, self._place = parsed.rows, parsed.place
 
@@ -296,11 +316,14 @@ class _Columnar:
                 mistyped[f.name] = is_mistyped
                 kind = "number" if f.type == "text" else "string"
                 self._observations[f"{table.name}.{f.name}: {MISTYPED}", kind] = count
-        if not mistyped and table.known.issuperset(items.type.names):
+        names = frozenset(items.type.names) - table.known
+        if not (names or mistyped):
             return [*columns, pa.nulls(len(items), pa.string())]
-        is_read = table is self._table and not mistyped
-        texts, counts = self._extra if is_read else read_extra_fields(self._pages, table, mistyped)
-        self._observations.update({(f"{table.name}: {UNKNOWN}", name): count for name, count in counts.items()})
+        if table is self._table and names == self._names and not mistyped:
+            texts, counts = self._extra
+        else:
+            texts, counts = read_extra_fields(self._pages, names.union(mistyped), table.array, mistyped)
+        self._observations.update({(f"{table.name}: {UNKNOWN}", name): counts[name] for name in names & counts.keys()})
         if len(texts) != len(items):
             raise ColumnarFallback
         return [*columns, texts]
