@@ -4,6 +4,13 @@
 
 Names may contain `*`. Each bug is reported as caught or survived; one that no test catches ends the command with 1, and
 a patch that cannot be applied, which is named before any test runs, with 2. `--check` runs no test.
+
+The catalogue is the text files of this folder. An entry is its name, the file and the arguments of pytest on one line,
+then whole lines of the file, before (`-`) and after (`+`):
+
+    * an-ambiguous-number-is-guessed @ transforms/numbers.py: tests/transforms/test_numbers.py
+    -            return "ambiguous"
+    +            return "comma"
 """
 
 from __future__ import annotations
@@ -16,67 +23,78 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Final
 
-from tests.mutants.mutant import Mutant, PatchError, read_mutants
-
 CHECKOUT: Final = Path(__file__).parents[2]
-CATALOGUE: Final = tuple(
-    mutant for file in sorted(Path(__file__).parent.glob("*.txt")) for mutant in read_mutants(file)
-)
 TIMEOUT_S: Final = 600.0
 """Tests that take longer have failed: a bug may let a walk or a push go on for ever."""
-_NOT_COPIED: Final = (".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".import_linter_cache", "demo", "dist")
+_NOT_COPIED: Final = (".git", ".venv*", "__pycache__", ".*_cache", ".hypothesis", "demo", "dist")
 _FAILED: Final = re.compile(r"\b[0-9]+ (failed|errors?)\b")
 
 
-def selected(names: Sequence[str]) -> list[Mutant]:
-    """The mutants with these names, or all of them. Raises PatchError for a name that fits none."""
-    for name in names:
-        if not any(fnmatch(mutant.name, name) for mutant in CATALOGUE):
-            raise PatchError(f"no mutant is named {name}")
-    return [mutant for mutant in CATALOGUE if not names or any(fnmatch(mutant.name, name) for name in names)]
+class PatchError(Exception):
+    """A patch cannot be applied, or its tests cannot be judged: the catalogue is wrong, not the product."""
 
 
-def check(mutants: Sequence[Mutant], checkout: Path) -> None:
-    """Checks that every patch can be applied. Raises PatchError that names all which cannot."""
-    problems = []
-    for mutant in mutants:
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A patch that breaks one promise: `before` are lines that the file has exactly once, `after` replaces them."""
+
+    name: str
+    file: str
+    tests: str
+    before: str
+    after: str
+
+    def patched(self, checkout: Path) -> str:
+        """The text of the file with the bug in it. Raises PatchError: the lines are not in it exactly once."""
         try:
-            mutant.patched(checkout)
-        except PatchError as error:
-            problems.append(str(error))
-    if problems:
-        raise PatchError("\n".join(problems))
+            text = f"\n{(checkout / self.file).read_text('utf-8')}"
+        except FileNotFoundError:
+            raise PatchError(f"{self.name}: there is no {self.file}: name the file that has the code now") from None
+        if (count := text.count(f"\n{self.before}")) != 1:
+            words = f"{self.name}: {self.file} contains the lines {count} times: adapt the patch to the code"
+            raise PatchError(f"{words}\n{self.before}")
+        patched = text.replace(f"\n{self.before}", f"\n{self.after}").removeprefix("\n")
+        try:
+            if self.file.endswith(".py"):
+                compile(patched, self.file, "exec")
+        except SyntaxError as error:
+            raise PatchError(f"{self.name}: the patch is not Python: {error}") from None
+        return patched
 
 
-@contextmanager
-def planted(mutant: Mutant, checkout: Path) -> Iterator[None]:
-    file = checkout / mutant.file
-    original = file.read_bytes()
-    file.write_text(mutant.patched(checkout), "utf-8")
-    try:
-        yield
-    finally:
-        file.write_bytes(original)
+def read_mutants(catalogue: Path) -> Iterator[Mutant]:
+    """The entries of a file, in their order. Raises PatchError: one is not in the form that the module shows."""
+    for entry in catalogue.read_text("utf-8").split("\n* ")[1:]:
+        head, *lines = entry.rstrip("\n").split("\n")
+        name, _, place = head.partition(" @ ")
+        file, colon, tests = place.partition(": ")
+        before, after = ("".join(f"{line[1:]}\n" for line in lines if line[:1] == sign) for sign in "-+")
+        if not (colon and before) or any(line[:1] not in ("-", "+") for line in lines):
+            raise PatchError(f"{catalogue.name}: {name} is not a name, a place and lines")
+        yield Mutant(name, file, tests, before, after)
 
 
-def is_caught(mutant: Mutant, checkout: Path) -> bool:
-    """Whether a test fails once the bug is in this copy of the checkout."""
-    environment = {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
-    arguments = ["-q", "-x", "-n0", "-p", "no:cacheprovider", *_split(mutant.tests)]
-    with planted(mutant, checkout), tempfile.TemporaryFile() as output:
+def is_caught(mutant: Mutant) -> bool:
+    """Whether a test fails once the bug is in a copy of the checkout. Raises PatchError: the tests could not be run."""
+    files, has_expression, expression = mutant.tests.partition(" -k ")
+    tests = [*files.split(), *(["-k", expression] if has_expression else [])]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, tempfile.TemporaryFile() as output:
+        copy = Path(folder) / "checkout"
+        shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(*_NOT_COPIED), symlinks=True)
+        (copy / mutant.file).write_text(mutant.patched(copy), "utf-8")
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=checkout,
-            env=os.environ | environment,
+            [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", *tests],
+            cwd=copy,
+            env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -86,7 +104,9 @@ def is_caught(mutant: Mutant, checkout: Path) -> bool:
         except subprocess.TimeoutExpired:
             return True
         finally:
-            _end(process)
+            with suppress(ProcessLookupError):  # what is left of the run: its own process group
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         output.seek(0)
         report = output.read().decode("utf-8", "replace")
     if code and not _FAILED.search(report[-500:]):
@@ -94,61 +114,14 @@ def is_caught(mutant: Mutant, checkout: Path) -> bool:
     return bool(code)
 
 
-def _split(tests: str) -> list[str]:
-    """Arguments of pytest; what follows ` -k ` is one expression."""
-    files, has_expression, expression = tests.partition(" -k ")
-    return [*files.split(), *(["-k", expression] if has_expression else [])]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends what is left of a test run: its own process group."""
+def judged(mutant: Mutant) -> str:
+    """`caught`, `SURVIVED` or `ERROR`; printed when it is known."""
     try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait()
-
-
-class _Run:
-    """A run over mutants, by several threads, each with its own copy of the checkout."""
-
-    def __init__(self, mutants: Sequence[Mutant]) -> None:
-        self._queue: SimpleQueue[Mutant] = SimpleQueue()
-        for mutant in mutants:
-            self._queue.put(mutant)
-        self._lock = threading.Lock()
-        self.survivors: list[str] = []
-        self.errors: list[str] = []
-
-    def work(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-            copy = Path(folder) / "checkout"
-            shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(*_NOT_COPIED), symlinks=True)
-            while True:
-                try:
-                    mutant = self._queue.get_nowait()
-                except Empty:
-                    return
-                self._judge(mutant, copy)
-
-    def _judge(self, mutant: Mutant, copy: Path) -> None:
-        started = time.monotonic()
-        try:
-            caught = is_caught(mutant, copy)
-        except PatchError as error:
-            with self._lock:
-                self.errors.append(mutant.name)
-                _say(f"ERROR    {error}")
-            return
-        with self._lock:
-            if not caught:
-                self.survivors.append(mutant.name)
-            _say(f"{'caught  ' if caught else 'SURVIVED'} {mutant.name} ({time.monotonic() - started:.0f} s)")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+        result, words = "caught" if is_caught(mutant) else "SURVIVED", mutant.name
+    except PatchError as error:
+        result, words = "ERROR", str(error)
+    print(f"{result:<8} {words}", flush=True)
+    return result
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -156,28 +129,30 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="only check that every patch can be applied")
     parser.add_argument("--jobs", type=int, default=1, help="bugs that are tested at the same time")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="bugs to plant; all of them if none is given")
+    parser.add_argument("names", nargs="*", metavar="NAME", default=["*"], help="bugs to plant (default: all)")
     options = parser.parse_args(arguments)
-    try:
-        mutants = selected(options.names)
-        check(mutants, CHECKOUT)
-    except PatchError as error:
-        _say(str(error))
-        return 2
-    if options.check:
-        _say(f"{len(mutants)} patches can be applied")
-        return 0
-    run = _Run(mutants)
-    threads = [threading.Thread(target=run.work) for _ in range(options.jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    caught = len(mutants) - len(run.survivors) - len(run.errors)
-    _say(f"{caught} of {len(mutants)} planted bugs caught")
-    for name in run.survivors:
-        _say(f"survived: {name}")
-    return 2 if run.errors else 1 if run.survivors else 0
+    files = sorted(Path(__file__).parent.glob("*.txt"))
+    catalogue, problems = [mutant for file in files for mutant in read_mutants(file)], []
+    for name in options.names:
+        if not any(fnmatch(mutant.name, name) for mutant in catalogue):
+            problems.append(f"no mutant is named {name}")
+    mutants = [mutant for mutant in catalogue if any(fnmatch(mutant.name, name) for name in options.names)]
+    for mutant in mutants:
+        try:
+            mutant.patched(CHECKOUT)
+        except PatchError as error:
+            problems.append(str(error))
+    if problems or options.check:
+        print("\n".join(problems) or f"{len(mutants)} patches can be applied")
+        return 2 if problems else 0
+    results = defaultdict[str, list[str]](list)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for mutant, result in zip(mutants, pool.map(judged, mutants), strict=True):
+            results[result].append(mutant.name)
+    print(f"{len(results['caught'])} of {len(mutants)} planted bugs caught")
+    for name in results["SURVIVED"]:
+        print(f"survived: {name}")
+    return 2 if results["ERROR"] else 1 if results["SURVIVED"] else 0
 
 
 if __name__ == "__main__":

@@ -1,56 +1,55 @@
-"""The campaigns by name: what a seed runs, and blocks of seeds for a process to take."""
+"""Campaigns of seeded runs: `make soak SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2`.
+
+    python -m tests.soak [--jobs N] [SEEDS] [FIRST] [CAMPAIGN …]
+
+Each campaign prints its seeds, what was counted over them (verdicts, faults, exit codes), each problem with the seed
+that has it, and its rate. `SEEDS=1 FIRST=<seed>` runs a seed again. The command ends with 1 if there is a problem.
+"""
 
 from __future__ import annotations
 
+import argparse
+import logging
+import os
 import sys
-import tempfile
+import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from typing import Final
 
 from tests.crashes.enumeration import enumerate_all
-from tests.pipelines.push.simulation import Run, Wrong, simulate
-from tests.sandbox.fuzz import fuzz
+from tests.pipelines.push.simulation import Wrong, simulate
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
-from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
 from tests.soak.tails import tail_seed
-from tests.soak.walks import walk_seed
+from tests.soak.walks import Outcome, folder_in_memory, walk_seed
 from tests.sources.files.business import export, judged
 from tests.sources.files.polluted import damaged, silent_errors
-
-REQUESTS_A_SEED: Final = 200
 
 
 def push_seed(seed: int) -> Outcome:
     """Two plans pushed in simulated time, with crashes, lost, late and wrong answers."""
-    run: Run | Wrong
     try:
-        run = simulate(seed)
+        return Outcome(simulate(seed).counts)
     except Wrong as wrong:
         return Outcome({}, [str(wrong)])
-    return Outcome(run.counts)
-
-
-def sandbox_fuzz(seed: int) -> Outcome:
-    """Generated requests to every operation of the sandbox."""
-    return Outcome({"requests": REQUESTS_A_SEED}, fuzz(seed, REQUESTS_A_SEED))
 
 
 def polluted_files(seed: int) -> Outcome:
     """CSV files with one to three damages: read equal, or refused with the line. And a clean one: read whole."""
     problems: list[str] = []
     refused = 0
-    with tempfile.TemporaryDirectory(prefix="soak-files-") as folder:
+    with folder_in_memory() as folder:
         for count in (1, 2, 3):
             document, name = damaged(seed, count)
-            errors, is_refused = silent_errors(document, Path(folder))
+            errors, is_refused = silent_errors(document, folder)
             problems += [f"{name}: {error}" for error in errors]
             refused += is_refused
-        errors, reason = judged(export(seed), Path(folder))
+        errors, reason = judged(export(seed), folder)
         problems += [f"clean: {error}" for error in errors]
     return Outcome(
         {"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(reason)}, problems
@@ -67,37 +66,53 @@ def all_crashes(seed: int) -> Outcome:
     return Outcome(counts, problems)
 
 
-@dataclass(frozen=True)
-class Campaign:
-    """Runs of one kind; `seeds_max` where more seeds bring nothing new or take a night each."""
-
-    run: Callable[[int], Outcome]
-    seeds_max: int = sys.maxsize
-
-
-CAMPAIGNS: Final = {
-    "pull": Campaign(walk_seed),
-    "platforms": Campaign(platform_seed),
-    "push": Campaign(push_seed),
-    "fortnights": Campaign(fortnight_seed, 1000),
-    "files": Campaign(polluted_files),
-    "sandbox": Campaign(sandbox_fuzz),
-    "tails": Campaign(tail_seed),
-    "nights": Campaign(nights_seed, 200),
-    "crashes": Campaign(all_crashes, 4),
+CAMPAIGNS: Final[dict[str, tuple[Callable[[int], Outcome], int]]] = {
+    "pull": (walk_seed, sys.maxsize),
+    "platforms": (platform_seed, sys.maxsize),
+    "push": (push_seed, sys.maxsize),
+    "fortnights": (fortnight_seed, 1000),
+    "files": (polluted_files, sys.maxsize),
+    "tails": (tail_seed, sys.maxsize),
+    "nights": (nights_seed, 200),
+    "crashes": (all_crashes, 4),
 }
+"""What a seed runs, and the most seeds: more bring nothing new, or take a night each."""
 
 
-def block(task: tuple[str, int, int]) -> tuple[Counter[str], list[tuple[int, str]]]:
-    """Runs some seeds of a campaign: its name, the first one, and the one after the last."""
-    name, first, end = task
+def run_seed(name: str, seed: int) -> Outcome:
+    try:
+        return CAMPAIGNS[name][0](seed)
+    except Exception as error:  # reported with its seed, and the others go on
+        return Outcome({}, [f"{type(error).__name__}: {error}"])
+
+
+def run_campaign(name: str, first: int, seeds: int, jobs: int) -> int:
+    """Runs a campaign and prints it. Returns the number of problems."""
+    numbers = range(first, first + min(seeds, CAMPAIGNS[name][1]))
     counts: Counter[str] = Counter()
-    problems = []
-    for seed in range(first, end):
-        try:
-            outcome = CAMPAIGNS[name].run(seed)
-        except Exception as error:  # reported with its seed, and the others go on
-            outcome = Outcome({}, [f"{type(error).__name__}: {error}"])
-        counts.update(outcome.counts)
-        problems += [(seed, problem) for problem in outcome.problems]
-    return counts, problems
+    problems, started = 0, time.monotonic()
+    with ProcessPoolExecutor(jobs, get_context("spawn"), logging.disable) as pool:
+        for seed, outcome in zip(numbers, pool.map(partial(run_seed, name), numbers), strict=True):
+            counts.update(outcome.counts)
+            problems += len(outcome.problems)
+            for problem in outcome.problems:
+                print(f"{name} seed {seed}: {problem}", flush=True)
+    counted = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items())) or "nothing counted"
+    rate = len(numbers) / (time.monotonic() - started)
+    print(
+        f"{name}: seeds {first} to {numbers[-1]}, {problems} problems; {counted}; {rate:.1f} seeds a second", flush=True
+    )
+    return problems
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("seeds", type=int, nargs="?", default=100, metavar="SEEDS")
+    parser.add_argument("first", type=int, nargs="?", default=0, metavar="FIRST")
+    parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", default=list(CAMPAIGNS), help=", ".join(CAMPAIGNS))
+    options = parser.parse_args(arguments)
+    os.environ["PYTHONWARNINGS"] = "error"
+    if unknown := set(options.campaigns) - set(CAMPAIGNS):
+        parser.error(f"no campaign {', '.join(sorted(unknown))}: there are {', '.join(CAMPAIGNS)}")
+    return 1 if sum(run_campaign(name, options.first, options.seeds, options.jobs) for name in options.campaigns) else 0

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -46,8 +45,8 @@ from sources.files.workbook import CORRECTIONS_SHEET
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
 from tests.pipelines.push.plans import Answering, results
-from tests.pipelines.push.simulation import FAULTS, HOST, MEMORY, SETTLE_S, Crash, World, crashing, look
-from tests.soak.outcome import Outcome
+from tests.pipelines.push.simulation import FAULTS, HOST, SETTLE_S, Crash, World, crashing, look
+from tests.soak.walks import Outcome, folder_in_memory
 from transforms.frames import TEXT, frame
 from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
@@ -278,8 +277,8 @@ def _project(run: Fortnight) -> Iterator[None]:
 
 
 def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="soak-fortnight-", dir=MEMORY) as folder:
-        run = Fortnight(seed, Path(folder))
+    with folder_in_memory() as folder:
+        run = Fortnight(seed, folder)
         with _project(run):
             for day in range(1, days + 1):
                 run.night(day)

@@ -23,7 +23,6 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.reconcile import odd_values
 from pipelines.warehouse import build, merge
 from pipelines.warehouse.accepted import Accepted
-from sandbox.messages import encoded
 from sources import disk
 from sources.decode import rows, schema_inference
 from sources.decode.documented import decode
@@ -32,13 +31,11 @@ from sources.extract import page_files
 from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
 from tests.crashes.enumeration import pull_crashes, push_crashes
-from tests.soak.campaigns import block
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
-from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
 from tests.soak.tails import tail_seed
-from tests.soak.walks import walk_seed
+from tests.soak.walks import Outcome, walk_seed
 
 patch = mock.patch.object
 Broken = Callable[[], Any]
@@ -95,10 +92,6 @@ AGREED: dict[str, Broken] = {
     "the decoder loses a row": lambda: patch(page_files, "decode", _lossy),
     "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
 }
-SANDBOXES: dict[str, Broken] = {
-    "errors are cut off": lambda: mock.patch("sandbox.messages.encoded", lambda value: encoded(value)[:-1]),
-    "an exception is answered with 500": lambda: mock.patch("sandbox.legacy.compare_digest", side_effect=KeyError),
-}
 JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
     "walks": (
         seeds(walk_seed, *reversed(range(60))),  # the last ones find more
@@ -136,7 +129,6 @@ JUDGES: dict[str, tuple[Callable[[], object], dict[str, Broken]]] = {
             "nobody counts the values": lambda: patch(odd_values, "gone_values", return_value=[]),
         },
     ),
-    "the sandbox": (lambda: block(("sandbox", 0, 1))[1], SANDBOXES),
 }
 CRASHES: dict[str, Broken] = {
     "commits are not synced": lambda: patch(Ledger, "open", _unsynced_ledger(Ledger.open)),

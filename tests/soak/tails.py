@@ -8,7 +8,6 @@ last whole read is that of the last whole walk.
 from __future__ import annotations
 
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,8 +17,7 @@ from typing import Final
 from pipelines.warehouse.ops import last_reads
 from sources.extract.result import ListResult
 from tests.pipelines.pull.tails import TailBench
-from tests.soak.outcome import Outcome
-from tests.soak.walks import MEMORY, inline
+from tests.soak.walks import Outcome, folder_in_memory, inline
 
 FAULTS: Final = ("error_503", "truncated_json", "expired_cursor", "capped_limit", "duplicate_records", "null_cursor")
 SEQUENCES: Final = (*["oldest_first"] * 4, "newest_first", "unordered")
@@ -126,7 +124,7 @@ _SEEN: Final = "_run_id = 'run %03d'"
 
 
 def tail_seed(seed: int) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="tails-", dir=MEMORY) as folder, inline():
-        run = _Seed(seed, Path(folder))
+    with folder_in_memory() as folder, inline():
+        run = _Seed(seed, folder)
         problems = list(run.run())
     return Outcome(run.counts, problems)

@@ -33,13 +33,11 @@ from sources.extract.walk import walk
 from sources.gaps import GAPS
 from sources.http.client import Client
 from tests.pipelines.pull.truth import Row, comparable, expected
-from tests.soak.outcome import Outcome
 from tests.soak.transport import InlineExecutor, SandboxTransport
 from tests.sources.http.backoff import without_backoff
 
 UNMIXED = {"rate_limit", "order_sequence", "cursor_reuse"}
 """Readings that cost time, and those that a tail is for: a request that is repeated uses its cursor again too."""
-MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 SLOW: Final = {"stall", "drip"}
 """Faults that only test a client's patience or cost time."""
 CALM: Final = [fault.name for fault in FAULTS if fault.reach != "write" and fault.kind != "hostile"]
@@ -50,6 +48,14 @@ ALTERING: Final = {"page_drift", "type_drift", "extra_fields", "duplicate_record
 """Faults by which a row differs from the platform's."""
 RESOURCES: Final = (*["customers"] * 5, "promotions", "orders", *RECORDS)
 STOPS_MAX: Final = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a seed came to: counts, to be added up over the seeds, and what the judge found wrong."""
+
+    counts: Mapping[str, int]
+    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,14 @@ class WalkSeed:
 
 
 @contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(
+        prefix="soak-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    ) as name:
+        yield Path(name)
+
+
+@contextmanager
 def inline() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(without_backoff())
@@ -103,9 +117,9 @@ def walk_seed(seed: int) -> Outcome:
     )
     option = drawn.resource if hasattr(config, drawn.resource) else "others"
     platform = Platform(replace(config, **{option: drawn.count}))  # type: ignore[arg-type] # amounts
-    with tempfile.TemporaryDirectory(prefix="walk-", dir=MEMORY) as folder, inline():
-        result, stops = _walked(drawn, platform, Path(folder), random.Random(f"{seed}:torn"))
-        problems = list(judge(result, platform, Path(folder), ALTERING & set(drawn.faults)))
+    with folder_in_memory() as folder, inline():
+        result, stops = _walked(drawn, platform, folder, random.Random(f"{seed}:torn"))
+        problems = list(_judge(result, platform, folder, is_altered=bool(ALTERING & set(drawn.faults))))
     faults = sum(bool(logged.fault) for logged in platform.state.log)
     counts = {result.verdict: 1, "stops": stops, "requests": platform.state.requests, "faults": faults}
     return Outcome(counts, problems)
@@ -141,43 +155,47 @@ class _Stopping(SandboxTransport):
         return response
 
 
-def judge(result: ListResult, platform: Platform, folder: Path, altered: set[str]) -> Iterator[str]:
-    state, name = platform.state, result.resource
+def judge_ids(result: ListResult, ids: list[str], always: set[str], ever: set[str]) -> Iterator[str]:
+    """What is wrong with the ids of a list, which had some always, and others at some time only."""
+    have = set(ids)
     if result.verdict == "incomplete":
-        if result.error is None or result.files or result.distinct:
-            yield "it is incomplete, but without an error or with rows"
-        elif result.error.exit_code < 3:
+        if result.error is None or result.error.exit_code < 3:
             yield f"internal error: {result.error}"
-        return
-    tables = _tables(result)
-    ids = [str(row["id"]) for row in tables[name]]
-    have, always, ever = set(ids), state.always(name), state.ever(name)
+        if ids or result.distinct:
+            yield "it is incomplete, but with rows"
     if len(ids) != len(have):
         yield f"doubled: {len(ids) - len(have)} rows"
     if not have <= ever:
         yield f"invented: {len(have - ever)} rows"
+    if result.verdict == "complete" and not always <= have:
+        yield f"false complete: {len(always - have)} of {len(always)} rows are missing"
+
+
+def _judge(result: ListResult, platform: Platform, folder: Path, *, is_altered: bool) -> Iterator[str]:
+    state, name, tables = platform.state, result.resource, tables_of(result)
+    ids = [str(row["id"]) for row in tables[name]]
+    yield from judge_ids(result, ids, state.always(name), state.ever(name))
+    if result.verdict == "incomplete":
+        return
     if any(s.rows != s.distinct + s.duplicates + s.quarantined or s.duplicates < 0 for s in result.sweeps):
         yield f"unbalanced: {result.sweeps}"
-    known = have | {row.key for row in result.quarantined if row.key is not None}
+    known = {*ids, *(row.key for row in result.quarantined if row.key is not None)}
     delivered = _delivered(result, folder / "spool")
     if not delivered <= known and not result.quarantined:
         yield f"lost: {len(delivered - known)} rows that were delivered"
-    if result.verdict == "complete":
-        if not always <= have:
-            yield f"false complete: {len(always - have)} of {len(always)} rows are missing"
-        elif not altered and comparable(tables) != comparable(expected(state, name)):
-            yield "complete, but the rows are not the platform's"
+    if result.verdict == "complete" and not is_altered and comparable(tables) != comparable(expected(state, name)):
+        yield "complete, but the rows are not the platform's"
 
 
-def _tables(result: ListResult) -> dict[str, list[Row]]:
+def tables_of(result: ListResult) -> dict[str, list[Row]]:
+    """The rows of a list and of its children, from their files."""
     tables: dict[str, list[Row]] = {result.resource: []}
     for name, files in result.files.items():
-        rows = tables.setdefault(name, [])
         for path, count in files:
             read = pq.read_table(path).to_pylist()
             if len(read) != count:
                 raise ValueError(f"{path.name} has {len(read)} rows, not {count}")
-            rows += read
+            tables.setdefault(name, []).extend(read)
     return tables
 
 

@@ -7,7 +7,7 @@ from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile.order_totals import reconcile_lines
 from tests.pipelines.reconcile.in_parts import build_of, customers, found_in, orders, rows_of
-from tests.soak.raw_records import AS_OF, FIELDS, RAW_ORDERS, RawRecords
+from tests.pipelines.reconcile.raw_records import AS_OF, FIELDS, RAW_ORDERS, RawRecords
 from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
 from transforms.documents import RAW_DOCUMENTS
