@@ -30,7 +30,7 @@ from pipelines.imports import open_inputs
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping, load
-from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, check_login_mode, make_plan
+from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, check_login_mode, make_plan, password_source
 from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.checks import changed_file, describe_plan, operations_left
@@ -133,6 +133,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         _check_passwords(plan, options.passwords)
         steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
     else:
+        _check_file(options)
         _pull_customers(options.kind, options.max_age_h, steps)
         made = make_plan(options)
         steps.on_plan(made)
@@ -195,6 +196,17 @@ def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> 
     if is_given or not KINDS[options.kind].has_login:
         return options.passwords
     return steps.ask_passwords()
+
+
+def _check_file(options: ImportOptions) -> None:
+    """What file, mapping and settings lack is said before the first request. Raises UsageError."""
+    settings, mapping = legacy_settings(), None
+    if options.mapping is not None:
+        mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
+    semantics = settings.semantics
+    inputs = open_inputs(options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=semantics)
+    if KINDS[options.kind].has_login:
+        password_source(options, inputs)
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
@@ -276,5 +288,7 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
     if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
         option = f"--confirm {left}" if manifest.environment == "production" else "--yes"
-        raise UsageError(describe_plan(plan), f"To send it, run the same command with {option}.")
+        raise UsageError(
+            describe_plan(plan), f"To send it, run the same command with {option}. {plan.folder} may be removed."
+        )
     return replace(options, agreed=True, confirm=manifest.operations)

@@ -185,7 +185,7 @@ class _PlanMaker:
         missing: list[UsageError] = []
         for find in (
             lambda: check_login_mode(self.options.kind, self.settings),
-            lambda: _password_source(self.options, self.inputs),
+            lambda: password_source(self.options, self.inputs),
             lambda: current_state.current_customers(warehouse_path(), self.settings.base_url),
         ):
             try:
@@ -282,7 +282,7 @@ class _PlanMaker:
         return manifest, statistics
 
 
-def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
+def password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
     """Where the push takes the passwords of new customers from. Raises UsageError if that is not given."""
     if inputs.password_column is not None:
         if options.passwords is not None:

@@ -16,7 +16,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import lock_file, open_warehouse
 from pipelines.warehouse.finding_history import NewFindings, new_findings
-from pipelines.warehouse.lock import killed_holder
+from pipelines.warehouse.lock import lock_holder
 from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from pipelines.warehouse.sql import read_rows
@@ -42,7 +42,8 @@ class Status:
         problems: why the last read of a list was not published, by list.
         runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
         failure: the note of the run that failed last, if none has succeeded since.
-        killed: the run that was killed, if none has begun since: its process, command and beginning.
+        running: the run that is going on: its process, command and beginning.
+        killed: the run that was killed, if none has begun since, likewise.
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         max_age_h: the given age, in hours.
         too_old: lists older than it, or never read.
@@ -58,6 +59,7 @@ class Status:
     problems: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
     failure: dict[str, Any] | None = None
+    running: str = ""
     killed: str = ""
     destination_failure: dict[str, Any] | None = None
     max_age_h: float | None = None
@@ -82,7 +84,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     """Reads the status. Lists not read for more than `max_age_h` hours, whole or as a tail, are `too_old`.
 
     Raises:
-        UsageError: there is no warehouse, no note of a failure and no open plan.
+        UsageError: there is no warehouse, no note of a failure, no run and no open plan.
     """
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
@@ -90,9 +92,10 @@ def read_status(max_age_h: float | None = None) -> Status:
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         open_plans = [plan for plan in ledger.open_plans() if _can_resume(plan)]
     status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
-    status.killed = killed_holder(lock_file(path))
+    holder, is_running = lock_holder(lock_file(path))
+    status.running, status.killed = (holder, "") if is_running else ("", holder)
     status.failure, status.destination_failure = failures.read(path), failures.read(path, is_destination=True)
-    if path.exists() or not (status.failure or status.open_plans):
+    if path.exists() or not (status.failure or status.open_plans or is_running):
         _read_warehouse(path, status)
     if max_age_h is not None:
         status.too_old = [one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)]

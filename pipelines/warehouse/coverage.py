@@ -57,8 +57,10 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, 
         return f"{resource}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
     age = _age(build, read, naming) if naming is not None else timedelta()
-    if age > PROOF_AGE or (age and _was_walked_after(build, read, resource)):
-        return f"{resource}: last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
+    has_failed = bool(age) and _was_walked_after(build, read, resource)
+    if has_failed or age > PROOF_AGE:
+        tried = "tried again without success, " * has_failed
+        return f"{resource}: {tried}last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
     return ""
 
 

@@ -16,7 +16,7 @@ from pipelines.warehouse.load import without_settings
 from sources.errors import BridgeError, PlatformError
 from sources.settings import WarehouseSettings
 
-PUBLISHED: Final = "The DuckDB file is published."
+PUBLISHED: Final = "The DuckDB file is published. Its copy stays that of before until `orderbridge reconcile` or a run."
 _HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its permissions."
 _CREDENTIALS: Final = re.compile(r"(://)\S*@|(password\s*=\s*)\S+", re.IGNORECASE)
 destination_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
@@ -24,8 +24,8 @@ destination_settings: Final = partial(without_settings, "destination", "credenti
 _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
 _FILE_ERRORS: Final = {
-    "Could not set lock": "Close the program that has it open; the next run copies.",
-    "Cannot open file": "Make the folder, for this user to write; the next run copies.",
+    "Could not set lock": "Close the program that has it open.",
+    "Cannot open file": "Make the folder, for this user to write.",
 }
 """Errors of a DuckDB file, with what to do."""
 _DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}

@@ -47,14 +47,15 @@ def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> It
         os.close(descriptor)
 
 
-def killed_holder(path: Path) -> str:
-    """The process that left its lock at `path` because it was killed; empty where there is none, or it holds it."""
+def lock_holder(path: Path) -> tuple[str, bool]:
+    """The process that holds the lock at `path`, or was killed and left it, and whether it holds it; empty for none."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        return ""
+        return "", False
     try:
-        return _holder(descriptor) if lock_descriptor(descriptor, blocking=False) else ""
+        is_held = not lock_descriptor(descriptor, blocking=False)
+        return _holder(descriptor), is_held
     finally:
         os.close(descriptor)
 

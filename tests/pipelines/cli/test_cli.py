@@ -250,7 +250,12 @@ def test_status_reports_lists_that_are_old_or_were_never_read_and_a_run_that_fai
     (tmp_path / ".w.duckdb.lock").write_text("process 4711 (run, since 2026-11-26T03:15:00+00:00)")
     assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
     with run_lock(tmp_path / ".w.duckdb.lock", "run", ""):
-        assert "was killed" not in shop.command("status", **broken).out
+        during = shop.command("status", **broken)
+        assert (during.code, "was killed" in during.out) == (0, False)
+        assert f"a run is going on: process {os.getpid()} (run, since 20" in during.out
+    with run_lock(tmp_path / ".first.duckdb.lock", "pull", ""):
+        first = shop.command("status", WAREHOUSE__PATH=str(tmp_path / "first.duckdb"))
+        assert (first.code, "(pull, since" in first.out) == (0, True)
     assert "was killed" not in shop.command("status", **broken).out
 
 

@@ -45,6 +45,24 @@ def test_an_import_that_lacks_a_login_mode_ends_before_the_first_question(
     assert (desk.done, desk.said) == ([], [])
 
 
+def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.run(file := desk.write())
+    desk.done.clear()
+    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "code")
+    with pytest.raises(UsageError, match="no column fills loginCode"):
+        desk.run(file, max_age_h=0.0)
+    given = desk.at.folder / "given.toml"
+    given.write_text(
+        'kind = "customers"\n[columns]\nNombre = "firstName"\nCorreo = "email"\n'
+        '"Código" = { field = "erpCode", also = ["loginCode"] }\n'
+    )
+    with pytest.raises(UsageError, match="needs a password"):
+        desk.run(file, max_age_h=0.0, mapping=given, passwords=None)
+    assert desk.done == []
+
+
 def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_by_a_clock_ahead(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +212,7 @@ def test_nothing_is_sent_that_nobody_agreed_to(
         with pytest.raises(UsageError, match="4 requests for variants would be sent") as refused:
             desk.run(file, "variants", push)
         assert "orderbridge push" not in str(refused.value), "import goes on by itself"
+        assert str(next(desk.at.folder.glob("plan-variants-*"))) in refused.value.hint
     assert desk.done == ["plan", *(["push"] if is_sent else [])]
 
 

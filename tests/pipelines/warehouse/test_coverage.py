@@ -25,6 +25,7 @@ from tests.pipelines.bridge import Bridge
 
 BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
 READ_AT = "last published read at 2026-03-0{} 04:00 UTC, before orders"
+TRIED = f"tried again without success, {READ_AT.format(2)}"
 ROW = quarantine((3, 5), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
 Read = tuple[str, str, Verdict, float]
 """Run, list, verdict and minutes since `BEGIN`; a run whose name ends with a minus has not published the list."""
@@ -67,8 +68,8 @@ def found_about(build: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, A
         ([CUSTOMERS, ("r1", "orders", "complete", 61)], READ_AT.format(2), False),
         ([CUSTOMERS, ("r2", "orders", "complete", 30)], "", True),
         ([CUSTOMERS, ("r2", "orders", "complete", 61)], READ_AT.format(2), False),
-        ([CUSTOMERS, ("r2", "orders", "complete", 30), ("r2-", "customers", "unproven", 9)], READ_AT.format(2), False),
-        ([CUSTOMERS, ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)], READ_AT.format(2), False),
+        ([CUSTOMERS, ("r2", "orders", "complete", 30), ("r2-", "customers", "unproven", 9)], TRIED, False),
+        ([CUSTOMERS, ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)], TRIED, False),
         # a clock that was ahead
         ([("r1", "customers", "complete", 1440), ("r2", "orders", "complete", 9)], READ_AT.format(3), False),
         ([("r2", "orders", "complete", 9), ("r1", "customers", "complete", 1440)], "", False),
