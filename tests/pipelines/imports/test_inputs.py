@@ -301,7 +301,7 @@ REFUSED: list[tuple[str, str, str | None, dict[str, Any], str]] = [
                                   ("jumpFactor", "0", "the default of jumpFactor is less than 1"),
                                   ("images[+].order", "1234567890.123456", "the default of images[0].order has more"))),
     ("variants", "productId;variantId;price\n1;2;12,50;\n3;4;0,30;\n", None, {},
-     "--header-row 1 … file.csv --header-row VALUE --csv clean.csv, then import clean.csv … set header_row under [file]"),
+     "--header-row 1 … file.csv --header-row VALUE --csv clean.csv … set header_row under [file]"),
     ("variants", "_line,sku\n1,2\n", None, {}, "a column is named _line"),
 ]  # fmt: skip
 
