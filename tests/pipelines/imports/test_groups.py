@@ -15,15 +15,18 @@ from pipelines.imports import lines as walking
 from pipelines.imports.groups import filled_down
 from tests.pipelines.imports.opening import VARIANT, Ready, opened, outcomes, read, refused, results
 
-SIZES = pytest.mark.parametrize("size", [1, 2, 3, 100])
-"""Rows of a batch."""
+BATCHES = pytest.mark.usefixtures("_rows_of_a_batch")
 GROUPED = '[columns]\ncode = "erpCode"\nname = "firstName"\nnif = "documents[+].number"\n[group]\nby = ["code"]\n'
 
 
-@SIZES
-def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(walking, "BATCH_ROWS", size)
-    monkeypatch.setattr("pipelines.imports.inputs.BATCH_ROWS", size)
+@pytest.fixture(params=[1, 2, 100])
+def _rows_of_a_batch(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    monkeypatch.setattr(walking, "BATCH_ROWS", request.param)
+    monkeypatch.setattr("pipelines.imports.inputs.BATCH_ROWS", request.param)
+
+
+@BATCHES
+def test_lines_of_a_group_are_one_input(tmp_path: Path) -> None:
     text = "code,name,nif\nA,Ana,1\nA,,2\nB,,3\nA2,Al,\nC,,4\nC,Cy,\n"
     assert read(tmp_path, text, GROUPED, "customers") == [
         Ready((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
@@ -33,7 +36,7 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
-@SIZES
+@BATCHES
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
@@ -50,10 +53,8 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reported: list[tuple[tuple[int, ...], str]], size: int
+    tmp_path: Path, text: str, reported: list[tuple[tuple[int, ...], str]]
 ) -> None:
-    monkeypatch.setattr(walking, "BATCH_ROWS", size)
-    monkeypatch.setattr("pipelines.imports.inputs.BATCH_ROWS", size)
     items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
     assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == reported
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
@@ -67,7 +68,7 @@ def test_a_list_of_a_group_holds_its_limit(tmp_path: Path) -> None:
     assert second == ["0 - images max_items"]
 
 
-@SIZES
+@BATCHES
 @pytest.mark.parametrize(
     ("text", "filled", "reported"),
     [
@@ -78,10 +79,9 @@ def test_a_list_of_a_group_holds_its_limit(tmp_path: Path) -> None:
         ("A,,1\nB,Bo,2\nC,,3\n", "- Bo Bo", {}),
     ],
 )
-def test_a_cell_is_not_filled_across_a_line_that_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, filled: str, reported: dict[int, str], size: int
+def test_a_cell_is_not_filled_across_an_unreadable_line(
+    tmp_path: Path, text: str, filled: str, reported: dict[int, str]
 ) -> None:
-    monkeypatch.setattr(walking, "BATCH_ROWS", size)
     mapping = '[rows]\nfill_down = ["name"]\n[columns]\ncode = "erpCode"\nname = "firstName"\nnif = { ignore = true }\n'
     items = read(tmp_path, f"code,name,nif\n{text}", mapping, "customers")
     assert [item.body.get("firstName", "-") for item in items if isinstance(item, Ready)] == filled.split()
@@ -145,9 +145,8 @@ IDS = "handle,option,product_id,variant_id\n"
 HEADER = "Handle,Title,Option1 Name,Option1 Value,Price\n"
 
 
-@pytest.mark.parametrize("size", [1, 2, 100])
-def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(walking, "BATCH_ROWS", size)
+@BATCHES
+def test_a_shops_export_becomes_variants(tmp_path: Path) -> None:
     same = "cup,Small,8,84\ncup,Small,8,84\n"
     rows = "ring,Gold,7,71\nring,Silver,7,72\ncup,Default Title,8,81\ncup,Big,8,82\ncup,Big,8,83\n"
     (tmp_path / "ids.csv").write_text(IDS + rows + same)
