@@ -276,7 +276,7 @@ rows = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=12), st.sampled_from([(",", "."), (";", ",")]))
 def test_rows_to_csv_to_inputs_are_the_same(
     tmp_path: Path, given_rows: list[dict[str, Any]], form: tuple[str, str]
