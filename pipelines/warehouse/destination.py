@@ -36,7 +36,7 @@ from pipelines.warehouse.destination_postgres import (
     update_table,
 )
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
-from pipelines.warehouse.sql import sql_name, sql_text, table_names
+from pipelines.warehouse.sql import sql_text, table_names
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from pipelines.warehouse.views import VIEWS, statements
 from sources.errors import PlatformError, UsageError
@@ -68,7 +68,7 @@ def connect_destination(settings: WarehouseSettings) -> str:
                     for dataset in (found.staging, *map(found.dataset, SCHEMAS)):
                         client.execute_sql(f"CREATE SCHEMA IF NOT EXISTS {dataset}")
                         client.execute_sql(f"DROP TABLE IF EXISTS {dataset}.{MARK}")
-                        client.execute_sql(f"CREATE TABLE {dataset}.{MARK} (table_name VARCHAR)")
+                        client.execute_sql(f"CREATE TABLE {dataset}.{MARK} (table_name {found.text_type})")
                     raise _TriedError
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
 
@@ -190,7 +190,9 @@ class _Database:
         prefix: of the datasets' names.
         staging: the quoted name of the dataset that rows are loaded into.
         kind: of the destination.
-        has_keys: a DuckLake has no constraints.
+        quoted: quotes a name.
+        has_keys, has_comments: a DuckLake has no constraints; BigQuery writes both in a way of its own.
+        text_type: of texts.
         is_postgres: rows are replaced in place, and a lock keeps other runs away.
     """
 
@@ -203,7 +205,10 @@ class _Database:
             "orderbridge", pipelines_dir=str(folder), destination=settings.destination, dataset_name=name
         )
         self.kind = str(self.pipeline.destination.destination_type).rpartition(".")[2]
-        self.staging, self.has_keys, self.is_postgres = sql_name(name), self.kind != "ducklake", self.kind == "postgres"
+        self.quoted: Callable[[str], str] = self.pipeline.destination.capabilities().escape_identifier
+        self.staging, self.is_postgres = self.quoted(name), self.kind == "postgres"
+        self.has_keys, self.has_comments = self.kind not in ("ducklake", "bigquery"), self.kind != "bigquery"
+        self.text_type = "STRING" if self.kind == "bigquery" else "VARCHAR"
 
     def client(self) -> SqlClient:
         """A new connection."""
@@ -211,7 +216,7 @@ class _Database:
 
     def dataset(self, schema: str) -> str:
         """The quoted name of the dataset of a schema."""
-        return sql_name(f"{self.prefix}_{schema}")
+        return self.quoted(f"{self.prefix}_{schema}")
 
     def last_copy(
         self, schema: str, tables: Sequence[str] = (), source: DataSource | None = None
@@ -233,7 +238,13 @@ class _Database:
         name, mark, copy_id = f"{self.prefix}_{schema}", f"{self.dataset(schema)}.{MARK}", None
         hint = "Name another prefix in WAREHOUSE__DESTINATION_DATASET."
         with self.client() as client:
-            sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
+            with client.with_alternative_dataset_name(name):
+                if not client.has_dataset():
+                    return [], None
+            # BigQuery keeps one in each dataset, where its data lie; another one shows nothing of it, and no error
+            of_dataset = f"{self.dataset(schema)}.INFORMATION_SCHEMA.TABLES"
+            listed = of_dataset if self.kind == "bigquery" else "information_schema.tables"
+            sql = f"SELECT table_name FROM {listed} WHERE table_schema = %s"
             existing = {str(table) for (table,) in client.execute_sql(sql, name) or ()}
             if not existing:
                 return [], None
@@ -283,7 +294,7 @@ class _Database:
 
     def target(self, table: TableChanges) -> str:
         """The quoted name of a table of the copy."""
-        return f"{self.dataset(table.schema)}.{sql_name(table.name)}"
+        return f"{self.dataset(table.schema)}.{self.quoted(table.name)}"
 
     def load(self, warehouse: duckdb.DuckDBPyConnection, tables: Mapping[str, TableChanges]) -> None:
         """Loads the rows to be sent into the staging dataset, into tables by their number.
@@ -304,7 +315,7 @@ class _Database:
         with self.client() as client:
             for number, table in sent.items():
                 ((expected,),) = table.rows(warehouse).aggregate("count(*)").fetchall()
-                ((count,),) = client.execute_sql(f"SELECT count(*) FROM {self.staging}.{sql_name(number)}")
+                ((count,),) = client.execute_sql(f"SELECT count(*) FROM {self.staging}.{self.quoted(number)}")
                 if count != expected:
                     raise PlatformError(
                         f"{self.target(table)}: {count} of {expected} rows are in staging: no table was replaced",
@@ -329,11 +340,11 @@ class _Database:
             old = table_columns(client, target) if self.is_postgres else {}
             yield f"CREATE SCHEMA IF NOT EXISTS {target}"
             for name in dict.fromkeys([*(name for name in own[schema] if name not in copied or name not in old), MARK]):
-                yield f"DROP TABLE IF EXISTS {target}.{sql_name(name)}"
+                yield f"DROP TABLE IF EXISTS {target}.{self.quoted(name)}"
             for name, number in copied.items():
-                staged = f"{self.staging}.{sql_name(number)}"
+                staged = f"{self.staging}.{self.quoted(number)}"
                 yield from self._swap_table(tables[number], staged, old.get(name, {}), new.get(number, {}))
-            columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS, "copy_id"))
+            columns = ", ".join(f"{name} {self.text_type}" for name in ("table_name", *SOURCE_COLUMNS, "copy_id"))
             yield f"CREATE TABLE {target}.{MARK} ({columns})"
             marks = ", ".join(f"({_text(name)}, {facts})" for name in copied)
             yield f"INSERT INTO {target}.{MARK} VALUES {marks}"
@@ -351,15 +362,15 @@ class _Database:
             yield from update_table(target, staged, table, old or new, new)
         key = primary_keys(table.schema, table.name) if self.has_keys else ()
         if key and (not old or (new and set(map(unquoted, changed)) & set(key))):
-            yield f"ALTER TABLE {target} ADD PRIMARY KEY ({', '.join(map(sql_name, key))})"
+            yield f"ALTER TABLE {target} ADD PRIMARY KEY ({', '.join(map(self.quoted, key))})"
 
     def comments(self, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[TableChanges]) -> Iterator[str]:
         """The statements that describe the tables of a copy and their columns."""
-        for table in tables:
+        for table in tables if self.has_comments else ():
             if description := table_description(table.schema, table.name):
                 yield f"COMMENT ON TABLE {self.target(table)} IS {_text(description)}"
             for column, text in column_comments(warehouse, table.schema, table.name).items():
-                yield f"COMMENT ON COLUMN {self.target(table)}.{sql_name(column)} IS {_text(text)}"
+                yield f"COMMENT ON COLUMN {self.target(table)}.{self.quoted(column)} IS {_text(text)}"
 
     def check_merged(
         self, client: SqlClient, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[TableChanges]

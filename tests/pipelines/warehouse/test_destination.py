@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
+import sqlglot
 from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped] # it ships no types
+from sqlglot import exp
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import failure as failures
+from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.destination import _Database, check_destination, connect_destination, create_views
 from pipelines.warehouse.destination_errors import destination_errors
 from pipelines.warehouse.destination_files import POINTER, ParquetStore
@@ -50,6 +56,48 @@ def test_a_copy_holds_what_is_published_and_loses_what_is_not_and_check_names_it
     )
     shop.copy()
     assert destination.contents() == shop.contents()
+
+
+class BigQuery:
+    """Takes the place of dlt's client of BigQuery, in which each dataset lists its own tables alone."""
+
+    def __init__(self, tables: dict[str, list[str]]) -> None:
+        self.tables, self.name = tables, ""
+        self.capabilities = SimpleNamespace(supports_ddl_transactions=False)
+        self.sent: list[str] = []
+
+    @contextmanager
+    def with_alternative_dataset_name(self, name: str) -> Iterator[None]:
+        self.name = name
+        yield
+
+    def has_dataset(self) -> bool:
+        return self.name in self.tables
+
+    def execute_sql(self, sql: str, *values: str) -> list[tuple[str, ...]]:
+        self.sent.append(sql)
+        listed = re.fullmatch(r"SELECT table_name FROM `(\w+)`\.INFORMATION_SCHEMA\.TABLES WHERE .*%s", sql)
+        return [(table,) for table in self.tables[listed[1]] if listed[1] == values[0]] if listed else []
+
+
+def test_bigquery_lists_the_tables_of_a_dataset_where_it_lies_and_gets_its_own_sql(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = BigQuery({"orderbridge_raw": ["theirs"]})
+    monkeypatch.setattr(_Database, "client", lambda _: nullcontext(client))
+    monkeypatch.setattr(_Database, "load", lambda *_: None)
+    monkeypatch.setattr(_Database, "drop_staging", lambda _: None)
+    database = _Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path)
+    with open_warehouse(shop.path) as warehouse:
+        with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
+            database.replace(warehouse)
+        client.tables, client.sent = {"orderbridge_raw": []}, []
+        database.replace(warehouse)
+    trees = [sqlglot.parse_one(sql.replace("%s", "''"), dialect="bigquery") for sql in client.sent]
+    assert not [tree for tree in trees if isinstance(tree, exp.Command)]  # what is no SQL of BigQuery
+    made = {f"{table.db}.{table.name}" for tree in trees for table in tree.find_all(exp.Table)}
+    assert {"orderbridge_raw.customers", "orderbridge_ops._orderbridge"} <= made
+    assert not [sql for sql in client.sent if "VARCHAR" in sql or "PRIMARY KEY" in sql or sql.startswith("COMMENT")]
 
 
 @WITHOUT_SERVER
