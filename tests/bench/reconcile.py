@@ -3,7 +3,7 @@
 For each amount of rows, so many customers of the platform and lines of the ERP are made, seeded: some on one side only,
 some that differ. Each contender joins and compares them in a process of its own:
 
-    ours      transforms.erp.match in one part: four keys, normalised comparison, findings
+    ours      pipelines.reconcile.match in one bucket: four keys, normalised comparison, findings
     pandas    one merge on the code, columns compared as they stand
 
 pandas does less: one key, no normalisation, no findings. All must come to the same counts of matched rows, of rows on
@@ -27,9 +27,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from pipelines.reconcile.match import hash_texts
 from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
-from tests.transforms.erp.whole import match
+from tests.transforms.erp.matching import match
 from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import TEXT, from_arrow, typed
 
@@ -92,7 +91,7 @@ def _ours(folder: Path) -> Callable[[], Counts]:
     documents = typed(from_arrow(pa.table({name: papers[name] for name in PLATFORM_DOCUMENTS})), PLATFORM_DOCUMENTS)
 
     def work() -> Counts:
-        found = match(erp, customers, documents, hash_texts=hash_texts)
+        found = match(erp, customers, documents)
         status, fields = found.customers["status"].value_counts(), found.differences["field"].value_counts()
         statuses = ("matched", "only_in_erp", "only_in_platform")
         return {**{name: int(status[name]) for name in statuses}, **{name: int(fields[name]) for name in FIELDS}}

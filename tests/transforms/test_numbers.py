@@ -22,11 +22,6 @@ def texts(*values: str | None) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def test_a_text_that_is_not_a_number_in_its_notation_has_a_code() -> None:
-    numbers, codes = plain_numbers(texts(*NO_NUMBERS), COMMA)
-    assert (set(numbers.to_pylist()), set(codes.to_pylist())) == ({None}, {"not_a_number"})
-
-
 @pytest.mark.parametrize(
     ("notation", "numbers"),
     [
@@ -35,9 +30,12 @@ def test_a_text_that_is_not_a_number_in_its_notation_has_a_code() -> None:
         (POINT, {"19,367.25": "19367.25", "1.234": "1.234"}),
         (Notation(",", " "), {"1 234,5": "1234.5"}), (Notation(".", "'"), {"1'234.5": "1234.5"}),
         (Notation(",", ""), {"1.234": None, "1234": "1234"}),  # no mark for thousands
+        (COMMA, dict.fromkeys(NO_NUMBERS)),
     ],
 )  # fmt: skip
-def test_a_number_in_its_notation_is_read_exactly(notation: Notation, numbers: dict[str, str | None]) -> None:
+def test_a_number_in_its_notation_is_read_exactly_and_another_text_has_a_code(
+    notation: Notation, numbers: dict[str, str | None]
+) -> None:
     read, codes = plain_numbers(texts(*numbers, None), notation)
     assert read.to_pylist() == [*numbers.values(), None]
     assert codes.to_pylist() == [None if one else "not_a_number" for one in numbers.values()] + [None]

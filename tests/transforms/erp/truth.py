@@ -10,7 +10,8 @@ import random
 import unicodedata
 from typing import Any, NamedTuple
 
-from tests.transforms.erp.test_match import customers, documents, erp, matched, reported
+from tests.transforms.erp.matching import customers, documents, erp, match
+from tests.transforms.rows import values
 
 FIRST = ("Ana", "Luis", "María", "José", "Íñigo", "Núria", "Zoë", "Björn", "Carmen", "Pedro", "Lucía",
     "Hugo", "Marta", "Juan Carlos", "Rosa", "Elena", "Pablo", "Sofía", "Andrés", "Julia", "Miguel")  # fmt: skip
@@ -162,7 +163,7 @@ def truth(seed: int, size: int = 20_000) -> Truth:
 
 def accuracy(seed: int) -> tuple[float, float]:
     known = truth(seed)
-    result = matched(erp(*known.lines), customers(*known.customers), documents(*known.documents))
-    pairs = [row[:2] for row in reported(result, "line", "customer_id", "status") if row[2] == "matched"]
+    result = match(erp(*known.lines), customers(*known.customers), documents(*known.documents))
+    pairs = [row[:2] for row in values(result.customers, "line", "customer_id", "status") if row[2] == "matched"]
     right = sum(known.customer_of_line.get(line) == customer for line, customer in pairs)
     return right / len(pairs), right / len(known.customer_of_line)

@@ -1,0 +1,67 @@
+"""The match of lines of an ERP with customers, by way of a build, in one bucket or in several."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import pandas as pd
+
+from pipelines.reconcile import match as matching
+from tests.pipelines.reconcile.in_parts import build_of
+from transforms.erp.tables import (
+    ERP_CUSTOMERS,
+    ERP_DIFFERENCES,
+    ERP_FIELDS,
+    ERP_PAIRS,
+    PLATFORM_CUSTOMERS,
+    PLATFORM_DOCUMENTS,
+)
+from transforms.frames import BIGINT, TEXT, frame, from_arrow, typed
+
+TABLES = {"erp_customers": ERP_CUSTOMERS, "erp_pairs": ERP_PAIRS, "erp_differences": ERP_DIFFERENCES}
+
+
+class MatchResult(NamedTuple):
+    """The tables of a match, and the number of lines that are equal to an earlier one."""
+
+    customers: pd.DataFrame
+    pairs: pd.DataFrame
+    differences: pd.DataFrame
+    findings: pd.DataFrame
+    repeated: int
+
+
+def erp(*rows: dict[str, Any], without: tuple[str, ...] = ()) -> pd.DataFrame:
+    schema = {"_line": BIGINT, **{name: TEXT for name in ERP_FIELDS if name not in without}}
+    return frame(schema, [{"_line": line, **row} for line, row in enumerate(rows, 2)])
+
+
+def customers(*rows: dict[str, Any]) -> pd.DataFrame:
+    return frame(PLATFORM_CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
+
+
+def documents(*rows: dict[str, Any]) -> pd.DataFrame:
+    return frame(PLATFORM_DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)])
+
+
+def match(
+    lines: pd.DataFrame,
+    known: pd.DataFrame,
+    papers: pd.DataFrame | None = None,
+    *,
+    country: str | None = None,
+    reviews: pd.DataFrame | None = None,
+    rows_per_bucket: int = 10**9,
+) -> MatchResult:
+    """See `match_lines`. Customers may be missing ones."""
+    known = known.assign(is_missing=known["_missing_since"].notna())
+    papers = documents() if papers is None else papers
+    with (
+        build_of(reconciled__customers=known, raw__customers__documents=papers) as tables,
+        patch.object(matching, "ROWS_PER_BUCKET", rows_per_bucket),
+    ):
+        findings, repeated = matching.match_lines(tables, lines, country, reviews)
+        made = {name: tables.build.sql(f"FROM reconciled.{name}").to_arrow_table() for name in TABLES}
+    rows, pairs, differences = (typed(from_arrow(made[name]), schema) for name, schema in TABLES.items())
+    return MatchResult(rows, pairs, differences, findings, repeated)

@@ -1,0 +1,169 @@
+"""What a plan sends: which rows are one, whether a customer exists, and which fields differ from the last confirmed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.transforms.rows import values
+from transforms.frames import TEXT, frame
+from transforms.upserts.confirmed import changed_fields, price_jumps
+from transforms.upserts.decisions import (
+    INPUT_DOCUMENTS,
+    INPUTS,
+    KNOWN,
+    KNOWN_DOCUMENTS,
+    decide_customers,
+    duplicates,
+    sharing,
+)
+
+CONFIRMED = {"key": TEXT, "field": TEXT, "value": TEXT}
+SMALL = '[{{"url":"u","order":{}}}]'
+Rows = list[dict[str, Any]]
+
+
+def texts(**columns: list[str | None]) -> pd.DataFrame:
+    rows = zip(*columns.values(), strict=True)
+    return frame(dict.fromkeys(columns, TEXT), [dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def decided(
+    inputs: Rows, known: Rows, documents: Rows | None = None, there: Rows | None = None
+) -> tuple[str, list[Any]]:
+    """Decision and customer of each input in words; the differences."""
+    made, differences = decide_customers(
+        frame(INPUTS, [{"input": at, **row} for at, row in enumerate(inputs)]),
+        frame(INPUT_DOCUMENTS, documents or []),
+        frame(KNOWN, known),
+        frame(KNOWN_DOCUMENTS, there or []),
+    )
+    assert made["input"].tolist() == list(range(len(inputs)))
+    rows = values(made, "decision", "customer_id")
+    return " ".join(f"{name}={key}" if key else name for name, key in rows), values(differences)
+
+
+@pytest.mark.parametrize(
+    ("keys", "bodies", "decisions", "other", "key"),
+    [
+        ({"k": ["1", "2", "1", "1"]}, "pqpp", "first first merged merged", [None] * 4, [None] * 4),
+        ({"k": ["2", "1", "1", None, "1", "2", "1"]}, "rppposp",
+         "conflicting conflicting conflicting first conflicting conflicting conflicting", [5, 4, 4, None, 1, 0, 4],
+         ["k", "k", "k", None, "k", "k", "k"]),
+        ({"erp": ["1", "1", "2"], "email": ["a", "b", "b"]}, "pqr", "conflicting conflicting conflicting", [1, 0, 1],
+         ["erp", "erp", "email"]),
+        ({"k": [None, None]}, "pp", "first first", [None] * 2, [None] * 2),
+    ],
+)  # fmt: skip
+def test_equal_rows_merge_and_contradictions_are_all_refused_and_name_a_row_that_differs(
+    keys: dict[str, list[str | None]], bodies: str, decisions: str, other: list[Any], key: list[Any]
+) -> None:
+    made = duplicates(texts(**keys), texts(b=list(bodies))["b"])
+    assert " ".join(made["decision"]) == decisions
+    assert (values(made, "other"), values(made, "key")) == (other, key)
+    if "merged" in decisions:
+        assert made["first"].tolist() == [0, 1, 0, 0]
+
+
+def test_rows_share_a_key_of_any_kind_and_a_null_is_shared_by_nobody() -> None:
+    keys = texts(a=["1", "2", "1", None, None], b=[None, "x", "y", "x", "z"])
+    assert sharing(keys).tolist() == [True, True, True, True, False]
+
+
+ANA = {"id": "9", "erp_code": "A", "first_name": "Ana", "last_name": "Ruiz", "phone": "1", "price_list_id": "2"}
+SEVERAL = [{"id": "1", "erp_code": "A"}, {"id": "2", "erp_code": "a", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
+LONG_S = ("maria@shop.es", "maria@ſhop.es")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "known", "decisions", "differences"),
+    [
+        ([{"erpCode": "A1"}, {"firstName": "Ana"}, {"email": " "}], [{"id": "7", "erp_code": "B2"}],
+         "create no_key no_key", []),
+        ([{"erpCode": "007"}, {"email": "NIN\u0303O@x"}, {"loginCode": "L1"}],
+         [{"id": "9", "erp_code": " 007 "}, {"id": "8", "email": "niÑo@X\u200b"}, {"id": "7", "login_code": "L1"}],
+         "exists_same=9 exists_same=8 exists_same=7", []),
+        ([{"erpCode": "007"}, {"loginCode": "L1"}, {"erpCode": "7.0"}],
+         [{"id": "9", "erp_code": "7", "login_code": "l1"}], "create create create", []),
+        # only what is given is compared, and what the platform lacks differs
+        ([{"erpCode": "A"}, {"erpCode": "A", "firstName": "Ana", "priceListId": "2.0"}, {"erpCode": "A", "phone": "2"}],
+         [ANA], "exists_same=9 exists_same=9 exists_differs=9", [(2, "9", "phone", "2", "1")]),
+        ([{"erpCode": "A", "email": "a@x"}], [{"id": "9", "erp_code": "A"}], "exists_differs=9",
+         [(0, "9", "email", "a@x", None)]),
+        ([{"erpCode": "A", "phone": "+34 600-111-222"}], [{"id": "9", "erp_code": "A", "phone": "0034600111222"}],
+         "exists_same=9", []),
+        # several customers, each with the key that found it
+        ([{"erpCode": "A", "email": "A@x"}, {"erpCode": "C"}], SEVERAL, "ambiguous exists_same=3",
+         [(0, "1", "erpCode", "A", "A"), (0, "2", "email", "A@x", "a@x")]),
+        # addresses that only look alike: alone, beside the address itself, and beside another key
+        ([{"email": LONG_S[0]}], [{"id": "9", "email": LONG_S[1]}], "ambiguous", [(0, "9", "email", *LONG_S)]),
+        ([{"email": LONG_S[0]}], [{"id": "9", "email": LONG_S[1]}, {"id": "8", "email": LONG_S[0]}], "ambiguous",
+         [(0, "9", "email", *LONG_S), (0, "8", "email", LONG_S[0], LONG_S[0])]),
+        ([{"erpCode": "A", "email": LONG_S[0]}], [{"id": "9", "email": LONG_S[1], "erp_code": "A"}],
+         "exists_differs=9", [(0, "9", "email", *LONG_S)]),
+    ],
+)  # fmt: skip
+def test_a_customer_is_found_by_its_keys_and_compared(
+    inputs: Rows, known: Rows, decisions: str, differences: list[tuple[Any, ...]]
+) -> None:
+    for order in (1, -1):
+        found, reported = decided(inputs, known[::order])
+        assert (found, sorted(reported)) == (decisions, sorted(differences))
+
+
+def test_a_document_is_compared_with_that_of_its_number_else_that_of_its_place() -> None:
+    there = [
+        {"customer_id": "1", "position": 1, "number": "X1", "fiscal_name": "One", "is_default": True},
+        {"customer_id": "1", "position": 2, "number": "X2", "fiscal_name": "Two", "is_default": False},
+        {"customer_id": "8", "position": 1, "number": "X3", "fiscal_name": "Not its own"},
+    ]
+    given = [
+        {"input": 0, "position": 0, "number": "X2", "fiscalName": "Two", "isDefault": True},
+        {"input": 0, "position": 1, "number": "X3", "fiscalName": "Zwei"},
+    ]
+    differences = [
+        (0, "1", "documents[1].number", "X3", "X2"),
+        (0, "1", "documents[1].fiscalName", "Zwei", "Two"),
+        (0, "1", "documents[0].isDefault", "true", "false"),
+    ]
+    known = [{"id": "1", "erp_code": "A"}]
+    assert decided([{"erpCode": "A"}], known, given, there) == ("exists_differs=1", differences)
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "now", "is_changed"),
+    [
+        ("price", "18.0", "18", False), ("price", "18", "18.5", True), ("price", "18", None, False),
+        ("price", None, "1", True), ("sku", '"00038"', '"00038"', False), ("sku", '"38"', '"00038"', True),
+        ("images", SMALL.format("5e-7"), SMALL.format("0.0000005"), False),
+        ("images", SMALL.format("5e-7"), SMALL.format("0.0000006"), True),
+        ("order", "9007199254740993", "9007199254740992", True),  # one double
+    ],
+)  # fmt: skip
+def test_a_field_is_sent_where_it_differs_from_the_last_confirmed(
+    field: str, before: str | None, now: str | None, is_changed: bool
+) -> None:
+    known: Rows = [
+        {"key": "2/2", "field": field, "value": "1"},
+        {"key": "1/1", "field": "weight", "value": now},
+        *([{"key": "1/1", "field": field, "value": before}] if before is not None else []),
+    ]
+    made = changed_fields(texts(key=["0/0", "1/1"], **{field: [None, now]}), frame(CONFIRMED, known))
+    assert made[field].tolist() == [False, is_changed]
+
+
+def test_a_price_with_its_point_slipped_is_noticed_up_and_down() -> None:
+    before = ["19.90", "19.90", "19.90", "19.90", "0", "1990"]
+    now = ["1990", "1.99", "21.50", "19900.5", "5", "19.9"]
+    known = [{"key": str(at), "field": "price", "value": value} for at, value in enumerate(before)]
+    inputs = texts(key=list(map(str, range(6))), price=list(now))
+    made = price_jumps(inputs, frame(CONFIRMED, known))
+    assert values(made, "row", "power", "before") == [
+        (0, 2, "19.90"),
+        (1, -1, "19.90"),
+        (3, 3, "19.90"),
+        (5, -2, "1990"),
+    ]
+    assert price_jumps(inputs, frame(CONFIRMED)).empty
