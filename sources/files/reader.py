@@ -1,7 +1,7 @@
 """Opens a text file as a table and streams its rows; encoding, dialect and layout are detected from a bounded sample.
 
 In: a path and `ReadOptions`. Out: a `TextTable`: rows, or Arrow tables. Blocks that Arrow reads exactly are parsed by
-it, at many times the speed; the others row by row. Both give the same cells (test_roundtrip.py).
+it, at many times the speed; the others row by row. Both give the same cells (test_text.py).
 """
 
 from __future__ import annotations

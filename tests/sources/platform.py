@@ -1,4 +1,4 @@
-"""Platforms in memory, for walks without sockets: lists paged by number, with drift and every ending; by a cursor."""
+"""Platforms in memory, for walks without sockets: lists paged by number, with every ending; by a cursor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any, TypeVar
 
 import pyarrow.parquet as pq
@@ -41,7 +40,7 @@ def rejected(status: int) -> HttpRejected:
 
 @dataclass
 class Platform:
-    """Serves `/customers` by page and limit; `drift` is the chance of a change before each answer."""
+    """Serves `/customers` by page and limit."""
 
     ids: list[int]
     ending: str = "empty_page"
@@ -49,8 +48,6 @@ class Platform:
     fixed: int | None = None
     first_page: int = 1
     pagination: bool = False
-    drift: float = 0.0
-    random: Random = field(default_factory=lambda: Random(1))
     requests: list[Mapping[str, Any]] = field(default_factory=list)
     before: Callable[[Platform], None] | None = None
     alter: Callable[[Mapping[str, Any], bytes], bytes] | None = None
@@ -58,27 +55,10 @@ class Platform:
     total_moves: bool = False
     deleted: int = 0
 
-    def __post_init__(self) -> None:
-        self.always = set(self.ids)
-        self.ever = set(self.ids)
-        self._next = max(self.ids, default=0) + 1
-
-    def move(self) -> None:
-        if self.random.random() >= self.drift:
-            return
-        if self.random.random() < 0.5 and self.ids:
-            gone = self.ids.pop(self.random.randrange(len(self.ids)))
-            self.always.discard(gone)
-        else:
-            self.ids.insert(self.random.randrange(len(self.ids) + 1), self._next)
-            self.ever.add(self._next)
-            self._next += 1
-
     def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Response]:
         self.requests.append(dict(params))
         if self.before is not None:
             self.before(self)
-        self.move()
         size = self.fixed or min(int(params["limit"]), self.cap or 10**9)
         page = int(params["page"]) - self.first_page
         pages = max(1, -(-len(self.ids) // size))

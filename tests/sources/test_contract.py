@@ -1,10 +1,176 @@
-"""A new field of the interface touches the contract and nothing else."""
+"""The contract: its limits are held by the models of the inputs, and a new field touches it and nothing else."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sources.contract import Field
+from sources.inputs import ITEM_FIELDS, fits, model, paths, pattern, required, violations
+from sources.kinds import KINDS
+
+RIGHT: dict[str, Any] = {
+    "text": "a",
+    "identifier": "1",
+    "integer": 1,
+    "number": Decimal("1.5"),
+    "boolean": True,
+    "date": "2026-01-31",
+    "decimal_text": "1.5",
+}
+WRONG: dict[str, list[Any]] = {
+    "text": [1, True, Decimal(1), None, [], {}],
+    "integer": ["1", 1.0, 1.5, True, Decimal(1), None],
+    "number": ["1", 1.5, True, None, Decimal("NaN"), Decimal("Infinity")],
+    "boolean": ["true", 1, 0, None],
+    "object": ["{}", [], 1, None],
+    "array": ["[]", {}, 1, None],
+}
+
+
+def value(field: Field) -> Any:
+    if field.type == "object":
+        return {inner.name: value(inner) for inner in field.fields}
+    if field.type == "array":
+        item = {inner.name: value(inner) for inner in field.fields} if field.fields else RIGHT[field.items or "text"]
+        return [item] * max(1, field.min_items)
+    return max(1, field.minimum or 1) if field.type == "integer" else RIGHT[field.type]
+
+
+def whole(kind: str) -> dict[str, Any]:
+    return {field.name: value(field) for field in KINDS[kind].record.fields}
+
+
+def all_fields(kind: str) -> Iterator[tuple[str, Field, tuple[str | int, ...]]]:
+    """Every field at every depth, with the way to it in a whole body."""
+
+    def inside(fields: tuple[Field, ...], way: tuple[str | int, ...]) -> Iterator[tuple[Field, tuple[str | int, ...]]]:
+        for field in fields:
+            yield field, (*way, field.name)
+            yield from inside(field.fields, (*way, field.name, *((0,) if field.type == "array" else ())))
+
+    for field, way in inside(KINDS[kind].record.fields, ()):
+        yield kind, field, way
+
+
+EVERY = [found for kind in KINDS for found in all_fields(kind)]
+
+
+def put(body: dict[str, Any], way: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+    here: Any = body
+    for step in way[:-1]:
+        here = here[step]
+    here[way[-1]] = value
+    return body
+
+
+def path_of(way: tuple[str | int, ...]) -> str:
+    text = ""
+    for step in way:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def reported(kind: str, body: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(found.field, found.code) for found in violations(kind, [body])]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_body_with_every_field_of_the_contract_and_no_other_is_valid(kind: str) -> None:
+    assert reported(kind, whole(kind)) == []
+    model(kind).model_validate(whole(kind))
+    assert reported(kind, {**whole(kind), "colour": "red"}) == [("colour", "unknown_field")]
+
+
+def test_violations_say_which_body_breaks_them_and_nothing_of_its_values() -> None:
+    long = {"sku": 987654, "price": Decimal("98765432109876.54321"), "images": [{"url": "98765"}] * 6}
+    found = list(violations("variants", [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}, long]))
+    expected = [(1, "stock"), (3, "jumpFactor"), (4, "images"), (4, "price"), (4, "sku")]
+    assert sorted((violation.row, violation.field) for violation in found) == expected
+    assert "9876" not in str(found)
+
+
+@pytest.mark.parametrize(("kind", "field", "way"), EVERY)
+def test_a_field_of_another_type_is_refused(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
+    for wrong in WRONG[field.type]:
+        found = reported(kind, put(whole(kind), way, wrong))
+        assert [where for where, _ in found] == [path_of(way)], wrong
+        assert found[0][1] in ("type", "not_a_number")
+
+
+@pytest.mark.parametrize(("kind", "field", "way"), EVERY)
+def test_every_limit_of_a_field_is_held(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
+    broken: list[tuple[Any, str]] = []
+    if field.min_length:
+        broken.append(("a" * (field.min_length - 1), "min_length"))
+    if field.min_items:
+        broken.append((value(field)[: field.min_items - 1], "min_items"))
+    if field.max_items is not None:
+        broken.append((value(field) * (field.max_items + 1), "max_items"))
+        assert reported(kind, put(whole(kind), way, value(field) * field.max_items)) == []
+    if field.minimum is not None:
+        broken.append((type(value(field))(field.minimum - 1), "minimum"))
+    if field.max_decimals is not None:
+        broken.append((Decimal(1).scaleb(-field.max_decimals - 1), "too_many_decimals"))
+        assert reported(kind, put(whole(kind), way, Decimal(1).scaleb(-field.max_decimals))) == []
+    if field.type == "integer":
+        top = 2**63 - 1 if field.int64 else 2**53 - 1
+        broken.append((top + 1, "maximum"))
+        assert reported(kind, put(whole(kind), way, top)) == []
+    if field.type == "number" and field.max_decimals is None:
+        broken.append((Decimal("1234567890.123456"), "too_many_digits"))
+    for wrong, code in broken:
+        (found,) = violations(kind, [put(whole(kind), way, wrong)])
+        assert (found.field, found.code, bool(re.search(r"\d", found.words))) == (path_of(way), code, True)
+
+
+@pytest.mark.parametrize(("kind", "field", "way"), EVERY)
+def test_a_field_may_be_absent_unless_it_is_required(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
+    body = whole(kind)
+    here: Any = body
+    for step in way[:-1]:
+        here = here[step]
+    del here[way[-1]]
+    siblings = KINDS[kind].record.fields if len(way) == 1 else ()
+    must = field.required or (bool(siblings) and field.name in required(kind))
+    in_item = len(way) == 3 and field.name in ITEM_FIELDS
+    assert reported(kind, body) == ([(path_of(way), "required")] if must or in_item else [])
+
+
+@pytest.mark.parametrize(("mode", "field"), [("email", "email"), ("code", "loginCode")])
+def test_a_customer_needs_what_customers_log_in_by(mode: Any, field: str) -> None:
+    body = {"password": "x"}
+    assert [v.field for v in violations("customers", [body], mode)] == [field]
+    assert not list(violations("customers", [{**body, field: "x"}], mode))
+
+
+def test_a_plans_body_has_no_password() -> None:
+    assert not list(violations("customers", [{"email": "a@b"}], "email", with_password=False))
+    found = list(violations("customers", [{"password": "secret"}], with_password=False))
+    assert [(v.field, v.code) for v in found] == [("password", "unknown_field")]
+    assert "secret" not in str(found)
+
+
+def test_paths_name_each_value_once_and_those_of_the_request_first() -> None:
+    assert list(paths("variants"))[:3] == ["productId", "variantId", "sku"]
+    assert {"images[].url", "attributes[].name"} <= paths("variants").keys()
+    assert {"location.coordinates[]", "location.divisions.level4"} <= paths("warehouses").keys()
+    assert list(paths("subcategories")) == ["categoryId", "name", "description", "seo.description", "order"]
+    assert pattern("images[12].url") == pattern("images[+].url") == "images[].url"
+
+
+def test_values_of_a_field_fit_all_or_not() -> None:
+    field = KINDS["variants"].record.field("jumpFactor")
+    assert fits(field, [1, 2, 2**63 - 1])
+    assert not fits(field, [1, 0])
+
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """

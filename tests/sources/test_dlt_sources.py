@@ -8,7 +8,7 @@ import json
 import os
 import re
 import runpy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from decimal import Decimal
 from pathlib import Path
@@ -16,8 +16,6 @@ from typing import Any
 
 import dlt
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from dlt.extract.exceptions import ResourceExtractionError
 from dlt.pipeline.exceptions import PipelineStepFailed
@@ -121,10 +119,6 @@ def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> 
         assert counts(pipe, *expected) == expected
 
 
-def masked(table: pa.Table) -> pa.Table:
-    return table.set_column(table.schema.get_field_index("email"), "email", pa.nulls(len(table), pa.string()))
-
-
 def test_orders_are_identified_by_a_field_of_choice(tmp_path: Path, platform: Sandbox) -> None:
     name = next(name for name, value in platform.state.records("orders")[0].items() if name != "id" and value)
     for number, order in enumerate(platform.state.records("orders")):
@@ -213,18 +207,11 @@ def test_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox, n
 def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     if request.param == "postgres":
         return dlt.destinations.postgres(request.getfixturevalue("postgres"))
-    if request.param == "filesystem":
-        return dlt.destinations.filesystem(bucket_url=(tmp_path / "bucket").as_uri())
     return dlt.destinations.duckdb(str(tmp_path / "shop.duckdb"))
 
 
-def contents(pipe: dlt.Pipeline, bucket: Path, *tables: str) -> dict[str, list[str]]:
+def contents(pipe: dlt.Pipeline, *tables: str) -> dict[str, list[str]]:
     """The rows of each table, without dlt's own columns, in a fixed order."""
-    if bucket.exists():
-        files = {table: (bucket / "theirs" / table).rglob("*.parquet") for table in tables}
-        return {
-            table: in_order(row for file in files[table] for row in pq.read_table(file).to_pylist()) for table in tables
-        }
     with pipe.sql_client() as client:
         return {table: in_order(selected(client, table)) for table in tables}
 
@@ -237,31 +224,6 @@ def selected(client: Any, table: str) -> list[dict[str, Any]]:
 
 def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:
     return sorted(str(sorted((name, str(row[name])) for name in row if not name.startswith("_dlt"))) for row in rows)
-
-
-def as_rows(customers: Any) -> None:
-    customers.add_map(lambda table: table.to_pylist()).add_map(lambda row: row | {"email": None})
-
-
-@pytest.mark.parametrize(
-    ("destination", "second", "step"),
-    [("duckdb", "merge", as_rows), ("filesystem", "replace", lambda customers: customers.add_map(masked))],
-    indirect=["destination"],
-)
-def test_steps_on_rows_or_tables_give_the_same_in_each_run(
-    tmp_path: Path, platform: Sandbox, destination: Any, second: Any, step: Callable[[Any], object]
-) -> None:
-    options: Any = {"loader_file_format": "parquet"} if second == "replace" else {}
-    pipe, source = pipeline(tmp_path, destination), legacy().with_resources("customers")
-    step(source.customers)
-    results = []
-    for disposition in ("replace", second):
-        pipe.run(source, write_disposition=disposition, **options)
-        results.append(contents(pipe, tmp_path / "bucket", "customers", "customers__documents"))
-    assert results[0] == results[1]
-    expected = COUNTS | children(platform)
-    assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
-    assert all("('email', 'None')" in row for row in results[0]["customers"])
 
 
 def test_rows_take_scd2(tmp_path: Path, platform: Sandbox) -> None:
@@ -439,11 +401,11 @@ def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
     for disposition in ("replace", "merge"):
         for source in sources:
             pipe.run(source, write_disposition=disposition)
-    before = contents(pipe, tmp_path / "bucket", *(child for _, child, _ in CHILDREN))
+    before = contents(pipe, *(child for _, child, _ in CHILDREN))
     ids = {name: without_items(platform, name, child.split("__")[1]) for name, child, _ in CHILDREN}
     for source in sources:
         pipe.run(source, write_disposition="merge")
-    children_after = contents(pipe, tmp_path / "bucket", *before)
+    children_after = contents(pipe, *before)
     for name, child, key in CHILDREN:
         gone, bare = ids[name]
         after = children_after[child]

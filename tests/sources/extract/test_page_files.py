@@ -1,11 +1,19 @@
+"""What a walk keeps on disk: its tables, the hashes of its ids, and the spool with the bytes of its pages."""
+
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,11 +28,11 @@ from sources.decode.rows import Decoded, Page
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError
 from sources.extract import page_files
-from sources.extract.ids import Hashes
+from sources.extract.ids import Hashes, IdHashes, hash_ids, rows_with_shared_hash
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles, read_batches
 from sources.extract.pages import Paginator
-from sources.extract.spool import Spool
+from sources.extract.spool import Spool, SpoolFolder, run_folder
 from sources.extract.v1_pages import V1Cursor
 
 
@@ -179,3 +187,204 @@ def test_an_item_that_the_decoder_loses_is_noticed(
     files = filled(tmp_path, spool, resource, [rows_])
     with pytest.raises(BridgeError, match=f"^{resource}__[a-z]+: [0-9] items are in the pages, [0-9] were decoded"):
         files.finish().write([])
+
+
+IDS = st.lists(st.sampled_from(["", "\0", "a", "a\0", "á", "x" * 8, "x" * 16, "x" * 17]), max_size=60)
+SWEEPS = st.lists(st.lists(st.integers(0, 30)), min_size=1, max_size=4)
+"""Ids of the rows of each sweep."""
+
+
+def ids_column(*chunks: list[str]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks], pa.string())
+
+
+@settings(deadline=None)
+@given(IDS, IDS)
+def test_hashes_are_equal_exactly_for_equal_ids(some: list[str], others: list[str]) -> None:
+    ids = [*some, *others]
+    hashes = hash_ids(ids_column(some, others))
+    sliced = hash_ids(pa.chunked_array([pa.array(["before", *ids, "after"]).slice(1, len(ids))]))
+    assert list(sliced) == list(hashes)
+    assert len(set(hashes)) == len(set(ids))
+    assert list(rows_with_shared_hash(hashes)) == [row for row, one in enumerate(ids) if ids.count(one) > 1]
+
+
+@settings(deadline=None)
+@given(SWEEPS, st.integers(1, 7), st.data())
+def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
+    sweeps: list[list[int]], part_rows: int, data: st.DataObject
+) -> None:
+    dropped = [sorted(data.draw(st.sets(st.sampled_from(range(len(ids)))))) if ids else [] for ids in sweeps]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sources.extract.ids.PART_ROWS", part_rows)
+        files = []
+        for number, ids in enumerate(sweeps):
+            files.append(IdHashes(Path(folder) / str(number)))
+            texts = [str(one) for one in ids]
+            for start in range(0, len(ids), 3):
+                files[-1].append(hash_ids(ids_column(texts[start : start + 3])))
+            assert files[-1].count_distinct() == len(set(ids))
+            assert list(files[-1].shared()) == [row for row, one in enumerate(ids) if ids.count(one) > 1]
+            files[-1].drop(dropped[number])
+        kept = [
+            [one for row, one in enumerate(ids) if row not in without]
+            for ids, without in zip(sweeps, dropped, strict=True)
+        ]
+        first, *later = kept
+        assert len(files[0]) == len(first)
+        for own, its in zip(kept, files, strict=True):
+            assert files[0].equals(its) == (Counter(first) == Counter(own))
+            assert files[0].count_absent(its) == sum(one not in first for one in own)
+        expected = [row not in dropped[0] and not any(one in own for own in later) for row, one in enumerate(sweeps[0])]
+        assert files[0].new_rows(files[1:]).tolist() == expected
+
+
+def test_a_comparison_reads_a_part_of_the_list_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sources.extract.ids.PART_ROWS", 1000)
+    files = IdHashes(tmp_path / "ids")
+    for number in range(20):
+        files.append(np.random.default_rng(number).integers(0, 2**63, 1000, np.uint64) * 2)
+    largest = max(len(hashes) for _, hashes in files._parts(files._part_count()))
+    assert largest < 1200
+    assert files.count_distinct() == 20_000
+
+
+def kept(folder: SpoolFolder, *labels: str) -> list[bytes | None]:
+    """The bodies that the spool of the first sweep still has for these requests."""
+    with closing(folder.sweep(1)) as spool:
+        return [spool.replay(label) for label in labels]
+
+
+@pytest.mark.parametrize("written_at_once", [None, 1, 21])
+def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, offset: pwrite(file, data[:written_at_once], offset))
+    spool = SpoolFolder(tmp_path / "s", {"list": "a"}).sweep(1)
+    places = []
+    for label, body in (("page=1", b"one"), ("page=2", b"\x00" * 5000)):
+        places.append(spool.offset)
+        spool.write(label, body)
+    assert [spool.at(place) for place in places] == [b"one", b"\x00" * 5000]
+    spool.close()
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "s").iterdir()} == {0o600}
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+    labels = [f"page={n}" for n in (1, 2, 3)]
+    assert kept(SpoolFolder(tmp_path / "s", {"list": "a"}), *labels) == [b"one", b"\x00" * 5000, None]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, 17, 22, 30])
+def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -> None:
+    spool = SpoolFolder(tmp_path / "s", {}).sweep(1)
+    spool.write("page=1", b"first body")
+    end = spool.offset
+    spool.write("page=2", b"second body")
+    spool.close()
+    path = tmp_path / "s" / "sweep-1.pages"
+    data = path.read_bytes()
+    broken = {0: data[:end] + b"OBS1" + data[end + 4 :], 30: data[:-4] + b"XXXX"}  # of an earlier version; changed
+    path.write_bytes(broken.get(cut, data[:-cut]))
+    assert kept(SpoolFolder(tmp_path / "s", {}), "page=1", "page=2") == [b"first body", None]
+    assert path.stat().st_size == end
+
+
+@pytest.mark.parametrize("change", ["", "label", "host", "environment", "key", "finished", "garbage"])
+def test_only_the_same_walk_is_resumed(tmp_path: Path, change: str) -> None:
+    def folder(host: str = "a", environment: str = "sandbox", key: str = "brand_test_abc") -> SpoolFolder:
+        return SpoolFolder(tmp_path / "s", {"host": host, "environment": environment}, key)
+
+    first = folder()
+    with closing(first.sweep(1)) as spool:
+        spool.write("page=1", b"x")
+    if change == "finished":
+        first.finish()
+    elif change == "garbage":
+        (tmp_path / "s" / "walk.json").write_text("{")
+    again = folder(**({change: "other"} if change in ("host", "environment", "key") else {}))
+    labels = ["page=2", "page=1"] if change == "label" else ["page=1"]
+    assert kept(again, *labels) == ([b"x"] if not change else [None] * len(labels))
+
+
+def test_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
+    notes = []
+    for name in ("a", "b"):
+        SpoolFolder(tmp_path / name, {}, "brand_live_secret")
+        notes.append((tmp_path / name / "walk.json").read_text())
+    digests = [json.loads(note)["digest"] for note in notes]
+    assert digests[0] != digests[1]
+    for algorithm in ("md5", "sha1", "sha256", "sha512", "blake2b"):
+        assert hashlib.new(algorithm, b"brand_live_secret").hexdigest() not in "".join(notes)
+    assert "secret" not in "".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("started_s", "stopped_s", "expected"),
+    [
+        *((age, age, age in (0, 3500)) for age in (0, 3500, 3700, 86_400, -60)),
+        *((age, None, age in (0, 3500)) for age in (0, 3500, 3700, 86_400, -60)),
+        *((80_000, 60, True), (80_000, 3700, False), (87_000, 60, False), (60, -60, False), (-60, 60, False)),
+    ],
+)
+def test_a_walk_is_resumed_within_an_hour_of_its_last_page_and_a_day_of_its_first(
+    tmp_path: Path, started_s: float, stopped_s: float | None, expected: bool
+) -> None:
+    folder = tmp_path / "spool"
+    spools = SpoolFolder(folder, {"list": "customers"}, "key")
+    if stopped_s is not None:  # else it stopped before its first page
+        spools.sweep(1).close()
+        os.utime(folder / "sweep-1.pages", (time.time() - stopped_s,) * 2)
+    described = json.loads((folder / "walk.json").read_text())
+    started_at = described["started_at"] - started_s
+    (folder / "walk.json").write_text(json.dumps({**described, "started_at": started_at}))
+    assert (SpoolFolder(folder, {"list": "customers"}, "key").started_at == started_at) is expected
+    assert (json.loads((folder / "walk.json").read_text())["started_at"] == started_at) is expected
+    assert stopped_s is None or (folder / "sweep-1.pages").exists() is expected
+
+
+class Run:
+    """With which the folder of its files is removed."""
+
+
+def test_the_folder_of_a_run_is_private_and_removed_with_it(tmp_path: Path) -> None:
+    run, later = Run(), Run()
+    with run_folder(tmp_path / "new", "orders", run) as (folder, spool):
+        SpoolFolder(spool, {})
+    (folder / "rows.parquet").write_text("rows")
+    assert folder.stat().st_mode & 0o077 == folder.parent.stat().st_mode & 0o077 == 0
+    with run_folder(tmp_path / "new", "orders", later) as (other, its_spool):
+        assert its_spool == spool
+        assert (spool / "walk.json").exists()
+    assert (folder / "rows.parquet").exists(), "that run goes on"
+    del run
+    assert (folder.exists(), other.exists()) == (False, True)
+
+
+def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("weakref.finalize", lambda run, end, folder, lock: os.close(lock))
+        with run_folder(tmp_path, "orders", Run()) as (folder, spool):
+            spool.mkdir()
+    (folder / "rows.parquet").write_text("rows")
+    with run_folder(tmp_path, "customers", Run()) as (_, other):
+        assert not other.exists()
+    assert folder.exists()
+    with run_folder(tmp_path, "orders", Run()) as (_, again):
+        assert again.exists()
+        assert not folder.exists()
+
+
+def test_a_list_is_walked_by_one_run_at_a_time(tmp_path: Path) -> None:
+    walking, most = [], []
+
+    def come_and_go(name: str) -> None:
+        for _ in range(10):
+            with run_folder(tmp_path, name, Run()):
+                walking.append(name)
+                most.append(walking.count(name))
+                walking.remove(name)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(come_and_go, "aabb"))
+    assert set(most) == {1}
+    assert not [*tmp_path.glob("*/run-*")]

@@ -1,8 +1,9 @@
-"""Guards of the paginators, page by page."""
+"""Guards of the paginators, page by page; when sweeps prove a list."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -11,8 +12,12 @@ import pytest
 from sources.errors import ContractBroken, HttpRejected
 from sources.extract.legacy_pages import WITHOUT_NEW_ID, LegacyPages
 from sources.extract.pages import Paginator, Request
+from sources.extract.proof import agree, evidence_of, have_equal_pages, next_limit, observations_of
+from sources.extract.result import Sweep
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.failures import BrokenBody
+from tests.soak.platforms import platform_seed
+from tests.soak.walks import Outcome, walk_seed
 
 IDS = count()
 ALL = [LegacyPages(10), V1Cursor(10), SinglePage("id", "data")]
@@ -72,11 +77,19 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
         ([b'{"data": null, "hasMore": false}'], "null"),
         ([b'{"data":[{"id":1}],"hasMore":true,"data":[{"id":2}],"hasMore":false}'], "`data` occurs twice"),
         ([b'{"data":[{"id":1}],"hasMore":true,"nextCursor":null,"hasMore":false}'], "`hasMore` occurs twice"),
+        (b'{"data": {"a": 1, "b": 2}}', "no known form"),
+        (b'{"data": {"items": [{"id": 1}], "others": [{"id": 2}]}}', "no known form"),
+        (b'{"data": [{"id": 1}], "pagination": {"page": 3}}', "requested page 1, received page 3"),
+        (b'{"data": [{"id": 1}], "pagination": {"hasNextPage": "no"}}', "the pagination object"),
+        *((data(1, total=total), "the pagination object") for total in (2**63, -(2**64), 10**400)),
+        (b'{"data":[{"id":1}],"d\\u0061ta":[{"id":1}]}', "`data` occurs twice"),
+        (b'{"data":[{"id":1}],"pagination":{"total":1},"pagination":{}}', "`pagination` occurs twice"),
     ],
 )
-def test_v1_contract(bodies: list[bytes], words: str) -> None:
+def test_what_breaks_the_contract_is_named(bodies: list[bytes] | bytes, words: str) -> None:
+    """Bodies of the list with a cursor, and single ones of those with page numbers."""
     with pytest.raises(ContractBroken, match=words):
-        feed(V1Cursor(10), *bodies)
+        feed(LegacyPages(10), bodies) if isinstance(bodies, bytes) else feed(V1Cursor(10), *bodies)
 
 
 def test_v1_an_expired_cursor_starts_again_and_another_rejection_is_an_error() -> None:
@@ -148,24 +161,6 @@ def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(
 def test_data_as_an_object(data: Any, form: str, length: int) -> None:
     body = LegacyPages(10).parse(json.dumps({"data": data}).encode())
     assert (body.form, body.count, len(json.loads(body.rows))) == (form, length, length)
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b'{"data": {"a": 1, "b": 2}}', "no known form"),
-        (b'{"data": {"items": [{"id": 1}], "others": [{"id": 2}]}}', "no known form"),
-        (b'{"data": [{"id": 1}], "pagination": {"page": 3}}', "requested page 1, received page 3"),
-        (b'{"data": [{"id": 1}], "pagination": {"hasNextPage": "no"}}', "the pagination object"),
-        *((data(1, total=total), "the pagination object") for total in (2**63, -(2**64), 10**400)),
-        (b'{"data":[{"id":1}],"data":[{"id":2}]}', "`data` occurs twice"),
-        (b'{"data":[{"id":1}],"d\\u0061ta":[{"id":1}]}', "`data` occurs twice"),
-        (b'{"data":[{"id":1}],"pagination":{"total":1},"pagination":{}}', "`pagination` occurs twice"),
-    ],
-)
-def test_legacy_contract(body: bytes, words: str) -> None:
-    with pytest.raises(ContractBroken, match=words):
-        feed(LegacyPages(10), body)
 
 
 @pytest.mark.parametrize(
@@ -246,3 +241,122 @@ def test_price_lists_that_announce_further_rows_are_not_proven(more: dict[str, o
 def test_every_id_is_noticed_as_written(paginator: Paginator) -> None:
     body = b'{"data":[{"id":1},{"x":2,"id":"a"},null,{"x":3},{"id":"\\ud83d"}],"hasMore":false}'
     assert paginator.parse(body).ids == {b"1", b'"a"', b"null", b'{"x":3}', b'{"id":"\\ud83d"}'}
+
+
+def sweep(limit: int, rows: int, end: Any = "", size: int | None = None, **more: Any) -> Sweep:
+    """A sweep over so many rows, whose first page had `size` rows: by default as many as were requested."""
+    return Sweep(1, limit, min(limit, rows) if size is None else size, rows=rows, assumed_end=end, **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "is_proof"),
+    [
+        (sweep(100, 250), sweep(61, 250), True),
+        (sweep(100, 250, issues=["total changed"]), sweep(61, 250), False),
+        (sweep(100, 250), sweep(61, 250, issues=["total changed"]), False),
+        (sweep(100, 250, "short"), sweep(61, 250, "short"), True),
+        (sweep(100, 250, "short"), sweep(61, 250), True),
+        (sweep(100, 250, "full"), sweep(61, 250, "full"), False),
+        (sweep(100, 250, "full"), sweep(61, 250, "short"), False),
+        (sweep(100, 1, "single"), sweep(3, 1, "single"), True),
+        (sweep(3, 1, "single"), sweep(3, 1, "single"), False),
+        (sweep(100, 7, "single"), sweep(61, 7, "single"), False),
+        (sweep(100, 7, "single"), sweep(4, 7, "short"), True),
+        (sweep(4, 7, "short"), sweep(100, 7, "single"), True),
+        (sweep(100, 2, "single"), sweep(1, 2, "full"), True),
+        (sweep(100, 1, "single"), sweep(1, 1, "full"), False),
+        (sweep(100, 6, "single"), sweep(3, 6, "full", size=2), False),
+    ],
+)
+def test_sweeps_with_the_same_ids_prove_a_list(before: Sweep, last: Sweep, is_proof: bool) -> None:
+    assert agree(before, last) is is_proof
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "limit"),
+    [
+        ([], 100),
+        ([sweep(100, 650)], 61),
+        ([sweep(100, 650, size=50)], 30),
+        ([sweep(100, 650, size=50), sweep(30, 650)], 50),
+        ([sweep(100, 0)], 61),
+        ([sweep(1, 9)], 2),
+        ([sweep(2, 9)], 1),
+        # The end is only assumed: a size that leaves a short last page, and was not used.
+        ([sweep(100, 600, "full")], 61),
+        ([sweep(100, 122, "full")], 60),
+        ([sweep(4, 600, "full")], 7),
+        ([sweep(100, 600, "full"), sweep(61, 600, "full", size=60)], 36),
+        ([sweep(100, 2, "single")], 1),
+        ([sweep(1, 2, "full")], 3),
+        ([sweep(100, 1, "single")], 3),
+        ([sweep(61, 200, size=100)], 62),
+        ([sweep(1, 1, "full"), sweep(3, 1, "single")], 2),
+    ],
+)
+def test_each_sweep_requests_pages_of_another_size(sweeps: list[Sweep], limit: int) -> None:
+    assert next_limit(sweeps, 100) == limit
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "expected"),
+    [
+        ([sweep(100, 50, size=20), sweep(61, 50, size=20)], True),
+        ([sweep(100, 20, size=20), sweep(61, 21, size=20)], True),
+        ([sweep(12, 10, size=10), sweep(20, 10, size=10)], True),
+        ([sweep(100, 1, size=1), sweep(2, 1, size=1)], False),
+        ([sweep(100, 2, size=2), sweep(1, 1, size=1), sweep(2, 1, size=1)], True),
+        ([sweep(100, 50, size=20), sweep(61, 50, size=12)], False),
+        ([sweep(100, 0), sweep(61, 0)], False),
+    ],
+)
+def test_sweeps_with_pages_of_one_size_have_the_same_boundaries(sweeps: list[Sweep], expected: bool) -> None:
+    assert have_equal_pages(sweeps) is expected
+
+
+def test_the_evidence_counts_all_that_a_sweep_read() -> None:
+    read = sweep(100, 650, "full", pages=7, distinct=640, duplicates=8, quarantined=2, ended_by="assumed: status 404")
+    counts = "640 distinct, 8 duplicate rows, ended by assumed: status 404"
+    assert evidence_of(read) == (
+        f"sweep 1: 650 rows on 7 pages of 100, {counts}, the end is assumed after a full page, 2 rows quarantined"
+    )
+    clean = sweep(100, 150, pages=2, distinct=150, ended_by="empty page", resumed_pages=1)
+    assert evidence_of(clean) == (
+        "sweep 1: 150 rows on 2 pages of 100, 1 of them from a stopped walk, 150 distinct, ended by empty page, clean"
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "shown"),
+    [
+        (sweep(100, 0), {"customers_end": ""}),
+        (sweep(100, 100), {"legacy_first_page": "customers: 0", "customers_end": ""}),
+        (
+            sweep(100, 101),
+            {"legacy_first_page": "customers: 0", "customers_end": "", "legacy_limit": "customers: honoured"},
+        ),
+        (
+            sweep(100, 101, size=50),
+            {
+                "legacy_first_page": "customers: 0",
+                "customers_end": "",
+                "legacy_limit": "customers: not honoured: 50 rows for 100",
+            },
+        ),
+    ],
+)
+def test_a_sweep_shows_what_its_pages_show(read: Sweep, shown: dict[str, str]) -> None:
+    assert dict(observations_of("customers", read, 0)) == shown
+
+
+@pytest.mark.parametrize(
+    ("walk", "seed"),
+    [
+        (walk_seed, 500152),  # some requests are capped: the last two sweeps agree on half of the list
+        (walk_seed, 713701),  # page 0 has all rows, and is rejected once
+        (platform_seed, 933273),  # a cache has half of page 1, which page 0 contradicts
+        (platform_seed, 936184),  # the last two sweeps have one row, the first has 22
+    ],
+)
+def test_a_seed_whose_sweeps_agreed_without_all_rows_is_not_proven(walk: Callable[[int], Outcome], seed: int) -> None:
+    assert walk(seed).problems == []

@@ -76,17 +76,6 @@ def test_a_tail_has_the_last_pages_again_and_what_follows_them(orders: Orders, n
     assert result.observations["cursor_reuse", "continues"] == 1
 
 
-def test_tails_continue_where_the_last_one_ended(orders: Orders) -> None:
-    position = orders.position()
-    for _ in range(4):
-        orders.state.grow("orders", 7)
-        result = orders.walk(position)
-        assert ids(result)[-7:] == orders.state.ids("orders")[-7:]
-        assert result.position is not None
-        assert LIMIT <= result.position.rows < 2 * LIMIT
-        position = result.position
-
-
 @pytest.mark.parametrize("status", ["OTHER", None], ids=["another row", "the same row"])
 def test_an_id_that_comes_twice_after_the_saved_cursor_is_noticed(
     orders: Orders, monkeypatch: pytest.MonkeyPatch, status: str | None

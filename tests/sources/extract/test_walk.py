@@ -1,12 +1,15 @@
-"""Walks over a platform in memory: verdicts, guards, drift, resume."""
+"""Walks over a platform in memory: verdicts, guards, drift, resume, ids that occur twice, hostile lists."""
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,11 +24,11 @@ from sources.decode.documented import decode
 from sources.decode.rows import Decoded, Page
 from sources.errors import BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
-from sources.extract.ids import IdHashes, hash_ids
+from sources.extract.ids import ID_CONFLICT, IdHashes, hash_ids
 from sources.extract.result import WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
-from tests.sources.platform import Orders, Platform, Row, ids, rejected, rows_of, walked
+from tests.sources.platform import Orders, Platform, Replies, Row, ids, rejected, rows_of, walked
 
 
 @pytest.mark.parametrize("ending", ["empty_page", "repeat_last"])
@@ -135,30 +138,6 @@ def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagina
     assert result.verdict == "complete" or ending == "status_404"
 
 
-@pytest.mark.parametrize("seed", range(16))
-def test_drift_never_makes_a_wrong_complete(tmp_path: Path, seed: int) -> None:
-    random = Random(seed)
-    size = random.randrange(1, 300)
-    keys = list(range(size)) if seed % 2 else [random.randrange(60) for _ in range(size // 3 + 1)]
-    platform = Platform(
-        keys,
-        ending=random.choice(["empty_page", "repeat_last", "status_404"]),
-        pagination=random.random() < 0.5,
-        cap=random.choice([None, 7, 40]),
-        drift=random.choice([0.0, 0.02, 0.2, 0.5]),
-        random=random,
-    )
-    result = walked(platform, tmp_path, page_limit=random.choice([5, 10, 25, 100]))
-    if result.error is not None:  # a page that drifted past the end can look like a refusal amid the list
-        assert result.verdict == "incomplete"
-        return
-    got = {int(key) for key in ids(result)}
-    assert len(ids(result)) == len(got) == result.distinct
-    assert got <= platform.ever
-    assert result.total("rows") == result.distinct + result.duplicates + len(result.quarantined)
-    assert result.verdict != "complete" or got >= platform.always
-
-
 @pytest.mark.parametrize(
     ("error", "resumed_pages"),
     [(Stopped("stopped"), 5), (Unreachable("away"), 5), (ContractBroken("`data` is absent"), 0), (rejected(422), 0)],
@@ -221,18 +200,9 @@ def test_the_newest_row_of_a_key_wins(tmp_path: Path) -> None:
     assert len(rows) == 15
 
 
-def replacing(old: bytes, new: bytes) -> Callable[[Mapping[str, Any], bytes], bytes]:
-    """Changes the bytes of one row before they are served in the second sweep."""
-    return lambda params, raw: raw if params["limit"] == 100 else raw.replace(old, new)
-
-
-@pytest.mark.parametrize(
-    ("change", "decoded"),
-    [((b"none", b""), 650), ((b'"id": 3,', b'"id":3,'), 1300), ((b'"id": 640,', b'"id":640,'), 1300)],
-    ids=["equal", "differs early", "differs late"],
-)
-def test_a_second_sweep_of_equal_bytes_is_not_decoded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[bytes, bytes], decoded: int
+@pytest.mark.parametrize("position", [0, 1, 300, 650], ids=["equal", "differs early", "differs amid", "differs late"])
+def test_a_second_sweep_is_decoded_and_published_only_if_its_bytes_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
     rows = []
 
@@ -241,23 +211,19 @@ def test_a_second_sweep_of_equal_bytes_is_not_decoded(
         rows.append(len(tables.tables["customers"]))
         return tables
 
+    def changed(params: Mapping[str, Any], raw: bytes) -> bytes:
+        return raw if params["limit"] == 100 else raw.replace(b'"Zo\\u00eb %d"' % position, b'"New"')
+
     monkeypatch.setattr(page_files, "decode", counting)
     monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
-    result = walked(Platform(list(range(1, 651)), alter=replacing(*change)), tmp_path)
+    result = walked(Platform(list(range(1, 651)), alter=changed), tmp_path)
     assert (result.verdict, result.used_sweeps, result.distinct, result.duplicates) == ("complete", [2], 650, 0)
     assert [(sweep.rows, sweep.distinct) for sweep in result.sweeps] == [(650, 650)] * 2
     assert ids(result) == [str(key) for key in range(1, 651)]
-    assert sum(rows) == decoded
+    assert [n for n, name in enumerate(ids(result, column="first_name"), 1) if name == "New"] == [position][:position]
+    assert sum(rows) == 650 * (2 if position else 1)
     written = sorted(file.parent.name for file in tmp_path.rglob("*.parquet"))
-    assert written == ["sweep-1"] * 2 + ["sweep-2"] * 2 * (decoded > 650)
-
-
-@pytest.mark.parametrize("position", [1, 300, 650])
-def test_a_second_sweep_that_differs_in_one_value_is_published(tmp_path: Path, position: int) -> None:
-    change = replacing(b'"Zo\\u00eb %d"' % position, b'"New"')
-    result = walked(Platform(list(range(1, 651)), alter=change), tmp_path)
-    assert (result.verdict, result.distinct) == ("complete", 650)
-    assert [n for n, name in enumerate(ids(result, column="first_name"), 1) if name == "New"] == [position]
+    assert written == ["sweep-1"] * 2 + ["sweep-2"] * 2 * bool(position)
 
 
 @pytest.mark.parametrize(("first", "second"), [(650, 649), (649, 650)])
@@ -290,7 +256,7 @@ LEARNT, CONFIRMED = "6 equal sweeps confirm", "as earlier reads confirmed"
 
 
 @pytest.mark.parametrize(
-    ("listed", "deleted", "options", "verdict", "sweeps", "observed", "said"),
+    "case",
     [
         (49, 3, {}, "unproven", 6, "3", LEARNT),
         (49, -3, {}, "unproven", 6, "-3", LEARNT),
@@ -308,29 +274,21 @@ LEARNT, CONFIRMED = "6 equal sweeps confirm", "as earlier reads confirmed"
     ],
 )
 def test_a_total_that_counts_deleted_rows_is_learnt_and_watched(
-    tmp_path: Path,
-    known_ids: IdHashes,
-    listed: int,
-    deleted: int,
-    options: dict[str, Any],
-    verdict: str,
-    sweeps: int,
-    observed: str | None,
-    said: str,
+    tmp_path: Path, known_ids: IdHashes, case: tuple[int, int, dict[str, Any], str, int, str | None, str]
 ) -> None:
-    drift = 0.3 if options.get("page_limit") == 9 else 0.0
-    platform = Platform([*range(1, listed + 1)], pagination=True, deleted=deleted, drift=drift)
+    listed, deleted, options, verdict, sweeps, observed, said = case
+    moves = options.get("page_limit") == 9
+    platform = Platform([*range(1, listed + 1)], pagination=True, deleted=deleted, total_moves=moves)
     result = walked(platform, tmp_path, **{"page_limit": 10, "known_ids": known_ids, **options})
     assert (result.verdict, len(result.sweeps)) == (verdict, sweeps), result.evidence
-    assert [value for what, value in result.observations if what == "customers_total_gap"] == [observed] * bool(
-        observed
-    )
+    gaps = [value for what, value in result.observations if what == "customers_total_gap"]
+    assert gaps == ([observed] if observed else [])
     assert said in " ".join(result.evidence)
-    assert set(map(int, ids(result))) >= platform.always
+    assert len(ids(result)) == listed
 
 
 @pytest.mark.parametrize(
-    ("listed", "sweeps_max", "note", "verdict", "distinct"),
+    "case",
     [
         (50, 1, None, "complete", [50]),
         (49, 1, None, "unproven", [49]),
@@ -340,14 +298,9 @@ def test_a_total_that_counts_deleted_rows_is_learnt_and_watched(
     ],
 )
 def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
-    tmp_path: Path,
-    known_ids: IdHashes,
-    listed: int,
-    sweeps_max: int,
-    note: str | None,
-    verdict: str,
-    distinct: list[int],
+    tmp_path: Path, known_ids: IdHashes, case: tuple[int, int, str | None, str, list[int]]
 ) -> None:
+    listed, sweeps_max, note, verdict, distinct = case
     platform = removed_while_read(listed, note)
     quiet = Orders.of(platform.rows(2, 1))
     result = walked(quiet, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids)
@@ -464,3 +417,193 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
     with mock.patch.object(page_files.PageFiles, "write", side_effect=written):
         result = walked(Platform(list(range(1, 36)), pagination=True, total_moves=True), tmp_path, page_limit=10)
     assert (result.verdict, result.files, result.used_sweeps) == ("incomplete", {}, [])
+
+
+class SecondRecords(Platform):
+    """From the second time on, an id in a list is another record."""
+
+    def get(self, path: str, params: Any, *, check: Any) -> Any:
+        self.row = self.named
+        self.seen = set(self.ids[: max(int(params["page"]) - 1, 0) * int(params["limit"])])
+        return super().get(path, params, check=check)
+
+    def named(self, key: int) -> Row:
+        name = "other" if key in self.seen else "first"
+        self.seen.add(key)
+        return {"firstName": name}
+
+
+def first_names(result: Any) -> dict[str, str]:
+    return {row["id"]: row["first_name"] for row in rows_of(result, "customers")}
+
+
+@pytest.mark.parametrize("page_limit", [3, 100])
+def test_two_records_with_one_id_are_loaded_and_quarantined(tmp_path: Path, page_limit: int) -> None:
+    result = walked(SecondRecords([*range(20), 7, *range(20, 30), 3]), tmp_path, page_limit=page_limit)
+    assert (result.verdict, len(result.sweeps)) == ("complete", 2), result.evidence
+    assert (result.distinct, result.duplicates, result.total("rows")) == (30, 0, 32)
+    conflicts = [(row.key, row.reason, row.is_id_duplicate) for row in result.quarantined]
+    assert conflicts == [("3", ID_CONFLICT, True), ("7", ID_CONFLICT, True)]
+    assert b'"first"' in result.quarantined[0].row
+    assert {key for key, name in first_names(result).items() if name == "other"} == {"3", "7"}
+    assert len(ids(result)) == 30
+
+
+@pytest.mark.parametrize("page_limit", [3, 100])
+def test_the_same_row_twice_is_a_duplicate_and_proves_nothing(tmp_path: Path, page_limit: int) -> None:
+    result = walked(Platform([*range(20), 7, *range(20, 30), 7]), tmp_path, page_limit=page_limit)
+    assert (result.verdict, len(result.sweeps)) == ("unproven", 6), result.evidence
+    assert (result.distinct, result.duplicates, result.quarantined) == (30, 6 * 32 - 30, [])
+    assert "2 duplicate rows" in result.evidence[0]
+    assert "2 rows were read twice" in result.evidence[0]
+
+
+def test_a_first_page_from_an_older_copy_of_the_list_proves_nothing(tmp_path: Path) -> None:
+    """Every sweep reads one record twice and another one never, as many rows as the platform counts."""
+    listed = list(range(30))
+
+    def copy(platform: Platform) -> None:
+        is_old = platform.requests[-1]["page"] == 1
+        platform.ids = [25 if key == 3 and is_old else key for key in listed]
+
+    result = walked(Platform(listed, pagination=True, before=copy), tmp_path, page_limit=10)
+    assert (result.verdict, result.distinct) == ("unproven", 29), result.evidence
+
+
+def test_sweeps_that_repeat_different_rows_prove_nothing(tmp_path: Path) -> None:
+    listed = list(range(100))
+
+    def overlap(platform: Platform) -> None:
+        """Each page begins with the last row of the page before it."""
+        size = int(platform.requests[-1]["limit"]) - 1
+        starts = range(0, max(len(listed) - 1, 1), size)
+        platform.ids = [key for start in starts for key in listed[start : start + size + 1]]
+
+    result = walked(Platform(listed, before=overlap), tmp_path, page_limit=20, window=1)
+    assert (result.verdict, len(result.sweeps), result.distinct) == ("unproven", 6, 100)
+    assert result.quarantined == []
+
+
+def test_an_earlier_version_is_no_second_record(tmp_path: Path) -> None:
+    """One row is edited during the first sweep, and moves to the end."""
+
+    def move(platform: Platform) -> None:
+        if len(platform.requests) == 4:
+            platform.ids.remove(5)
+            platform.ids.append(5)
+
+    platform = Platform(list(range(60)), before=move)
+    platform.row = lambda key: {"firstName": "new" if key == 5 and len(platform.requests) > 3 else "old"}
+    result = walked(platform, tmp_path, page_limit=10, window=1)
+    assert (result.verdict, len(result.sweeps)) == ("complete", 3), result.evidence
+    assert (result.quarantined, first_names(result)["5"]) == ([], "new")
+
+
+Params = Mapping[str, Any]
+
+
+def legacy_page(*keys: int, **more: Any) -> bytes:
+    return json.dumps({"data": [{"id": key} for key in keys], **more}).encode()
+
+
+def orders_page(*keys: int, cursor: str | None = None) -> bytes:
+    rows = [{"id": key} for key in keys]
+    return json.dumps({"data": rows, "hasMore": cursor is not None, "nextCursor": cursor}).encode()
+
+
+@pytest.mark.parametrize("resource", ["customers", "orders"])
+def test_a_list_without_end_fails_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str
+) -> None:
+    monkeypatch.setenv("SOURCES__HTTP__LIST_TIMEOUT_S", "0.2")
+    keys = count(1)
+
+    def reply(_: Params) -> bytes:
+        key = next(keys)
+        return legacy_page(key) if resource == "customers" else orders_page(key, cursor=f"c{key}")
+
+    result = walked(Replies(reply, most=10**9), tmp_path, resource)
+    assert isinstance(result.error, ContractBroken)
+    assert "did not end within" in result.error.message
+    assert "sources.http.list_timeout_s" in result.error.hint
+    assert not list((tmp_path / "spool").glob("*.pages"))
+
+
+@pytest.mark.parametrize(
+    ("resource", "row", "rows", "words"),
+    [
+        ("customers", b"{},", 4_000_001, "more than 4,000,000 values"),
+        ("price_lists", b"1,", 4_000_001, "more than 4,000,000 values"),
+        ("customers", b'{"id":1},', 200_000, "a page has 200,001 rows"),
+    ],
+)
+def test_a_page_is_bounded_before_its_rows_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str, row: bytes, rows: int, words: str
+) -> None:
+    body = (b'{"data":[' if resource == "customers" else b'{"priceLists":[') + row * rows + row[:-1] + b"]}"
+    made = mock.Mock(side_effect=AssertionError("rows were made"))
+    monkeypatch.setattr("sources.extract.pages._members", made) if "values" in words else None
+    result = walked(Replies(lambda _: body), tmp_path, resource)
+    assert isinstance(result.error, ContractBroken)
+    assert words in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("resource", "growth", "is_first_sweep_sound"),
+    [("customers", 0, False), ("customers", 0, True), ("orders", 0, False), ("orders", 2, False)],
+)
+def test_random_pages_break_the_walk(
+    tmp_path: Path, resource: str, growth: int, is_first_sweep_sound: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_files, "BATCH_PAGES", 10)
+    random, calls, counts = Random(1), count(), count(500, growth)
+
+    def reply(params: Params) -> bytes:
+        if is_first_sweep_sound and params["limit"] == 100:
+            return legacy_page(*[key for key in range(250) if key // 100 == int(params["page"]) - 1])
+        keys = random.sample(range(next(counts)), 100)
+        return legacy_page(*keys) if resource == "customers" else orders_page(*keys, cursor=f"c{next(calls)}")
+
+    result = walked(Replies(reply), tmp_path, resource)
+    assert result.verdict == "incomplete"
+    assert isinstance(result.error, ContractBroken)
+    assert result.error.path == f"/{resource}"
+    assert re.search(r"\d new ids in the last \d+ rows", result.error.message)
+
+
+def test_rows_without_an_id_are_different_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_files, "BATCH_PAGES", 1)
+    monkeypatch.setattr(page_files, "CHECK_ROWS", 2)
+
+    def reply(params: Params) -> bytes:
+        page = int(params.get("startingAfter", 0))
+        more = {"hasMore": page < 9, "nextCursor": f"{page + 1}" if page < 9 else None}
+        return json.dumps({"data": [{"number": page * 2}, {"number": page * 2 + 1}], **more}).encode()
+
+    result = walked(Replies(reply), tmp_path, "orders")
+    assert (result.verdict, result.error, len(result.quarantined)) == ("unproven", None, 20)
+
+
+DEEP = b"[" * 1_500 + b"]" * 1_500
+
+
+@pytest.mark.parametrize("member", [b"pagination", b"nextCursor", b"hasMore", b"other"])
+@pytest.mark.parametrize("resource", ["customers", "orders"])
+def test_deep_nesting_of_an_envelope_is_no_internal_error(tmp_path: Path, resource: str, member: bytes) -> None:
+    more = b"" if member == b"hasMore" else b',"hasMore":false'
+    body = b'{"data":[{"id":1}]' + more + b',"' + member + b'":' + DEEP + b"}"
+    result = walked(Replies(lambda params: body if params.get("page", 1) else legacy_page()), tmp_path, resource)
+    assert result.error is None or isinstance(result.error, ContractBroken)
+    if resource == "orders" and member in (b"nextCursor", b"hasMore"):
+        assert result.error is not None
+    assert result.error is None or member != b"other"
+
+
+@pytest.mark.parametrize("body", [b'{"data":[{"id":1}', b'{"data":[{"id":1}]]}', b"<html>", b'{"data":[1,]}'])
+def test_a_broken_envelope_names_its_page(tmp_path: Path, body: bytes) -> None:
+    result = walked(
+        Replies(lambda params: body if params["page"] == 3 else legacy_page(params["page"])), tmp_path, window=1
+    )
+    assert isinstance(result.error, Unreachable)
+    assert "(page 3)" in str(result.error)
+    assert "(page 3)" in result.evidence[-1]

@@ -402,6 +402,14 @@ DAMAGES: dict[str, Damage] = {
 }  # fmt: skip
 
 
+HARMLESS = (
+    "title", "metadata", "footnote", "totals", "subtotals_by_group", "sep_line", "blank_lines", "padding",
+    "repeated_header", "titles_of_pages", "rule_below_the_header", "line_of_delimiters",
+    "trailing_delimiter_everywhere", "mixed_line_ends", "header_in_capitals",
+)  # fmt: skip
+"""Damages that cost no row of the clean table."""
+
+
 def damaged(seed: int, count: int) -> tuple[Document, str]:
     chosen = random.Random(f"damage {seed}").sample(list(DAMAGES), count)
     return with_damages(seed, chosen), "+".join(chosen)
@@ -447,6 +455,19 @@ def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
         if line.is_broken and number not in rejected:
             errors.append(f"line {number} is left out without a word")
     return [*errors, *(f"line {number} is not a row: {cells}" for number, cells in accepted.items())], False
+
+
+def cost(document: Document, folder: Path) -> str:
+    """Why a file is refused, or which of its clean rows are rejected."""
+    path = folder / "in.csv"
+    path.write_bytes(document.written())
+    try:
+        found = list(open_table(path).rows())
+    except UsageError as error:
+        return f"refused: {error}"
+    clean_lines = {number for number, line in document.numbered() if line.cells}
+    rejected = (row for row in found if isinstance(row, RejectedRow) and row.line in clean_lines)
+    return ", ".join(f"line {row.line}: {row.reason}" for row in rejected)
 
 
 def _as_read(cells: list[str], document: Document) -> list[str]:

@@ -1,17 +1,30 @@
-"""Files of text: dialects, quotes, line ends, and what is no table. Each file is bytes in its test."""
+"""Files of text: dialects, quotes, line ends, what is no table; both readers agree; cells that a spreadsheet runs."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
+import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
+from unittest import mock
 
+import pyarrow as pa
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, dialect, encoding, open_table, reader
-from tests.sources.files.reading import cells, check, rows_of, table
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, dialect, encoding, open_table, reader
+from sources.files.dialect import Dialect
+from sources.files.formulas import CsvFile, UnescapedTable, csv_lines, escape, neutralize, neutralize_column, unescape
+from sources.files.reader import ArrowBlocks
+from sources.files.row_shape import RowShape
+from tests.sources.files.reading import cells, check, exact_rows, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
@@ -89,17 +102,6 @@ def customers(count: int, delimiter: str = ",", end: str = "\n", **changed: str)
     for line, text in changed.items():
         lines[int(line[1:]) - 1] = text
     return "".join(line.replace(",", delimiter) + end for line in lines)
-
-
-@pytest.mark.parametrize(("delimiter", "end"), [(",", "\n"), (";", "\r\n"), ("\t", "\r")])
-@pytest.mark.parametrize("last", [22, 26])
-def test_lines_between_two_stray_quotes_are_rejected(tmp_path: Path, delimiter: str, end: str, last: int) -> None:
-    stray = {"l21": 'u20@b.c,"unclosed,x,secret20', f"l{last}": f'u@b.c,b",x,secret{last - 1}'}
-    text = customers(30, delimiter, end, **stray)
-    check(tmp_path, text, rejected=f"21-{last} quoting", rows=[*range(2, 21), *range(last + 1, 32)])
-    _, [row] = rows_of(table(tmp_path, text))
-    assert not row.cells
-    assert "secret" not in row.reason
 
 
 NAME = "Ref,Nombre,PVP\nA1,Perno,1.50\n"
@@ -245,3 +247,182 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
     for path, words in paths.items():
         with pytest.raises(UsageError, match=words):
             open_table(path)
+
+
+PIECES = st.sampled_from(
+    ["a", "é", "b c", " ", "  ", "", "Total", "SUM", "ſuma", "subtotal", "gesamt", '"', '""', "'", ";", ",", "\n", "\r",
+     "\r\n", "\0", "\ufeff", "\\", '";"', '\n"', '"\n', ";;", "h0"]
+)  # fmt: skip
+CELL_TEXTS = st.sampled_from(
+    ["a", "", "é", '"b;c"', '"d ""e"""', '""', '"f', 'g"', "Total", "Sum", " gesamt", "h0", '"x\ny"']
+)
+REGULAR = st.lists(st.lists(CELL_TEXTS, min_size=3, max_size=4).map(";".join), max_size=8).map("\n".join)
+DIALECTS: list[dict[str, str]] = [
+    {}, {"quote": '"'}, {"quote": "'"}, {"quote": ""}, {"quote": '"', "escape": "\\"}, {"short_rows": "fill"},
+]  # fmt: skip
+ANY = st.one_of(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\x1a"), st.sampled_from("\"'\\;,|\t\r\n ñ€ 07E")
+)
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
+
+
+@contextlib.contextmanager
+def opened(data: bytes, options: ReadOptions) -> Iterator[SourceTable]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "in.csv"
+        path.write_bytes(data)
+        yield open_table(path, options)
+
+
+def in_batches(table: SourceTable) -> list[Row | RejectedRow]:
+    rows: list[Row | RejectedRow] = []
+    for batch in table.batches(2, rows.append):
+        *cells, lines = (column.to_pylist() for column in batch.columns)
+        rows += map(Row, lines, zip(*cells, strict=True))
+    return sorted(rows, key=lambda row: row.line)
+
+
+def outcomes(table: SourceTable) -> Iterator[object]:
+    for read in (in_batches, exact_rows):
+        try:
+            yield read(table)
+        except UsageError as error:
+            yield error.message
+
+
+@settings(max_examples=5 * settings().max_examples)
+@given(
+    st.lists(PIECES, max_size=25).map("".join) | REGULAR,
+    st.sampled_from([";h1;h2", "", ";", ";h1;h2;"]),
+    st.sampled_from(DIALECTS),
+    st.sampled_from([7, 40, 1 << 17]),
+)
+@example("Sum;;\nb;c;d\n", ";h1;h2", {}, 1 << 17)
+@example('a;"b";"c"\nd;"e ""f""";\n', ";h1;h2", {}, 1 << 17)
+@example('a;"b\nc;d;e\nf;g;h"\n', ";h1;h2", {}, 1 << 17)
+def test_both_readers_agree(body: str, more_names: str, options: dict[str, str], chunk: int) -> None:
+    given = ReadOptions(delimiter=";", header_row=1, **options)  # type: ignore[arg-type]
+    data = f"h0{more_names}\n{body}".encode()
+    with (
+        mock.patch.object(encoding, "CHUNK_BYTES", chunk),
+        contextlib.suppress(UsageError),
+        opened(data, given) as table,
+    ):
+        fast, exact = outcomes(table)
+        assert fast == exact
+
+
+@pytest.mark.parametrize(
+    ("body", "surplus", "is_fast"),
+    [
+        *((body, 0, True) for body in (
+            "a;b;c\nd;e;f\n", 'a;"b;x";c\n"d";"e ""y""";""\n', "a;b;c\r\nd;;f\r\n", "a;b;c\rd;e;f",
+            "ñ;Total;x\nsum;a;b\n", "x;b;c\nx;y;c\n")),
+        *((body, 0, False) for body in (
+            'a;b"x;c\n', 'a;"b"x;c\n', 'a;"b\nc";d\n', 'a;"b;c;d\n', "a;b\n", "a;b;c;d\n", "\na;b;c\n", "x;y;z\n",
+            "a;\0;c\n", "Total;;\n", ";Sum;\n", "\ufeffa;b;c\n", 'a;b; "c"\n', 'a;b;"c" \n')),
+        (f"a;b;c{';' * 10}\n", 10, True),
+        (f"a;b;c{';' * 16_000}\n", 16_000, False),
+    ],
+)  # fmt: skip
+def test_ordinary_blocks_are_read_by_arrow(body: str, surplus: int, is_fast: bool) -> None:
+    blocks = ArrowBlocks(Dialect(";"), RowShape(("x", "y", "z"), False, surplus), quote_given=False)
+    lines = len(body.splitlines())
+    table = blocks.read(body, 5, lines)
+    assert (table is not None) is is_fast
+    assert table is None or table["_line"].to_pylist() == [*range(5, 5 + lines)]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[list[str]]:
+    width = draw(st.integers(2, 6))
+    return draw(st.lists(st.lists(st.text(ANY, max_size=8), min_size=width, max_size=width), max_size=12))
+
+
+@settings(max_examples=3 * settings().max_examples)
+@given(
+    tables(),
+    st.sampled_from(";,|\t^"),
+    st.sampled_from("\"'"),
+    st.sampled_from(["", "\\"]),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(ENCODINGS),
+    st.sampled_from([1, 5, 1 << 17]),
+)
+def test_any_text_comes_back_where_the_dialect_is_given(
+    rows: list[list[str]], delimiter: str, quote: str, escape: str, end: str, name: str, chunk: int
+) -> None:
+    if name == "cp1252":
+        rows = [[cell.encode("cp1252", "ignore").decode("cp1252") for cell in row] for row in rows]
+    names = tuple(f"column {position}" for position in range(len(rows[0]) if rows else 3))
+    shape = RowShape(names, fill=False)
+    rows = [row for row in rows if any(row)]
+    assume(all(isinstance(shape.fit(0, 0, [*row], marks=True), Row) for row in rows))
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if escape else csv.QUOTE_MINIMAL
+    out = io.StringIO(newline="")
+    csv.writer(
+        CsvFile(out, end), delimiter=delimiter, quotechar=quote, escapechar=escape or None, doublequote=not escape,
+        quoting=quoting,
+    ).writerows([names, *rows])  # fmt: skip
+    data, options = out.getvalue().encode(name), ReadOptions(name, delimiter, quote, escape, header_row=1)
+    with mock.patch.object(encoding, "CHUNK_BYTES", chunk), opened(data, options) as table:
+        found = exact_rows(table)
+        assert table.columns == names
+        assert [row.cells for row in found] == [tuple(row) for row in rows]
+        assert in_batches(table) == found
+
+
+ESCAPED = {text: f"'{text}" for text in
+           ("=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", '=HYPERLINK("http://x")', "＝1", "+A1")} | {
+    "x;=1+1;y": "x;'=1+1;y",
+    "a,@SUM(A1)": "a,'@SUM(A1)",
+    "x\t-2+3": "x\t'-2+3",
+    'b|"=1"': 'b|\'"=1"',
+    "two\n=lines": "two\n'=lines",
+    "\t=1": "'\t'=1",
+    "\r=1": "'\r'=1",
+} | {text: text for text in
+     ("-5", "+34 600 112 233", "-1.234,50", "+1", "-", "", "a=b", "'quoted'", "5-3", "1e5", "Ana", " =1", "12,-",
+      "a; -1", "3,50;-4", "two\r\nlines")}  # fmt: skip
+TEXTS = st.text(st.sampled_from("=a,;\"'\r\n é"), max_size=4)
+
+
+@pytest.mark.parametrize("text", ESCAPED)
+def test_a_formula_gets_an_apostrophe_and_numbers_and_texts_stay_readable(text: str) -> None:
+    assert neutralize(text) == escape(text) == ESCAPED[text]
+    assert unescape(ESCAPED[text]) == text
+
+
+@given(st.text(st.sampled_from("'\"=+-@\t\r\n5,; .aＡ＝"), max_size=6))
+def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
+    assert unescape(escape(text)) == text
+    for cell in (escape(text), neutralize(text)):
+        for part in re.split("[,;|\t\r\n]", cell):
+            assert not re.match('"*[=+@＝-]', part) or re.fullmatch("[+-][0-9 .]*", part)
+        assert neutralize(cell) == cell
+    column = pa.array([None, text])
+    assert neutralize_column(column).to_pylist() == [None, neutralize(text)]
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.integers(1, 2))
+def test_rows_written_by_columns_are_those_of_a_csv_writer(rows: list[tuple[str, ...]], width: int) -> None:
+    rows = [row[:width] for row in rows]
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(rows)
+    assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
+
+
+def test_rejected_rows_of_a_file_of_rejects_are_restored_too(tmp_path: Path) -> None:
+    (tmp_path / "rejects.csv").write_text("code;'=name\n'=1;a\n'=2;b;c\n'-x;d\n", "utf-8")
+    again = UnescapedTable(open_table(tmp_path / "rejects.csv", ReadOptions(delimiter=";")))
+    assert again.columns == ("code", "=name")
+    taken: list[RejectedRow] = []
+    rows = [row for batch in again.batches(2, taken.append) for row in batch.drop_columns("_line").to_pylist()]
+    assert rows == [{"code": "=1", "=name": "a"}, {"code": "-x", "=name": "d"}]
+    assert [row.cells for row in taken] == [("=2", "b", "c")]
+    assert [row.cells for row in again.rows()] == [("=1", "a"), ("=2", "b", "c"), ("-x", "d")]
+    with pytest.raises(UsageError, match="line 3: 3 cells"):
+        list(again.batches())
+    (tmp_path / "whole.csv").write_text("code;'=name\n" + "'=1;a\n" * 5, "utf-8")
+    whole = UnescapedTable(open_table(tmp_path / "whole.csv", ReadOptions(delimiter=";")))  # read by Arrow
+    assert [row.cells for row in whole.rows()] == [("=1", "a")] * 5

@@ -1,0 +1,735 @@
+"""Settings: what each accepts, how they are read, where they are found, and who may write them."""
+
+from __future__ import annotations
+
+import copy
+import grp
+import os
+import pickle
+import pwd
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from sources.errors import UsageError
+from sources.settings import (
+    HttpSettings,
+    LegacySettings,
+    PublicV1Settings,
+    Secret,
+    check_same_environment,
+    find_root,
+    http_settings,
+    known_secrets,
+    ledger_path,
+    legacy_settings,
+    misspelt_names,
+    own_path,
+    project_file,
+    public_v1_settings,
+    reconcile_settings,
+    set_values,
+    warehouse_path,
+    warehouse_settings,
+)
+from sources.settings.loaders import is_set
+from sources.settings.sections import SECTIONS
+from sources.settings.setting import variable
+from sources.urls import checked_proxy, checked_webhook
+
+CHECKOUT = Path(__file__).parents[3]
+KEY = "brand_test_PLANTED-SECRET-77"
+LIVE = "brand_live_PLANTED-SECRET-77"
+LEGACY = f'[sources.legacy]\nbase_url = "https://a.example"\napi_key = "{KEY}"\nenvironment = "sandbox"\n'
+V1 = f'[sources.public_v1]\nbase_url = "https://b.example"\napi_key = "{KEY}"\n'
+LOADERS: dict[str, Callable[[], object]] = {
+    "SOURCES__LEGACY": legacy_settings,
+    "SOURCES__PUBLIC_V1": public_v1_settings,
+    "SOURCES__HTTP": http_settings,
+    "RECONCILE": reconcile_settings,
+    "WAREHOUSE": warehouse_settings,
+    "LEDGER": ledger_path,
+}
+
+
+def write(root: Path, secrets: str = "", config: str = "") -> None:
+    (root / ".dlt" / "secrets.toml").write_text(secrets, "utf-8")
+    (root / ".dlt" / "config.toml").write_text(config, "utf-8")
+
+
+def legacy(base_url: str = "https://a.example", key: str = KEY, environment: str = "sandbox") -> LegacySettings:
+    return LegacySettings(base_url=base_url, api_key=Secret(key), environment=environment)  # type: ignore[arg-type]
+
+
+def v1(base_url: str = "https://b.example", key: str = KEY) -> PublicV1Settings:
+    return PublicV1Settings(base_url=base_url, api_key=Secret(key))
+
+
+@contextmanager
+def refused(*words: str) -> Iterator[None]:
+    """A UsageError with all of these words, and without a planted value."""
+    with pytest.raises(UsageError) as caught:
+        yield
+    text = str(caught.value)
+    assert all(word in text for word in words), text
+    assert "PLANTED" not in text
+    assert "9" * 5000 not in text
+    assert caught.value.__cause__ is None
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    prefixes = tuple(variable(section) + "__" for section in SECTIONS)
+    for name in list(os.environ):
+        if name.startswith((*prefixes, "DLT_")):
+            monkeypatch.delenv(name)
+    project = tmp_path / "project"
+    (project / ".dlt").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    before = set(os.environ)
+    yield project
+    for name in set(os.environ) - before:  # dlt puts a mounted secret into the environment
+        del os.environ[name]
+
+
+PRIVATE_HOSTS = ("10.0.0.7", "192.168.1.7", "[fd00::7]", "0.0.0.0", "nas", "127.0.0.1.a.example", "localhost.a.example")
+
+
+INVALID_URLS = {
+    "https://": ("ftp://a.example", "a.example"),
+    "no host": ("https://",),
+    "user name": ("https://user:PLANTED@a.example",),
+    "query": ("https://a.example?x=PLANTED",),
+    "fragment": ("https://a.example/#",),
+    "Remove /public/v1": ("https://a.example/public/v1/",),
+    "unencrypted": tuple(f"http://{host}" for host in PRIVATE_HOSTS),
+    "is not an address": ("https://a.example:port", "https://[::1", ""),
+    "line end": ("https://a.exam\nple",),
+    "a character that no address has": ("https://a.example\\@b.example",),
+    "zone or an escape": ("https://127.0.0.1%2e.example",),
+}
+
+
+@pytest.mark.parametrize(("why", "base_url"), [(why, url) for why, urls in INVALID_URLS.items() for url in urls])
+def test_an_invalid_base_url_is_an_error(base_url: str, why: str) -> None:
+    for make in (legacy, v1):
+        with refused(why, "BASE_URL"):
+            make(base_url)
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        *(
+            (f"http://{host}//", f"http://{host}")
+            for host in ("127.0.0.1:8000", "127.9.9.9", "[::1]:8000", "localhost")
+        ),
+        ("HTTPS://Shop.Example:8443/Base/", "https://shop.example:8443/Base"),
+        ("https://a.example:443/base", "https://a.example/base"),
+        ("https://a.example:", "https://a.example"),
+        ("https://[fd00::443]:443", "https://[fd00::443]"),
+        ("https://a.example:80", "https://a.example:80"),
+        ("http://LocalHost:80", "http://localhost"),
+    ],
+)
+def test_an_address_has_one_form(written: str, url: str) -> None:
+    """The ledger and the warehouse tell platforms apart by this text."""
+    assert legacy(written).base_url == url
+
+
+@pytest.mark.parametrize(
+    "key", ["", " ", "a b", "brand_test_x\r\nX: PLANTED", "brand_test_ñ", '"x"', "brand_live_replace-me"]
+)
+def test_a_key_that_would_break_its_header_is_an_error(key: str) -> None:
+    for make in (legacy, v1):
+        with refused("API_KEY"):
+            make(key=key)
+
+
+def test_webhooks_and_proxies() -> None:
+    assert checked_webhook("notify.url", "https://hooks.example/T?x=1") == "https://hooks.example/T?x=1"
+    for url in ("http://hooks.example/PLANTED", "ftp://x/PLANTED", "https://u:PLANTED@x/", "https:///PLANTED"):
+        with refused("notify.url"):
+            checked_webhook("notify.url", url)
+    assert checked_proxy("p", "http://u:PLANTED@proxy:8080/") == "http://u:PLANTED@proxy:8080"
+    for url in ("socks5://127.0.0.1:1", "https://p:1", "http://", "http://p", "http://u:PLANTED@b:x", "http://p:1/a"):
+        with refused("p is not"):
+            checked_proxy("p", url)
+
+
+@pytest.mark.parametrize(
+    ("key", "environment"),
+    [
+        ("b_live_x", "production"),
+        ("b_test_x", "sandbox"),
+        ("my_brand_live_x", "production"),
+        *((key, "") for key in ("PLANTED", "_test_PLANTED", "brand-test-PLANTED", "brand_prod_PLANTED")),
+        *((key, "") for key in ("PLANTED_test_live_x", "PLANTED_live_x_test_y")),
+    ],
+)
+def test_the_prefix_of_a_v1_key_is_its_environment(key: str, environment: str) -> None:
+    if environment:
+        assert v1(key=key).environment == environment
+    else:
+        with refused("SOURCES__PUBLIC_V1__API_KEY"):
+            v1(key=key)
+
+
+def test_families_of_two_environments_are_an_error() -> None:
+    check_same_environment(legacy(), v1())
+    with refused("different environments"):
+        check_same_environment(legacy(), v1(key=LIVE))
+
+
+@pytest.mark.parametrize(
+    ("host", "environment", "fits"),
+    [
+        ("sandbox.a.example", "production", False), ("api.sbx.a.example", "production", False),
+        ("production.a.example", "sandbox", False), ("sandbox.a.example", "sandbox", True),
+        ("api.a.example", "production", True), ("testing.a.example", "production", True),
+        ("sandbox.production.a.example", "sandbox", False),
+    ],
+)  # fmt: skip
+def test_a_host_named_after_the_other_environment_is_an_error(host: str, environment: str, fits: bool) -> None:
+    key = LIVE if environment == "production" else KEY
+    if fits:
+        legacy(f"https://{host}", key, environment)
+        v1(f"https://{host}", key)
+        return
+    with refused("SOURCES__LEGACY__BASE_URL"):
+        legacy(f"https://{host}", key, environment)
+    with refused("SOURCES__PUBLIC_V1__BASE_URL"):
+        v1(f"https://{host}", key)
+
+
+CHOICES = ("ENVIRONMENT", "LOGIN_MODE", "STOCK_SEMANTICS", "PRICE_SEMANTICS")
+HUGE = "9" * 5000
+INVALID = {
+    "SOURCES__LEGACY__PAGE_LIMIT": ("0", "-1", "x", "1.5", "²", HUGE, "-" + HUGE, "1e99999"),
+    "SOURCES__PUBLIC_V1__PAGE_LIMIT": ("0", "101"),
+    **{f"SOURCES__LEGACY__{name}": ("Sandbox", "", "5") for name in CHOICES},
+    "SOURCES__HTTP__TIMEOUT_S": ("0", HUGE, "1e99999", "nan", "inf"),
+    "SOURCES__HTTP__READ_TIMEOUT_S": ("soon",),
+    "SOURCES__HTTP__PROXY": ("https://p:1", "p:1"),
+    "RECONCILE__TIMEZONE": ("Madrid",),
+    "RECONCILE__COUNTRY": ("es",),
+    "RECONCILE__ORDER_TOTAL": (" ",),
+    "WAREHOUSE__DESTINATION_DATASET": ("Two Words",),
+    "WAREHOUSE__PATH": ("", " ", ".", "~no-such-user/w.duckdb"),
+    "SOURCES__PUBLIC_V1__ORDER_KEY": (" ",),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_an_invalid_value_is_an_error_that_names_the_variable(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(root, LEGACY + V1)
+    load = LOADERS[name.rpartition("__")[0]]
+    load()
+    for value in INVALID[name]:
+        monkeypatch.setenv(name, value)
+        with refused(name):
+            load()
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        *((f"SOURCES__LEGACY__{name}", f"{name.lower()} = 5") for name in ("BASE_URL", "API_KEY", "ENVIRONMENT")),
+        ("SOURCES__LEGACY__PAGE_LIMIT", "page_limit = true"),
+        ("WAREHOUSE__PATH", 'path = "a\\u0000b"'),
+        ("RECONCILE__COUNTRY", "country = 34"),
+    ],
+)
+def test_a_value_that_only_a_file_can_hold_is_an_error(root: Path, name: str, line: str) -> None:
+    section = name.rpartition("__")[0]
+    key = line.partition(" ")[0]
+    rest = "\n".join(one for one in LEGACY.splitlines() if not one.startswith(key)) if "LEGACY" in name else ""
+    table = rest or f"[{section.lower()}]"
+    write(root, f"{table}\n{line}\n")
+    with refused(name, "is not"):
+        LOADERS[section]()
+
+
+def test_values_are_read_from_files_and_variables(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert http_settings() == HttpSettings(timeout_s=120.0, read_timeout_s=30.0)
+    assert (reconcile_settings().timezone, reconcile_settings().country) == (None, None)
+    assert warehouse_settings().destination_dataset == "orderbridge"
+    write(
+        root,
+        LEGACY + "page_limit = 500\n" + V1 + "order_key = 'uuid'\npage_limit = 100\n",
+        "[sources.http]\ntimeout_s = 60\nca_file = 'ca.pem'\nproxy = 'http://u:PLANTED@proxy:8080/'\n"
+        "[reconcile]\ntimezone = 'Europe/Madrid'\ncountry = 'ES'\norder_total = ' x '\n",
+    )
+    monkeypatch.setenv("SOURCES__HTTP__READ_TIMEOUT_S", "2.5")
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
+    http, reconcile = http_settings(), reconcile_settings()
+    assert (http.timeout_s, http.read_timeout_s, http.ca_file) == (60.0, 2.5, root / "ca.pem")
+    assert http.proxy is not None
+    assert (http.proxy.reveal(), "PLANTED" in repr(http)) == ("http://u:PLANTED@proxy:8080", False)
+    assert (reconcile.timezone, reconcile.country, reconcile.orders.total) == ("Europe/Madrid", "ES", "x")
+    assert (legacy_settings().page_limit, public_v1_settings().order_key) == (500, "uuid")
+    assert warehouse_settings().destination == "postgres"
+
+
+def test_paths_are_relative_to_the_project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "notebooks").mkdir()
+    monkeypatch.chdir(root / "notebooks")
+    assert (warehouse_path(), ledger_path()) == (root / "warehouse.duckdb", root / "ledger.sqlite")
+    write(root, "", "[warehouse]\npath = 'data/w.duckdb'\n[sources.http]\nca_file = 'ca.pem'\n")
+    assert (warehouse_path(), ledger_path()) == (root / "data" / "w.duckdb", root / "data" / "ledger.sqlite")
+    assert http_settings().ca_file == root / "ca.pem"
+    monkeypatch.setenv("LEDGER__PATH", str(tmp_path / "l.sqlite"))
+    assert ledger_path() == tmp_path / "l.sqlite"
+
+
+@pytest.mark.parametrize("name", ["WAREHOUSE__PATH", "LEDGER__PATH", "SOURCES__HTTP__CA_FILE"])
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ('"{}"', "begins or ends with a quotation mark"), ("'{}", "begins or ends with a quotation mark"),
+        (" {}", "or a blank"), ("{}\r", "or a blank"), ("$HOME{}", "a variable that was not expanded"),
+        ("${{HOME}}{}", "a variable that was not expanded"),
+    ],
+)  # fmt: skip
+def test_a_path_as_docker_cron_or_an_editor_leaves_it_names_no_other_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: str, message: str
+) -> None:
+    monkeypatch.setenv(name, form.format(root / "file"))
+    with refused(name, message):
+        LOADERS[name.rpartition("__")[0]]()
+
+
+def test_a_secret_is_masked_and_not_pickled() -> None:
+    settings = legacy()
+    for text in (repr(settings), str(settings), f"{settings.api_key:>9}", repr(v1()), str(vars(settings))):
+        assert "PLANTED" not in text
+    assert "***" in repr(settings)
+    with pytest.raises(TypeError):
+        pickle.dumps(settings.api_key)
+    assert copy.deepcopy(settings) == settings != legacy(key="another")
+    assert hash(copy.copy(settings.api_key)) == hash(settings.api_key)
+
+
+def test_the_environment_precedes_secrets_and_secrets_precede_config(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY + "page_limit = 20\n", "[sources.legacy]\npage_limit = 30\nlogin_mode = 'code'\n")
+    settings = legacy_settings()
+    assert (settings.base_url, settings.api_key.reveal(), settings.environment) == ("https://a.example", KEY, "sandbox")
+    assert (settings.page_limit, settings.login_mode, settings.stock_semantics) == (20, "code", "unknown")
+    monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "10")
+    assert legacy_settings().page_limit == 10
+
+
+def test_a_family_needs_only_its_own_settings(root: Path) -> None:
+    write(root, V1 + "[sources.legacy]\nnonsense = 1\n")
+    settings = public_v1_settings()
+    assert (settings.base_url, settings.environment, settings.page_limit) == ("https://b.example", "sandbox", 100)
+    write(root, V1)
+    assert (is_set("sources.public_v1"), is_set("sources.legacy")) == (True, False)
+
+
+@pytest.mark.parametrize("left_out", ["base_url", "api_key", "environment"])
+def test_missing_settings_are_named_with_their_variables(root: Path, left_out: str) -> None:
+    write(root, "\n".join(line for line in LEGACY.splitlines() if not line.startswith(left_out)))
+    with refused(f"sources.legacy.{left_out} (SOURCES__LEGACY__{left_out.upper()}) is not set", "orderbridge init"):
+        legacy_settings()
+    with refused("base_url (SOURCES__PUBLIC_V1__BASE_URL)", "api_key (SOURCES__PUBLIC_V1__API_KEY) are not set"):
+        public_v1_settings()
+
+
+def test_a_missing_setting_suggests_a_similar_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY_BASE_URL", "https://a.example")
+    with refused("There is a `SOURCES__LEGACY_BASE_URL`"):
+        legacy_settings()
+    write(root, LEGACY.replace("sources.legacy", "source.legacy"))
+    monkeypatch.delenv("SOURCES__LEGACY_BASE_URL")
+    with refused("There is a `source.legacy.base_url`"):
+        legacy_settings()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LEDGER_PATH", "SOURCES_LEGACY_STOCK_SEMANTICS", "SOURCES__LEAGCY__STOCK_SEMANTICS"),
+        *("sources.leagcy", "source.legacy", "sources.Legacy", "dev.sources.legacy", "legacy"),
+    ],
+)
+def test_a_name_that_only_looks_like_a_setting_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    write(root, LEGACY)
+    assert misspelt_names() == {}
+    if name.isupper():
+        monkeypatch.setenv(name, "PLANTED")
+        assert list(misspelt_names()) == [name]
+    else:
+        write(root, f"{LEGACY}\n[{name}]\nstock_semantics = 'set'\n")
+        assert misspelt_names() == {f"{name}.stock_semantics": "sources.legacy.stock_semantics"}
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("page_limmit", "mean `page_limit`"),
+        ("API_KEY", "Known: base_url, api_key"),
+        ("SOURCES__LEGACY__APIKEY", "Did you mean `SOURCES__LEGACY__API_KEY`"),
+        ("sources__legacy__api_key", "Did you mean `SOURCES__LEGACY__API_KEY`"),
+        ("SOURCES__LEGACY__API__KEY", "Did you mean `SOURCES__LEGACY__API_KEY`"),
+        ("WAREHOUSE__PATHS", "Known: "),
+        ("LEDGER__FILE", "Known: "),
+    ],
+)
+def test_an_unknown_name_or_variable_suggests_the_nearest(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, nearest: str
+) -> None:
+    write(root, LEGACY if "__" in name else f"{LEGACY}{name} = 'PLANTED'\n")
+    if "__" in name:
+        monkeypatch.setenv(name, "PLANTED")
+    section = next((one for one in LOADERS if name.upper().startswith(one + "__")), "SOURCES__LEGACY")
+    with refused(name, nearest):
+        LOADERS[section]()
+    assert misspelt_names() == {} or name == "SOURCES__LEGACY__API__KEY"
+
+
+@pytest.mark.parametrize("file", ["secrets.toml", "config.toml"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"[sources.legacy]\napi_key = PLANTED\n", "line 2: not valid TOML"),
+        (b"x = '\xff'\n", "UTF-8"),
+        (b"sources = 5\n", "is not a table"),
+        (f"[sources.legacy]\npage_limit = {HUGE}\n".encode(), "too long"),
+        (f"unrelated = {HUGE}\n".encode(), "too long"),
+        (b"unrelated = " + b"[" * 5000 + b"]" * 5000, "nested too deeply"),
+        (b"unrelated = " + b"{a = " * 400 + b"1" + b"}" * 400, "nested too deeply"),
+        (b"a." * 5000 + b"b = 1\n", "nested too deeply"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(
+    root: Path, file: str, text: bytes, words: str
+) -> None:
+    (root / ".dlt" / file).write_bytes(text)
+    with refused(file, words):
+        legacy_settings()
+
+
+def test_a_secret_in_the_config_file_is_an_error(root: Path) -> None:
+    write(root, "", LEGACY)
+    with refused("Move it to .dlt/secrets.toml"):
+        legacy_settings()
+
+
+def test_known_secrets_are_those_of_both_families_even_if_other_settings_are_invalid(root: Path) -> None:
+    write(root, LEGACY.replace(KEY, "legacy-key") + "environment_ = 1\n" + V1.replace("https", "gopher"))
+    assert known_secrets() == (KEY,)
+    write(root, LEGACY.replace(KEY, "legacy-key") + V1.replace("https", "gopher"))
+    assert known_secrets() == (KEY, "legacy-key")
+
+
+@pytest.mark.parametrize(
+    ("password", "secrets"),
+    [("p%C3%A4@ssw", ["p%C3%A4@ssw", "pä@ssw"]), ("e", []), ("proxy", [])],
+    ids=["encoded", "a letter", "a word"],
+)
+def test_the_password_of_a_proxy_is_a_known_secret_unless_it_may_be_part_of_any_text(
+    root: Path, password: str, secrets: list[str]
+) -> None:
+    write(root, V1, f'[sources.http]\nproxy = "http://user:{password}@proxy.example:3128"\n')
+    assert known_secrets() == tuple(sorted((KEY, *secrets)))
+
+
+def test_each_file_is_parsed_once_until_it_changes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, LEGACY + V1, "[sources.legacy]\npage_limit = 7\n")
+    loads = mock.Mock(side_effect=tomllib.loads)
+    monkeypatch.setattr(tomllib, "loads", loads)
+    for _ in range(2):
+        assert legacy_settings().page_limit == 7
+        assert public_v1_settings().page_limit == 100
+        assert known_secrets() == (KEY,)
+    assert loads.call_count == 2
+    write(root, LEGACY + V1, "[sources.legacy]\npage_limit = 70\n")
+    assert legacy_settings().page_limit == 70
+
+
+def test_what_is_set_is_shown_with_its_origin_and_secrets_are_masked(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    misplaced = "[sources.public_v1]\napi_key = 'PLANTED'\n"
+    write(root, LEGACY, f"[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\nunknown = 1\n{misplaced}")
+    monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "7")
+    monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMITS", "8")
+    monkeypatch.setenv("LEDGER__PATH", " ")  # invalid
+    assert list(set_values()) == [
+        "sources.legacy.base_url = https://a.example (.dlt/secrets.toml)",
+        "sources.legacy.api_key = *** (.dlt/secrets.toml)",
+        "sources.legacy.environment = sandbox (.dlt/secrets.toml)",
+        "sources.legacy.page_limit = 7 (SOURCES__LEGACY__PAGE_LIMIT)",
+        "sources.http.proxy = *** (.dlt/config.toml)",
+    ]
+
+
+# For a user whose home cannot be written, dlt's global folder is `<tmp>/dlt`, which anyone may create. For root it has
+# another one.
+PRELUDE = """
+import os, sys
+from pathlib import Path
+os.geteuid = lambda user=os.geteuid() or 1000: user
+os.environ.pop("RUNTIME__DLTHUB_TELEMETRY", None)
+{before}
+from sources.settings import *
+root, other, data = map(Path, sys.argv[1:])
+prepare_dlt(root, data)
+os.chdir("/")
+ours = legacy_settings()
+"""
+THEIRS = """
+load_dlt()
+import dlt
+context = dlt.current.run_context()
+assert (context.global_dir, context.runtime_config.dlthub_telemetry) == (str(root / ".dlt"), False)
+assert dlt.secrets["sources.legacy.api_key"] == ours.api_key.reveal()
+assert dlt.config["sources.legacy.page_limit"] == ours.page_limit == 7
+assert dlt.secrets.get("destination.postgres.credentials") is None
+assert dlt.config.get("runtime.sentry_dsn") is None
+prepare_dlt(other, data)
+load_dlt()
+assert dlt.secrets["sources.legacy.api_key"] == "of another organization"
+assert dlt.current.run_context().local_dir == str(other)
+assert os.umask(0) == 0o077
+"""
+READ_BEFORE = "import dlt\nassert dlt.secrets.get('destination.postgres.credentials'), 'dlt reads that folder'\n"
+SOURCES = """
+import os
+os.environ.pop("RUNTIME__DLTHUB_TELEMETRY", None)
+import sources.legacy, dlt
+assert dlt.current.run_context().runtime_config.dlthub_telemetry is False
+"""
+PROGRAMS = {
+    "the sources turn telemetry off": SOURCES,
+    "dlt is imported later": PRELUDE.format(before="") + "assert 'dlt' not in sys.modules" + THEIRS,
+    "dlt has read its global folder before": PRELUDE.format(before=READ_BEFORE) + THEIRS,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_dlt_reads_the_settings_of_the_project_and_no_others(root: Path, tmp_path: Path, name: str) -> None:
+    """In a process of its own: dlt's context is the process's."""
+    write(root, LEGACY, "[sources.legacy]\npage_limit = 7\n")
+    other, planted = tmp_path / "other", tmp_path / "tmp" / "dlt"
+    (other / ".dlt").mkdir(parents=True)
+    write(other, "[sources.legacy]\napi_key = 'of another organization'\n")
+    planted.mkdir(parents=True)
+    (planted / "secrets.toml").write_text("[destination.postgres]\ncredentials = 'postgres://planted'\n")
+    if "before" not in name:  # it is used at import, and would look for a package that is not there
+        (planted / "config.toml").write_text("[runtime]\nsentry_dsn = 'https://planted.example'\n")
+    subprocess.run(
+        [sys.executable, "-c", PROGRAMS[name], str(root), str(other), str(tmp_path / "data")],
+        check=True,
+        cwd=tmp_path,
+        env={
+            **os.environ, "PYTHONPATH": str(CHECKOUT), "DLT_DATA_DIR": str(tmp_path / "data"),
+            "TMPDIR": str(tmp_path / "tmp"), "HOME": "/nonexistent",
+        },
+        timeout=60,
+    )  # fmt: skip
+
+
+def test_the_root_is_the_nearest_folder_with_dlt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = root / "notebooks" / "deep"
+    deep.mkdir(parents=True)
+    assert project_file("plan") == Path("plan")
+    monkeypatch.chdir(deep)
+    assert find_root() == root
+    assert project_file("plan") == root / "plan"
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(deep))
+    assert find_root() == deep
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(deep / "none"))
+    with refused("DLT_PROJECT_DIR"):
+        find_root()
+
+
+def test_home_counts_if_it_has_settings_of_ours_and_the_search_ends_there_and_at_a_mount(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the checkout counts if it has settings, otherwise the current folder."""
+    home = tmp_path / "home"
+    for folder in (tmp_path, home):
+        (folder / ".dlt").mkdir(parents=True)
+    (home / "work").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    for foreign in ("", "[runtime]\ndlthub_telemetry = true\n", "[sources.github]\napi_key = 'x'\n"):
+        write(home, config=foreign)
+        assert find_root() == home / "work"
+    write(home, config="[sources.legacy]\nbase_url = 'https://api.example.com'\n")
+    assert find_root() == home
+    (home / ".dlt").rename(home / "settings")
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert find_root() == tmp_path
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_mount", lambda path: path == home)
+        assert find_root() == home / "work"
+    monkeypatch.chdir("/")
+    assert find_root() == Path("/")
+    write(root, LEGACY)
+    monkeypatch.setattr("sources.settings.root.CHECKOUT", root)
+    assert find_root() == root
+
+
+@pytest.mark.parametrize("name", ["warehouse.duckdb", "ledger.sqlite"])
+def test_files_where_earlier_versions_had_them_are_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(root, LEGACY)
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / "sub")
+    (root / "sub" / name).touch()
+    with refused(f"{root / name} does not exist, but {root / 'sub' / name} does"):
+        ledger_path()
+    (root / "sub/.dlt").mkdir()
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(root))
+    write(root / "sub", LEGACY)
+    assert ledger_path() == root / "ledger.sqlite", "that of another project is its own"
+    monkeypatch.setenv("WAREHOUSE__PATH", str(root / "warehouse.duckdb"))
+    assert ledger_path() == root / "ledger.sqlite"
+    monkeypatch.delenv("WAREHOUSE__PATH")
+    (root / "sub" / name).rename(root / name)
+    assert ledger_path() == root / "ledger.sqlite"
+
+
+def test_host_and_key_come_from_one_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host in dlt's global folder, or in a folder above, gets no key of the project."""
+    write(root, LEGACY.replace('base_url = "https://a.example"\n', ""))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (tmp_path / ".dlt", tmp_path / "global" / "dlt"):
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text("[sources.legacy]\nbase_url = 'https://planted.example'\n")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "global"))
+    with refused("base_url", "is not set"):
+        legacy_settings()
+
+
+needs_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root")
+STRANGER = 54321
+
+
+@needs_root
+@pytest.mark.parametrize("name", [".dlt", ".dlt/config.toml", ".dlt/secrets.toml"])
+def test_settings_that_another_user_owns_are_an_error(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    write(root, LEGACY)
+    assert legacy_settings().base_url == "https://a.example"
+    os.chown(root / name, STRANGER, -1)
+    with refused("belongs to another user", str(root / name)):
+        legacy_settings()
+    monkeypatch.setattr("sources.settings.ownership._code_owner", lambda: STRANGER)
+    with refused("belongs to another user"):  # those of the checkout may belong to the owner of its code
+        legacy_settings()
+    monkeypatch.setattr("sources.settings.ownership.CHECKOUT", root)
+    assert legacy_settings().base_url == "https://a.example"
+
+
+@needs_root
+def test_a_link_that_another_user_made_is_an_error(root: Path) -> None:
+    link = root / "report.html"
+    link.symlink_to(root / "target")
+    (root / "target").touch()
+    assert own_path(link) == root / "target"
+    write(root, LEGACY)
+    (root / ".dlt").rename(root / "settings")
+    (root / ".dlt").symlink_to(root / "settings")
+    assert legacy_settings().base_url == "https://a.example"
+    for path, read in ((link, lambda: own_path(link)), (root / ".dlt", legacy_settings)):
+        os.lchown(path, STRANGER, -1)
+        with refused("belongs to another user"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(".dlt", 0o777), (".dlt/config.toml", 0o646), (".dlt/secrets.toml", 0o602), (".dlt", 0o1777)]
+)
+def test_settings_that_others_can_write_are_an_error(
+    root: Path, name: str, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY, f"[files]\nshared_folder = '{root}'\n")
+    (root / "mine/work").mkdir(parents=True)
+    (root / name).chmod(mode)
+    for folder in (root, root / "mine/work"):
+        monkeypatch.chdir(folder)
+        with refused("can be written by other users", f"chmod go-w {root / name}"):
+            legacy_settings()  # what the file itself says does not count
+    monkeypatch.setenv("FILES__SHARED_FOLDER", str(root))
+    assert legacy_settings().base_url == "https://a.example"
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o775, 0o757])
+def test_a_folder_that_others_can_write_holds_no_private_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    shared, own, team = root / "shared", root / "own", mock.Mock(gr_gid=-1)
+    for folder in (shared, own):
+        folder.mkdir()
+    shared.chmod(mode)
+    (own / "ledger.sqlite").symlink_to(shared / "ledger.sqlite")
+    monkeypatch.setattr(grp, "getgrgid", lambda _: team)
+    monkeypatch.setenv("WAREHOUSE__PATH", str(shared / "w.duckdb"))
+    monkeypatch.setenv("LEDGER__PATH", str(own / "ledger.sqlite"))
+    for path_of in (warehouse_path, ledger_path):
+        with refused(f"{shared} can be written by other users", "set FILES__SHARED_FOLDER to the folder"):
+            path_of()
+    write(root, config=f"[files]\nshared_folder = '{shared}'\n")
+    assert (warehouse_path(), ledger_path()) == (shared / "w.duckdb", shared / "ledger.sqlite")
+    shared.chmod(0o755)
+    write(root)
+    assert warehouse_path() == shared / "w.duckdb"
+
+
+@pytest.mark.parametrize(
+    ("group", "members", "is_private"),
+    [("ana", [], True), ("ana", ["ana"], True), ("ana", ["ana", "bea"], False), ("staff", [], False)],
+)
+def test_a_group_of_the_user_alone_is_the_user(
+    root: Path, monkeypatch: pytest.MonkeyPatch, group: str, members: list[str], is_private: bool
+) -> None:
+    root.chmod(0o775)
+    gid = root.stat().st_gid
+    monkeypatch.setattr(grp, "getgrgid", lambda _: mock.Mock(gr_name=group, gr_gid=gid, gr_mem=members))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: mock.Mock(pw_name="ana", pw_gid=gid))
+    if is_private:
+        assert own_path(root / "w.duckdb") == root / "w.duckdb"
+    else:
+        with refused("can be written by other users"):
+            own_path(root / "w.duckdb")
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "name", ["", "w.duckdb", "w.duckdb.wal", "w.duckdb-journal", "w.duckdb.failed.json", ".w.duckdb.lock"]
+)
+def test_a_folder_of_another_user_or_what_one_left_in_it_is_an_error(root: Path, name: str) -> None:
+    folder = root / "data"
+    folder.mkdir()
+    (folder / "other.txt").touch()
+    os.chown(folder / "other.txt", STRANGER, -1)
+    assert own_path(folder / "w.duckdb") == folder / "w.duckdb"
+    if name:
+        (folder / name).touch()
+    os.chown(folder / name, STRANGER, -1)
+    with refused(f"{folder / name} belongs to another user (uid {STRANGER})"):
+        own_path(folder / "w.duckdb")
+
+
+def test_certificates_that_others_can_write_are_an_error(root: Path) -> None:
+    file = root / "ca.pem"
+    file.touch()
+    write(root, config=f"[sources.http]\nca_file = '{file}'\n")
+    assert http_settings().ca_file == file
+    file.chmod(0o646)
+    with refused("ca.pem can be written by other users"):
+        http_settings()
