@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.mapping import Formats, Lookup, MappedColumn, Mapping, load, propose, to_toml
-from pipelines.mapping.field_paths import FieldPath, all_paths, resolve
+from pipelines.mapping.field_paths import all_paths, resolve
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.files.layout import column_name
@@ -36,49 +36,8 @@ def refused(folder: Path, text: str, kind: str | None = None) -> str:
     return str(error.value)
 
 
-def test_all_that_a_mapping_can_say_is_read(tmp_path: Path) -> None:
-    text = """
-kind = "variants"
-ignore = ["Notas"]
-[file]
-encoding = "cp1252"
-delimiter = ";"
-header_row = 3
-short_rows = "fill"
-[numbers]
-decimal = ","
-thousands = "."
-currency = "€"
-[dates]
-format = "DD/MM/YYYY"
-[booleans]
-yes = ["S"]
-no = ["N"]
-[rows]
-empty = ["NULL"]
-fill_down = ["Talla"]
-fill_within = ["Producto"]
-skip_blank = ["PVP"]
-totals = "skip"
-[group]
-by = ["Producto"]
-[columns]
-"Producto" = "productId"
-"PVP" = { field = "price", decimal = ".", blank = "reject", change = true }
-"Color" = "attributes.Color"
-"Foto" = "images[+].url"
-"Código" = { field = "erpCode", also = ["sku"], trim = false, default = "x", empty = ["-"] }
-"Exento" = { field = "priceIsTaxExempt", yes = ["X"], no = ["-"] }
-"Zona" = { ignore = true }
-[constants]
-jumpFactor = 2
-[[lookup]]
-file = "ids.csv"
-match = { "Código" = "sku" }
-give = { variantId = "id" }
-"""
-    mapping = load(written(tmp_path, text))
-    assert mapping == Mapping(
+def test_all_that_a_mapping_can_say_is_written_and_read(tmp_path: Path) -> None:
+    mapping = Mapping(
         kind="variants",
         columns={
             "Producto": MappedColumn("Producto", "productId"),
@@ -88,7 +47,6 @@ give = { variantId = "id" }
             "Código": MappedColumn("Código", "erpCode", ("sku",), Formats(empty=("-",)), "omit", "x", trim=False),
             "Exento": MappedColumn("Exento", "priceIsTaxExempt", (), Formats(yes=("X",), no=("-",))),
             "Zona": MappedColumn("Zona", None),
-            "Notas": MappedColumn("Notas", None),
         },
         read_options=ReadOptions("cp1252", ";", header_row=3, short_rows="fill", totals="skip"),
         formats=Formats(",", ".", "€", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
@@ -106,11 +64,7 @@ give = { variantId = "id" }
 PARTS = {
     "column": ('"{}" = "sku"\n', "", "column '"),
     "constant": ("", '[constants]\nsku = "X"\n', "a constant"),
-    "lookup": (
-        "",
-        '[[lookup]]\nfile = "ids{}.csv"\nmatch = {{ X = "code" }}\ngive = {{ sku = "sku" }}\n',
-        "lookup ids",
-    ),
+    "lookup": ("", '[[lookup]]\nfile = "ids{}.csv"\nmatch = {{ X = "c" }}\ngive = {{ sku = "s" }}\n', "lookup ids"),
 }
 """What fills a field: what stands under [columns], what follows it, and how it is called."""
 
@@ -128,12 +82,9 @@ PARTS = {
         ('C\n[columns]\nA = "emial"\n', "line 3: 'emial' is not a field of customers (did you mean email?)"),
         ('C\n[columns]\nA = "fiscalname"\n', "(did you mean documents[0].fiscalName?)"),
         ('C\n[columns]\nA = "documents[].number"\n', "(did you mean documents[0].number?)"),
-        ('C\n[columns]\nA = "documents.number"\n', "(did you mean documents[0].number?)"),
         ('C\n[columns]\nA = "documents"\n', "is not a field of customers"),
         ('C\n[columns]\nA = { feld = "email" }\n', "line 3: unknown key columns › A"),
-        ('C\n[columns]\nA = 5\n', "line 3: columns › A"),
         ('C\n[columns]\nA = { field = "email", ignore = true }\n', "line 3: 'A' needs either a field or ignore"),
-        ('C\n[columns]\nA = { decimal = "," }\n', "line 3: 'A' needs either a field or ignore"),
         ('C\n[columns]\nA = { ignore = true, blank = "reject" }\n', "line 3: 'A' is ignored; remove"),
         ('C\n[columns]\nA = "email"\nB = "email"\n', "line 4: email is filled twice: by column 'A'"),
         ('C\n[columns]\nA = "email"\n[constants]\nemail = "x"\n', "line 5: email is filled twice"),
@@ -154,7 +105,6 @@ PARTS = {
             for value in ('"../x"', '"A1"', '"007"', '" 7"', '""', "-5", "1.0", "true", "9" * 19)
         ),
         ('S\n[columns]\n[constants]\ncategoryId = "a b"\n', "line 4: categoryId: the constant must be an id as the"),
-        ('S\n[columns]\n[constants]\ncategoryId = true\n', "line 4: categoryId: the constant must be an id as the"),
         ('V\n[columns]\nA = { field = "variantId", default = "1,5" }\n', "'A': the default must be an id as the"),
         ('C\n[columns]\n[constants]\npriceListId = "1"\n', "line 4: priceListId: the constant must be"),
         ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it cannot be a constant or a lookup"),
@@ -185,7 +135,6 @@ PARTS = {
         # beyond all bounds
         (f"V\n[columns]\n[constants]\nproductId = {'9' * 5000}\n", "a number has too many digits"),
         ("kind = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
-        ("[columns]\nA = " + "{a=" * 50_000 + "1" + "}" * 50_000, "nested too deeply"),
         ("# " + "x" * (2 << 20), "larger than 1 MiB"),
     ],
     ids=lambda text: text[:40],
@@ -198,10 +147,8 @@ def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(tmp_path: Pat
 
 
 def test_all_mistakes_are_reported_at_once_and_no_value_of_the_file(tmp_path: Path) -> None:
-    text = (
-        'kind = "customers"\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\npassword = "hunter2"\n'
-    )
-    reported = refused(tmp_path, text)
+    text = 'C\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\npassword = "hunter2"\n'
+    reported = refused(tmp_path, text.replace("C", 'kind = "customers"', 1))
     assert "4 mistakes" in reported
     assert [int(line) for line in re.findall(r"line (\d)", reported)] == [3, 4, 7, 6]
     assert "hunter2" not in reported
@@ -224,48 +171,22 @@ def test_a_file_that_is_no_text_or_not_there_is_reported(tmp_path: Path) -> None
     assert load(tmp_path / "mapping.toml").columns["Código"].field == "erpCode"
 
 
-names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
-FORMATS = st.builds(
-    Formats,
-    decimal=st.just(","),
-    thousands=st.sampled_from([None, "", ".", " "]),
-    empty=st.none() | st.tuples(names),
-)
-CONSTANTS = st.fixed_dictionaries(
-    {"documents[0].isDefault": st.booleans()}, optional={"firstName": names, "phone": names}
-)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 
 
-@given(st.lists(names.map(column_name), max_size=4), FORMATS, CONSTANTS, st.sampled_from([None, "mail", "file"]))
+@given(st.lists(NAMES.map(column_name), max_size=4), NAMES, st.sampled_from([None, "mail", "file"]))
 def test_what_is_written_reads_back_as_the_same(
-    tmp_path_factory: pytest.TempPathFactory, ignored: list[str], formats: Formats, constants: dict[str, Any], make: Any
+    tmp_path_factory: pytest.TempPathFactory, ignored: list[str], text: str, make: Any
 ) -> None:
     path = tmp_path_factory.mktemp("mapping") / "mapping.toml"
-    name = (ignored or ["Código"])[0]
-    columns = {other: MappedColumn(other, None) for other in ignored}
-    columns = {name: MappedColumn(name, "erpCode", ("loginCode",), Formats(empty=("-",)), "omit", "0", trim=False)} | {
-        other: column for other, column in columns.items() if other != name
-    }
-    mapping = Mapping("customers", columns, ReadOptions(header_row=0, quote=""), formats, constants, make, path=path)
+    name, *others = dict.fromkeys([*ignored, "Código"])
+    columns = {name: MappedColumn(name, "erpCode", ("loginCode",), Formats(empty=(text,)), "omit", "0", trim=False)}
+    columns |= {other: MappedColumn(other, None) for other in others}
+    options, formats, constants = ReadOptions(header_row=0, quote=""), Formats(",", " ", empty=(text,)), {"phone": text}
+    mapping = Mapping("customers", columns, options, formats, constants, make, path=path)
     path.write_bytes(to_toml(mapping).encode())
     assert load(path) == mapping
     assert to_toml(load(path)) == to_toml(mapping)
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "steps"),
-    [
-        ("variants", "productId", ()),
-        ("variants", "images[1].url", ("images", 1, "url")),
-        ("variants", "images[+].url", ("images", "+", "url")),
-        ("variants", "attributes.Color de tapa", ("attributes", "=Color de tapa", "value")),
-        ("warehouses", "location.coordinates[1]", ("location", "coordinates", 1)),
-    ],
-)
-def test_a_path_leads_to_its_place(kind: str, path: str, steps: tuple[object, ...]) -> None:
-    found = resolve(kind, path)
-    assert isinstance(found, FieldPath)
-    assert found.steps == steps
 
 
 def fragments() -> list[str]:
@@ -282,13 +203,18 @@ def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
     load(written(tmp_path, whole if "columns" in keys else f"{whole}\n[columns]\n"))
 
 
-LOOKUP = """kind = "variants"
-[columns]
-[[lookup]]
-file = "{}"
-match = {{ a = "b" }}
-give = {{ productId = "c", variantId = "d" }}
-"""
+@pytest.mark.parametrize(
+    ("kind", "path", "steps"),
+    [
+        ("variants", "productId", ()),
+        ("variants", "images[1].url", ("images", 1, "url")),
+        ("variants", "images[+].url", ("images", "+", "url")),
+        ("variants", "attributes.Color de tapa", ("attributes", "=Color de tapa", "value")),
+        ("warehouses", "location.coordinates[1]", ("location", "coordinates", 1)),
+    ],
+)
+def test_a_path_leads_to_its_place(kind: str, path: str, steps: tuple[object, ...]) -> None:
+    assert getattr(resolve(kind, path), "steps", None) == steps
 
 
 def test_every_field_that_has_column_names_is_one_of_its_kind() -> None:
@@ -297,6 +223,15 @@ def test_every_field_that_has_column_names_is_one_of_its_kind() -> None:
     named = [(kind, path) for names in (tables, weak) for kind in names for path in names[kind]]
     assert named
     assert [(kind, path) for kind, path in named if isinstance(resolve(kind, path), str)] == []
+
+
+LOOKUP = """kind = "variants"
+[columns]
+[[lookup]]
+file = "{}"
+match = {{ a = "b" }}
+give = {{ productId = "c", variantId = "d" }}
+"""
 
 
 def test_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_path: Path) -> None:
@@ -314,9 +249,10 @@ def test_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_p
         assert load(written(folder, LOOKUP.format(name))).lookups[0].file == name
 
 
-@pytest.mark.parametrize(
-    "name", ["plan-1/passwords.csv", "plan-1/results/confirmed.csv", ".dlt/a.csv", "passwords.csv"]
-)
+PRIVATE = ["plan-1/passwords.csv", "plan-1/results/confirmed.csv", ".dlt/a.csv", "passwords.csv"]
+
+
+@pytest.mark.parametrize("name", PRIVATE)
 def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -430,12 +366,7 @@ VALUES = {"Buzón": MAILS, "Vendedor": ["jefe@shop.example"] * 3, "Mail": ["sí"
         ({"Correo": ["a@b.es"], "E-mail": ["c@d.es"]}, "customers", {}, {"email": ("Correo", "E-mail")}),
         ({"Correo": ["a@b.es"], "E-mail": [""]}, "customers", {"Correo": "email"}, {}),
         ({"PVP": ["consultar", "-", "consultar"], "Stock": ["3"]}, "variants", {"Stock": "stock"}, {}),
-        (
-            {"PVP": ["consultar", "-"], "Stock": ["3"]},
-            "variants",
-            {"PVP": "price", "Stock": "stock"},
-            {},
-        ),  # too few cells
+        ({"PVP": ["consultar", "-"]}, "variants", {"PVP": "price"}, {}),  # too few cells
         ({"Name": ["Ana Ruiz"], "Código": ["1"]}, "customers", {"Código": "erpCode"}, {}),
     ],
 )
