@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,8 @@ from pipelines.cli import import_file as command
 from pipelines.cli.console import Reporter
 from pipelines.cli.preview import preview
 from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
-from pipelines.mapping import load, propose, sample
+from pipelines.imports.open import open_input_table
+from pipelines.mapping import Mapping, load, propose, sample
 from pipelines.plan.model import MAPPING_FILE
 from sources.errors import UsageError
 from sources.files import ReadOptions
@@ -34,22 +33,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def no_totals(lines: object) -> None:
-    """Nobody is asked."""
-
-
 def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "clientes.csv") -> Path:
     file = folder / name
     file.write_text(f"{header}\n{rows}", "utf-8")
     return file
 
 
-def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
-    def answer(*_: object) -> dict[str, str | None]:
-        return {"Zona": "documents[0].fiscalName", "Agente": None}
+def asked(folder: Path, answers: dict[str, str | None] | None) -> Mapping | None:
+    """The mapping of a file after these answers; None: nobody is there."""
+    return new_mapping("customers", write(folder), answers and "file", lambda *_: answers, lambda _: None)
 
-    assert new_mapping("customers", write(folder), None, lambda *_: None, no_totals) is None, "nobody can be asked"
-    mapping = new_mapping("customers", write(folder), "file", answer, no_totals)
+
+def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
+    assert asked(folder, None) is None
+    mapping = asked(folder, {"Zona": "documents[0].fiscalName", "Agente": None})
     assert mapping is not None
     path = keep_mapping(mapping)
     assert path == folder / "mappings/customers.toml"
@@ -97,9 +94,7 @@ def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) ->
     ],
 )
 def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_found: bool) -> None:
-    mapping = new_mapping(
-        "customers", write(folder), None, lambda proposed, _: dict.fromkeys(proposed.unknown), no_totals
-    )
+    mapping = asked(folder, {"Zona": None, "Agente": None})
     assert mapping is not None
     path = keep_mapping(mapping)
     rows = ";".join(["x"] * (header.count(";") + 1)) + "\n"
@@ -128,27 +123,17 @@ def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> N
 def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    header = "Código;Correo;E-mail;Zona;Agente;Ruta;Riesgo"
-    file = write(folder, header, "1;a@b.es;c@d.es;Norte;7;2;0\n")
-    from pipelines.imports.open import open_input_table
-
+    file = write(folder, "Código;Correo;E-mail;Zona;Agente;Ruta;Riesgo", "1;a@b.es;c@d.es;Norte;7;2;0\n")
     table = open_input_table(file, None, None)
     samples = sample(table)
     proposed = propose(table.columns, "customers", conflicts="leave", samples=samples)
     assert command.steps(Reporter("plain")).ask_columns(proposed, samples) is None, "nobody is there"
     typed = ["", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
-    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in typed)))
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", mock.Mock(isatty=lambda: True))
     monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _: typed.pop(0))
+    ignored = dict.fromkeys(("E-mail", "Agente", "Ruta", "Riesgo"))
     answers = command.ask_columns(proposed, samples)
-    assert answers == {
-        "Correo": "email",
-        "E-mail": None,
-        "Zona": "documents[0].fiscalName",
-        "Agente": None,
-        "Ruta": None,
-        "Riesgo": None,
-    }
+    assert answers == {"Correo": "email", "Zona": "documents[0].fiscalName", **ignored}
     shown = capsys.readouterr().err
     assert shown.startswith("6 columns of the file are not known, or mean the same field: Correo, E-mail, Zona, ")
     assert re.search(r"fiscalName is not a field of customers \(did you mean documents\[0\].fiscalName\?\)", shown)
@@ -184,13 +169,6 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     assert [line.split(",")[1] for line in rejects.splitlines()[1:]] == ["1002", *([""] if answer is None else [])]
 
 
-def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsync", mock.Mock(side_effect=OSError(errno.ENOSPC, "no space")))
-    with pytest.raises(UsageError, match="Free space"):
-        keep_mapping(propose(["Código"], "customers"))
-    assert list((folder / "mappings").iterdir()) == []
-
-
 def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(desk: Desk) -> None:
     book = openpyxl.Workbook()
     for at, name in enumerate(("Julio", "Agosto")):
@@ -210,19 +188,16 @@ def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(desk: D
         desk.run(file, "variants", sheet="Julio", mapping=kept)
 
 
-def test_nothing_is_asked_of_a_file_without_the_ids_that_an_article_needs(desk: Desk) -> None:
-    file, steps = desk.write("sku;Zona\nA1;Norte\n"), desk.steps()
-    desk.steps = lambda: replace(steps, ask_columns=lambda *_: pytest.fail("asked"))  # type: ignore[method-assign]
+def test_a_file_that_lacks_what_is_required_has_no_mapping_and_asks_nothing_in_vain(desk: Desk) -> None:
+    articles, steps = desk.write("sku;Zona\nA1;N\n", "a.csv"), desk.steps()
+    asking = replace(steps, ask_columns=lambda *_: pytest.fail("asked"))
+    desk.steps = lambda: asking  # type: ignore[method-assign]
     with pytest.raises(UsageError, match="no column fills productId, variantId") as raised:
-        desk.run(file, "variants")
+        desk.run(articles, "variants")
     assert "orderbridge template variants --mapping --for" in raised.value.hint
-
-
-def test_a_mapping_that_lacks_a_required_field_is_not_kept_and_no_password_asked_for(desk: Desk) -> None:
     desk.columns = {"Zona": None}
-    file, steps = desk.write("Código;Nombre;Zona\n00001;Ana;Norte\n"), desk.steps()
     desk.steps = lambda: replace(steps, ask_passwords=lambda: pytest.fail("asked"))  # type: ignore[method-assign]
     for _ in range(2):
         with pytest.raises(UsageError, match="no column fills email"):
-            desk.run(file, passwords=None)
+            desk.run(desk.write("Código;Nombre;Zona\n1;Ana;Norte\n"), passwords=None)
     assert not (desk.at.folder / "mappings").exists()

@@ -13,6 +13,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from pipelines.cli.push import refresh_workbook
 from pipelines.import_file import result as writing
 from pipelines.import_file.mappings import keep_mapping
+from pipelines.import_file.run import ImportResult
 from pipelines.mapping import MappedColumn, Mapping
 from pipelines.plan.rejects import CODES_FILE
 from pipelines.push.model import PushOptions
@@ -32,8 +33,19 @@ def cells(sheet: Worksheet) -> list[list[str]]:
     return [["" if cell.value is None else cell.value for cell in row] for row in sheet.iter_rows()]
 
 
-def correct(file: Path, column: str, texts: dict[str, str]) -> None:
+def rows_of(made: ImportResult, name: str = CORRECT) -> list[list[str]]:
+    """The cells of a sheet of the workbook, without its header."""
+    return cells(workbook(made)[name])[1:]
+
+
+def workbook(made: ImportResult) -> openpyxl.Workbook:
+    assert made.file is not None
+    return openpyxl.load_workbook(made.file)
+
+
+def correct(file: Path | None, column: str, texts: dict[str, str]) -> None:
     """Types texts into a column of the sheet of corrections, by the code in the first one, and saves the workbook."""
+    assert file is not None
     book = openpyxl.load_workbook(file)
     sheet = book[CORRECT]
     at = cells(sheet)[0].index(column)
@@ -46,47 +58,37 @@ def correct(file: Path, column: str, texts: dict[str, str]) -> None:
 
 
 def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: Desk) -> None:
-    keep_mapping(
-        Mapping("customers", {name: MappedColumn(name, field) for name, field in zip(
-            HEADER.split(";"), ("erpCode", "firstName", "lastName", "email", None), strict=True
-        )}, generate_passwords="file")
-    )  # fmt: skip
+    fields = dict(zip(HEADER.split(";"), ("erpCode", "firstName", "lastName", "email", None), strict=True))
+    columns = {name: MappedColumn(name, field) for name, field in fields.items()}
+    keep_mapping(Mapping("customers", columns, generate_passwords="file"))
     rows = [
         "00001;Ana;Ruiz;ana@example.test;", "00002;=1+1;Gil;;", "00003;+34 600;Peña;;", "1E5;'Eva;_x0041_;;",
         "00005;Luz;Mar;luz@example.test;",
     ]  # fmt: skip
     first = desk.run(desk.write("\n".join([HEADER, *rows, ""])))
     assert (first.exit_code, first.file) == (5, first.plan.folder / "result.xlsx")
-    assert first.file is not None
-    book = openpyxl.load_workbook(first.file)
-    assert book.sheetnames == [CORRECT, "all lines"]
-    lines = cells(book["all lines"])
-    assert lines[0][5:] == ["line", "status", "reason", "platform's words"]
-    assert [(row[0], row[5], row[6]) for row in lines[1:]] == [
+    assert workbook(first).sheetnames == [CORRECT, "all lines"]
+    assert cells(workbook(first)["all lines"])[0][5:] == ["line", "status", "reason", "platform's words"]
+    assert [(row[0], row[5], row[6]) for row in rows_of(first, "all lines")] == [
         ("00001", "2", "confirmed"), ("00002", "3", "rejected"), ("00003", "4", "rejected"),
         ("1E5", "5", "rejected"), ("00005", "6", "confirmed"),
     ]  # fmt: skip
-    filled = [cell.coordinate for row in book[CORRECT] for cell in row if cell.fill.fgColor.rgb == "FFFFF2CC"]
+    all_cells = [cell for row in workbook(first)[CORRECT] for cell in row]
+    filled = [cell.coordinate for cell in all_cells if cell.fill.fgColor.rgb == "FFFFF2CC"]
     assert filled == ["D2", "D3", "D4"], "the cell to correct, by the field that its column fills"
     correct(first.file, "Correo", {code: f"nuevo{n}@example.test" for n, code in enumerate(("00002", "00003", "1E5"))})
     correct(first.file, "Código", {"00003": "00033"})
-    second = desk.run(first.file)
-    assert second.exit_code == 0
-    created = {
-        body["erpCode"]: (body["firstName"], body["lastName"]) for body in desk.at.platform.state.customer_inputs
-    }
-    assert created == {
-        "00001": ("Ana", "Ruiz"), "00005": ("Luz", "Mar"), "00002": ("=1+1", "Gil"), "00033": ("+34 600", "Peña"),
-        "1E5": ("'Eva", "_x0041_"),
+    assert desk.run(first.plan.folder / "result.xlsx").exit_code == 0
+    names = ("erpCode", "firstName", "lastName")
+    assert {tuple(body[name] for name in names) for body in desk.at.platform.state.customer_inputs} == {
+        ("00001", "Ana", "Ruiz"), ("00005", "Luz", "Mar"), ("00002", "=1+1", "Gil"), ("00033", "+34 600", "Peña"),
+        ("1E5", "'Eva", "_x0041_"),
     }  # fmt: skip
 
 
 def test_a_customer_with_other_values_has_both_in_its_row(desk: Desk) -> None:
-    text = "Código;Nombre;Correo\n00001;Ana;ana@example.test\n"
-    desk.run(desk.write(text))
-    other = desk.run(desk.write(text.replace("Ana", "=Eva"), "otra.csv"))
-    assert other.file is not None
-    (_, row) = cells(openpyxl.load_workbook(other.file)["all lines"])
+    desk.at.platform.state.add("customers", {"erpCode": "00001", "firstName": "Ana", "email": "ana@example.test"})
+    (row,) = rows_of(desk.run(desk.write("Código;Nombre;Correo\n00001;=Eva;ana@example.test\n")), "all lines")
     assert row[3:6] == ["2", STATUSES["exists_differs"], "firstName Ana on the platform, '=Eva in the file"]
 
 
@@ -94,15 +96,12 @@ def test_what_the_platform_rejected_is_to_correct_with_its_words(desk: Desk) -> 
     desk.at.platform.set_faults({"echoed_key": 1.0})
     first = desk.run(desk.write("productId;variantId;sku\n1;1001;00038\n", "articulos.csv"), "variants")
     assert (first.exit_code, first.push.states) == (5, {"rejected": 1})
-    assert first.file is not None
-    (_, row) = cells(openpyxl.load_workbook(first.file)[CORRECT])
-    (_, line) = cells(openpyxl.load_workbook(first.file)["all lines"])
-    assert row[:4] == ["1", "1001", "00038", "2"]
-    assert line[3:5] == ["2", "rejected"]
+    ((row,), (line,)) = rows_of(first), rows_of(first, "all lines")
+    assert (row[:4], line[3:5]) == (["1", "1001", "00038", "2"], ["2", "rejected"])
     assert row[-1] == "; ".join(filter(None, line[5:]))
     desk.at.platform.set_faults({})
     correct(first.file, "sku", {"1": "00039"})
-    assert desk.run(first.file, "variants").exit_code == 0
+    assert desk.run(first.plan.folder / "result.xlsx", "variants").exit_code == 0
     assert desk.at.platform.state.variants[1, 1001].fields["sku"] == "00039"
 
 
@@ -129,40 +128,28 @@ def test_the_workbook_follows_answers_and_pushes(desk: Desk) -> None:
     text = "productId;variantId;sku;price\n1;1001;A;1\n1;1002;B;2\n1;1003;C;3\n"
     desk.at.platform.set_faults({"lost_answer": 1.0})
     first = desk.run(desk.write(text, "articulos.csv"), "variants", PushOptions(agreed=True, concurrency=1))
-    assert first.file is not None
-
-    def statuses() -> list[str]:
-        assert first.file is not None
-        return [row[5] for row in cells(openpyxl.load_workbook(first.file)["all lines"])[1:]]
-
-    assert statuses() == [STATUSES["in_doubt"]] * 3
-    assert len(cells(openpyxl.load_workbook(first.file)[CORRECT])) == 1, "what may have arrived is not to be corrected"
+    assert [row[5] for row in rows_of(first, "all lines")] == [STATUSES["in_doubt"]] * 3
+    assert rows_of(first) == [], "what may have arrived is not to be corrected"
     desk.at.platform.set_faults({})
     doubts = [row.id for row in desk.at.rows(first.plan.folder) if row.state == "in_doubt"]
     settled = settle(str(first.plan.folder), Answers(landed=frozenset(doubts)), None, dependencies=desk.at.means)
     refresh_workbook(*settled.plans)
-    assert statuses() == ["confirmed"] * 3
+    assert [row[5] for row in rows_of(first, "all lines")] == ["confirmed"] * 3
     assert outcomes(first.plan.folder) == dict.fromkeys("234", "confirmed.confirmed")
 
 
 def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do_not_count(desk: Desk) -> None:
     text = "Listado;;\nproductId;variantId;sku\n1;1001;00038\n1;1002;00039;x;y\n1;;00040\n"
-    mapping = Mapping(
-        "variants", {name: MappedColumn(name, name) for name in ("productId", "variantId", "sku")},
-        ReadOptions(header_row=2, delimiter=";", encoding="cp1252"),
-    )  # fmt: skip
-    keep_mapping(mapping)
+    columns = {name: MappedColumn(name, name) for name in ("productId", "variantId", "sku")}
+    keep_mapping(Mapping("variants", columns, ReadOptions(header_row=2, delimiter=";", encoding="cp1252")))
     first = desk.run(desk.write(text, "articulos.csv"), "variants")
-    assert first.file is not None
-    rows = cells(openpyxl.load_workbook(first.file)[CORRECT])
-    assert [row[:4] for row in rows[1:]] == [["", "", "", "4"], ["1", "", "00040", "5"]]
-    book = openpyxl.load_workbook(first.file)
+    assert [row[:4] for row in rows_of(first)] == [["", "", "", "4"], ["1", "", "00040", "5"]]
+    book = workbook(first)
     book[CORRECT]["B3"] = "1003"
-    book.save(first.file)
-    second = desk.run(first.file, "variants")
+    book.save(file := first.plan.folder / "result.xlsx")
+    second = desk.run(file, "variants")
     assert (second.exit_code, second.push.states) == (5, {"confirmed": 1})
-    assert second.file is not None
-    (_, left) = cells(openpyxl.load_workbook(second.file)[CORRECT])
+    (left,) = rows_of(second)
     assert left[:6] == ["", "", "", "2", "", "too_long"], "a row that nobody filled in is rejected as it was"
     assert left[6].endswith("; line 4 of the file: 1 / 1002 / 00039 / x / y")
     assert "00039" not in (second.plan.folder / "summary.md").read_text("utf-8")
@@ -173,17 +160,19 @@ def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f"productId;variantId;sku\n1;1001;a\n1;;{'x' * 41}\n1;;short\n1;2;3;wide\n"
-    plan = desk.run(desk.write(text, "articulos.csv"), "variants").plan
-    monkeypatch.setattr(writing, "_CELL_MAX", 40)
+    made = desk.run(desk.write(text, "articulos.csv"), "variants")
+
+    def written(sheet: str = CORRECT) -> list[list[str]]:
+        return cells(openpyxl.load_workbook(writing.write_result(made.plan))[sheet])
+
     monkeypatch.setattr(writing, "_CELL_MAX", 80)
-    *_, wide = cells(openpyxl.load_workbook(writing.write_result(plan))[CORRECT])
+    *_, wide = written()
     assert (wide[:3], wide[-1].endswith("; line 5 of the file: 1 | 2 | 3 | wide")) == (["", "", ""], True)
     monkeypatch.setattr(writing, "_CELL_MAX", 40)
-    _, long, short, _ = cells(openpyxl.load_workbook(writing.write_result(plan))[CORRECT])
+    _, long, short, _ = written()
     assert (long[2], short[2]) == ("", "short"), "it is not cut"
     monkeypatch.setattr(writing, "LINES_MAX", 2)
-    lines = cells(openpyxl.load_workbook(writing.write_result(plan))["all lines"])
-    assert [row[3] for row in lines] == ["line", "3", "4", "5"]
+    assert [row[3] for row in written("all lines")] == ["line", "3", "4", "5"]
 
 
 def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(desk: Desk) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -23,6 +24,7 @@ CODES = [f"{n:05d}" for n in range(1, 7)]
 
 
 def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> None:
+    assert run._pull_reason(1.0)
     result = desk.run(desk.write())
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
     assert desk.done == ["pull", "plan", "push", "pull"]
@@ -32,13 +34,15 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     again = desk.run(desk.at.folder / "clientes.csv")
     assert (again.exit_code, again.push.states, desk.at.codes()) == (0, {}, CODES)
     assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
+    for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
+        now = datetime.now(UTC) + timedelta(hours=clock_h)  # they were read by a clock ahead
+        with mock.patch.object(run, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)):
+            assert bool(run._pull_reason(age_h)) is is_pulled
 
 
-def test_an_import_that_lacks_a_login_mode_ends_before_the_first_question(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_lacks_a_login_mode_asks_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE")
-    monkeypatch.setattr("pipelines.import_file.run.new_mapping", lambda *_: pytest.fail("it asks"))
+    monkeypatch.setattr(run, "new_mapping", lambda *_: pytest.fail("it asks"))
     with pytest.raises(UsageError, match="how customers log in") as raised:
         desk.run(desk.write())
     assert "orderbridge init sources.legacy.login_mode=email" in raised.value.hint
@@ -63,29 +67,11 @@ def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
     assert desk.done == []
 
 
-def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago_or_by_a_clock_ahead(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run._pull_reason(1.0)
-    desk.run(desk.write())
-    for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
-
-        class Clock(datetime):
-            shift = timedelta(hours=clock_h)
-
-            @classmethod
-            def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-                return datetime.now(tz) + cls.shift
-
-        monkeypatch.setattr(run, "datetime", Clock)
-        assert bool(run._pull_reason(age_h)) is is_pulled
-
-
 def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_what_was_sent(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons = iter(["never read", "created since", "created since"])
-    monkeypatch.setattr("pipelines.import_file.run._pull_reason", lambda max_age_h: next(reasons))
+    monkeypatch.setattr(run, "_pull_reason", lambda max_age_h: next(reasons))
     assert desk.run(desk.write()).exit_code == 0
     assert desk.done == ["pull", "plan", "push", "pull", "pull"]
 
@@ -160,33 +146,23 @@ def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_v
         assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
 
 
-def test_a_person_sees_examples_and_decides(desk: Desk) -> None:
-    file = desk.write(VARIANTS, "articulos.csv")
+def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__STOCK_SEMANTICS", "set")
+    ask, text = PushOptions(settle_s=0.0), VARIANTS.replace("sku", "sku;stock").replace("38\n", "38;5\n")
+    text = text.replace("39\n", "39;7\n")
     desk.answer = True
-    ask = PushOptions(settle_s=0.0)
-    result = desk.run(file, "variants", ask)
+    result = desk.run(desk.write(text, "articulos.csv"), "variants", ask)
     assert (result.exit_code, desk.done) == (0, ["plan", "push"])
     first, second = (f"line {n}: products/1/variants/100{n - 1}" for n in (2, 3))
-    assert desk.asked == [
-        [f"{first}: sku 00038", f"{first}: price 19.99", f"{second}: sku 00039", f"{second}: price 7.5"]
-    ]
+    assert desk.asked[0] == [
+        f"{first}: sku 00038, stock 5", f"{first}: price 19.99", f"{second}: sku 00039, stock 7", f"{second}: price 7.5"
+    ]  # fmt: skip
     desk.answer = None
-    desk.write(VARIANTS.replace("19,99", "21,50"), "articulos.csv")
+    desk.write(text.replace("19,99", "21,50").replace("38;5", "38;9"), "articulos.csv")
     with pytest.raises(UsageError, match="would be sent"):
-        desk.run(file, "variants", ask)
-    assert desk.asked[1] == [f"{first}: price 19.99 → 21.5"]
-
-
-def test_a_stock_is_shown_beside_the_one_last_sent_which_orders_have_lowered_since(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOURCES__LEGACY__STOCK_SEMANTICS", "set")
-    text = "productId;variantId;stock\n1;1001;5\n1;1002;7\n"
-    desk.run(desk.write(text, "articulos.csv"), "variants")
-    desk.answer = True
-    desk.run(desk.write(text.replace("1001;5", "1001;9"), "articulos.csv"), "variants", PushOptions(settle_s=0.0))
-    assert [line.partition("/variants/")[2] for line in desk.asked[0]] == [
-        "1001: stock 9 (last sent: 5)", "1002: stock 7, sent again"
+        desk.run(result.plan.folder.parent / "articulos.csv", "variants", ask)
+    assert desk.asked[1] == [
+        f"{first}: stock 9 (last sent: 5)", f"{first}: price 19.99 → 21.5", f"{second}: stock 7, sent again"
     ]  # fmt: skip
 
 

@@ -9,20 +9,18 @@ import shutil
 import sqlite3
 import threading
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
 
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.plan.make import PlanOptions, make_plan
-from pipelines.plan.model import Plan
+from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.reporting.status import read_status
 from sources.errors import UsageError
-from sources.kinds import KindName
 from tests.pipelines.bridge import Done, command
 from tests.pipelines.push.plans import Place, customer, outcomes, patch, place, subcategory, warehouse
 
@@ -35,25 +33,20 @@ def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
     plan = at.plan([customer(1), customer(2, firstName=7)])
     done = pushed(at, plan)
     assert (done.code, "2 customers would be sent" in done.err, at.platform.state.requests) == (2, True, 0)
+    at.platform.set_faults({"lost_answer": 1.0})
     done = pushed(at, plan, "--yes")
-    assert (done.code, done.err) == (5, "")
+    assert (done.code, "run it again from" in done.out) == (6, True)
+    at.platform.set_faults({})
+    done = pushed(at, at.plan([customer(1), customer(3)]), "--yes", "--settle", "15")
+    assert (done.code, "1  not sent (1 blocked)" in done.out, "results/unsent.csv" in done.out) == (5, True, True)
+    done = pushed(at, plan, "--yes", "--settle", "0")
+    assert (done.code, done.err, at.codes()) == (5, "", ["C00001", "C00003"])
     assert "1  confirmed\n" in done.out
     assert "1  rejected\n" in done.out
     reported = json.loads(pushed(at, plan, "--yes", "--log", "json").out)
     assert reported["operations"] == {"confirmed": 1, "rejected": 1}
     assert reported["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
     assert reported["exit_code"] == 5
-
-
-def test_doubts_and_blocked_lines_are_reported_with_what_to_do(at: Place) -> None:
-    at.platform.set_faults({"lost_answer": 1.0})
-    done = pushed(at, first := at.plan([customer(1)]), "--yes")
-    assert (done.code, "run it again from" in done.out) == (6, True)
-    at.platform.set_faults({})
-    done = pushed(at, at.plan([customer(1), customer(2)]), "--yes", "--settle", "15")
-    assert (done.code, "1  not sent (1 blocked)" in done.out, "results/unsent.csv" in done.out) == (5, True, True)
-    assert pushed(at, first, "--yes", "--settle", "0").code == 0
-    assert at.codes() == ["C00001", "C00002"]
 
 
 def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
@@ -167,28 +160,26 @@ def test_what_no_answer_settles_of_the_gaps_is_reported_too(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind", "value"),
+    ("faults", "one", "what", "value", "outcome"),
     [
-        ({"rate_429": 1.0}, "variants", "legacy: 429 received"),
-        ({"rate_429": 0.5}, "customers", "legacy: 429 received"),  # while it looks for customers
-        ("key", "customers", "status 403, code (?!none).+"),
+        ({"rate_429": 1.0}, patch(1, 1), "rate_limit", "legacy: 429 received", "not_sent"),
+        ({"rate_429": 0.5}, customer(1), "rate_limit", "legacy: 429 received", "exists_now"),  # while it looks
+        ({}, customer(1), "legacy_auth_failure", "status 403, code (?!none).+", "not_sent"),  # of another key
     ],
 )
-def test_a_busy_platform_and_a_refused_key_are_observed(tmp_path: Path, fault: Any, kind: KindName, value: str) -> None:
+def test_a_busy_platform_and_a_refused_key_are_observed(
+    tmp_path: Path, faults: dict[str, float], one: PlannedOperation, what: str, value: str, outcome: str
+) -> None:
     with place(tmp_path, readings={"legacy_auth_failure": "403_errors"}, seed=3) as at:
         at.platform.state.add("customers", {"erpCode": "C00001"})
         pull(PullOptions(("customers",)))
-        plan = at.plan([patch(1, 1)] if kind == "variants" else [customer(1)], kind)
-        if fault == "key":
+        plan = at.plan([one])
+        at.platform.set_faults(faults)
+        if not faults:
             os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
-        else:
-            at.platform.set_faults(fault)
         result = at.push(plan)
         assert publish_push_log(Plan(plan).manifest.plan_id, result.observed) is True
-        ((what, found),) = query(at, OBSERVED.format("rate|auth"))
-        assert what == ("legacy_auth_failure" if fault == "key" else "rate_limit")
-        assert re.fullmatch(value, str(found))
-        assert (("legacy_first_page", "customers: 1") in result.observed) == (kind == "customers" and fault != "key")
-        assert outcomes(plan) == {
-            "2": "unsent.not_sent" if kind == "variants" or fault == "key" else "unsent.exists_now"
-        }
+        ((observed, found),) = query(at, OBSERVED.format("rate|auth"))
+        assert (observed, bool(re.fullmatch(value, str(found)))) == (what, True)
+        assert (("legacy_first_page", "customers: 1") in result.observed) == (outcome == "exists_now")
+        assert outcomes(plan) == {"2": f"unsent.{outcome}"}
