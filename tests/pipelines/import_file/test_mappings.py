@@ -41,7 +41,7 @@ def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "cli
 
 def asked(folder: Path, answers: dict[str, str | None] | None) -> Mapping | None:
     """The mapping of a file after these answers; None: nobody is there."""
-    return new_mapping("customers", write(folder), answers and "file", lambda *_: answers, lambda _: None)
+    return new_mapping("customers", write(folder), "file" if answers else None, lambda *_: answers, lambda _: None)
 
 
 def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:

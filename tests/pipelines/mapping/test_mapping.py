@@ -182,8 +182,8 @@ def test_what_is_written_reads_back_as_the_same(
     name, *others = dict.fromkeys([*ignored, "Código"])
     columns = {name: MappedColumn(name, "erpCode", ("loginCode",), Formats(empty=(text,)), "omit", "0", trim=False)}
     columns |= {other: MappedColumn(other, None) for other in others}
-    options, formats, constants = ReadOptions(header_row=0, quote=""), Formats(",", " ", empty=(text,)), {"phone": text}
-    mapping = Mapping("customers", columns, options, formats, constants, make, path=path)
+    options, formats = ReadOptions(header_row=0, quote=""), Formats(",", " ", empty=(text,))
+    mapping = Mapping("customers", columns, options, formats, {"phone": text}, make, path=path)
     path.write_bytes(to_toml(mapping).encode())
     assert load(path) == mapping
     assert to_toml(load(path)) == to_toml(mapping)

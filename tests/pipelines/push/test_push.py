@@ -231,9 +231,13 @@ def test_an_intent_is_committed_before_a_byte_leaves(at: Place, kind: KindName, 
             (at_place,) = [n for n, op in enumerate(operations) if op.path == path and op.body.items() <= sent]
             committed.append(at.rows(plan)[at_place].state)
 
+    def slow_commit(*given: Any) -> None:
+        time.sleep(0.005)
+        commit(*given)
+
     plan = at.plan(operations)
     at.answering(answer)
-    with mock.patch.object(PlanLedger, "commit", lambda *given: (time.sleep(0.005), commit(*given))):
+    with mock.patch.object(PlanLedger, "commit", slow_commit):
         assert at.code(plan, concurrency=concurrency) == 0
     assert committed == ["in_flight"] * len(operations)
 
