@@ -289,6 +289,7 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
     if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
         option = f"--confirm {left}" if manifest.environment == "production" else "--yes"
         raise UsageError(
-            describe_plan(plan), f"To send it, run the same command with {option}. {plan.folder} may be removed."
+            describe_plan(plan),
+            f"To send it, run the same command with {option}. {plan.folder} has it, and may be removed.",
         )
     return replace(options, agreed=True, confirm=manifest.operations)
