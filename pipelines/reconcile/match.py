@@ -39,13 +39,15 @@ ROWS_PER_BUCKET: Final = 400_000
 _OWN_KEYS: Final = ", ".join(key for key in MATCH_KEYS if key in PLATFORM_CUSTOMERS)
 _NUMBERED: Final = f"""
     CREATE OR REPLACE TEMP TABLE match_keys AS
-    SELECT row_number() OVER (ORDER BY customer_id) - 1 AS row, customer_id, {_OWN_KEYS}
-    FROM reconciled.customers WHERE NOT is_missing ORDER BY row"""
+    SELECT customer_id, {_OWN_KEYS} FROM reconciled.customers WHERE NOT is_missing ORDER BY customer_id"""
 _KEYS: Final = f"""
-    SELECT row, {_OWN_KEYS}, NULL::VARCHAR AS document_number FROM match_keys
-    UNION ALL BY NAME
-    SELECT k.row, d.number AS document_number
-    FROM raw.customers__documents d JOIN match_keys k USING (customer_id)"""
+    SELECT row - (SELECT min(rowid) FROM match_keys) AS row, * EXCLUDE row
+    FROM (
+        SELECT rowid AS row, {_OWN_KEYS}, NULL::VARCHAR AS document_number FROM match_keys
+        UNION ALL BY NAME
+        SELECT k.rowid AS row, d.number AS document_number
+        FROM raw.customers__documents d JOIN match_keys k USING (customer_id)
+    )"""
 _SIDES: Final = {
     "customers": (PLATFORM_CUSTOMERS, "reconciled.customers"),
     "documents": (PLATFORM_DOCUMENTS, "raw.customers__documents"),
@@ -131,12 +133,14 @@ def _hashes(
 def _buckets(tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int) -> Iterator[_Bucket]:
     """The rows of each bucket, and their candidates."""
     build, (of_lines, of_customers) = tables.build, buckets(candidates, count)
-    with tables.given("bucket_of", pd.DataFrame({"bucket": of_customers})):
+    place = np.empty(len(of_customers), np.int64)  # one number sorts in less time than bucket and id
+    place[np.argsort(of_customers, kind="stable")] = np.arange(len(of_customers))
+    with tables.given("bucket_of", pd.DataFrame({"bucket": of_customers, "place": place})):
         for side, (columns, source) in _SIDES.items():
             build.execute(
                 f"CREATE OR REPLACE TEMP TABLE match_{side} AS SELECT {', '.join(columns)}, bucket FROM {source} "
-                "JOIN (FROM match_keys POSITIONAL JOIN bucket_of SELECT customer_id, bucket) USING (customer_id) "
-                "ORDER BY bucket, customer_id"
+                "JOIN (FROM match_keys POSITIONAL JOIN bucket_of SELECT customer_id, bucket, place) "
+                "USING (customer_id) ORDER BY place"
             )
     for bucket in range(count):
         sides = (

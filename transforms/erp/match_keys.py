@@ -8,6 +8,7 @@ would match customers who have nothing else in common.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from transforms.frames import array
+from transforms.frames import THREADS, array
 from transforms.texts import EMAIL_FORM, email_key, lookalike_key, tidied, without_blank, without_zero_fraction
 
 Hashes = npt.NDArray[np.uint64]
@@ -79,6 +80,11 @@ def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     return codes.str.lower().str.lstrip("0").str.replace("([^0-9])0+", r"\1", regex=True)
 
 
+def loose_email(keys: pd.Series[str]) -> pd.Series[str]:
+    """See `lookalike_key`, which changes no address of ASCII letters."""
+    return keys if keys.str.isascii().all() else lookalike_key(keys)
+
+
 def document_number(texts: pd.Series[str]) -> pd.Series[str]:
     """A document's letters and digits, in one case; null where there are none."""
     numbers = tidied(texts)
@@ -89,7 +95,7 @@ def document_number(texts: pd.Series[str]) -> pd.Series[str]:
 
 _CODE: Final = MatchKey(code, loose_code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$")
 _EMAIL: Final = MatchKey(
-    email_key, lookalike_key, rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@", form=EMAIL_FORM
+    email_key, loose_email, rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@", form=EMAIL_FORM
 )
 _DOCUMENT: Final = MatchKey(document_number, loose_code, rf"^(?:{_one_digit(1)}|[^0-9]*)$")
 MATCH_KEYS: Final = {"erp_code": _CODE, "login_code": _CODE, "email": _EMAIL, "document_number": _DOCUMENT}
@@ -108,12 +114,15 @@ def hash_keys(
 
     `values` are normalized and not null, by key and row number. With stand-ins it takes half the time.
     """
-    hashes = {}
-    for key, texts in values.items():
+
+    def of_key(key: str) -> pd.Series[int]:
+        texts = values[key]
         loose = MATCH_KEYS[key].loose(texts if with_stand_ins else texts[MATCH_KEYS[key].identifies(texts)])
-        of_key = hash_texts(pa.array([key]))  # equal values of two keys must not connect
-        hashes[key] = pd.Series(hash_texts(array(loose)) ^ of_key, loose.index)
-    return hashes
+        own = hash_texts(pa.array([key]))  # equal values of two keys must not connect
+        return pd.Series(hash_texts(array(loose)) ^ own, loose.index)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return dict(zip(values, pool.map(of_key, values), strict=True))
 
 
 def key_values(rows: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, pd.Series[str]]:
