@@ -119,13 +119,16 @@ def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> 
         assert counts(pipe, *expected) == expected
 
 
-def test_orders_are_identified_by_a_field_of_choice(tmp_path: Path, platform: Sandbox) -> None:
-    name = next(name for name, value in platform.state.records("orders")[0].items() if name != "id" and value)
-    for number, order in enumerate(platform.state.records("orders")):
-        platform.state.change("orders", str(order["id"]), {name: f"N{number}"})
-    pipe = pipeline(tmp_path)
-    pipe.run(public_v1(order_key=name).with_resources("orders"))
-    assert {key for (key,) in query(pipe, "SELECT id FROM orders")} == {f"N{n}" for n in range(COUNTS["orders"])}
+def test_orders_have_the_key_and_the_decimals_that_are_asked_for(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, ids = pipeline(tmp_path), platform.state.ids("orders")
+    for number, key in enumerate(ids):
+        platform.state.change("orders", key, {"code": f"N{number}"})
+    for sent in (1, 10.5):
+        platform.state.change("orders", ids[0], {"number": sent})
+        pipe.run(public_v1(order_key="code", decimals=True).with_resources("orders"))
+        numbers = dict(query(pipe, "SELECT id, number FROM orders"))
+        assert (numbers.keys(), numbers["N0"]) == ({f"N{n}" for n in range(COUNTS["orders"])}, Decimal(str(sent)))
+        assert "number__v_decimal" not in pipe.default_schema.tables["orders"]["columns"]
 
 
 @pytest.fixture(scope="module")
@@ -343,17 +346,6 @@ def test_the_schema_contract_of_the_source_counts(tmp_path: Path, platform: Sand
     source.schema_contract = {"data_type": "discard_value"}
     pipe.run(source)
     assert query(pipe, "SELECT count(*), count(number) FROM orders") == [(28, 27)]
-
-
-def test_numbers_of_orders_are_decimals_from_the_start_where_that_is_asked_for(
-    tmp_path: Path, platform: Sandbox
-) -> None:
-    pipe, first = pipeline(tmp_path), platform.state.ids("orders")[0]
-    for sent, number in ((1, 1), (10.5, Decimal("10.5"))):
-        platform.state.change("orders", first, {"number": sent})
-        pipe.run(public_v1(decimals=True).with_resources("orders"))
-        assert query(pipe, f"SELECT number FROM orders WHERE id = '{first}'") == [(number,)]
-        assert "number__v_decimal" not in pipe.default_schema.tables["orders"]["columns"]
 
 
 def test_a_walk_that_failed_goes_on_in_the_next_run_and_leaves_nothing(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from decimal import Decimal
-from time import process_time
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +37,8 @@ def walk(pages: list[Page]) -> tuple[InferredSchema, list[Decoded]]:
     assert shape.version == version, f"types that change once all pages were seen: {pages}"
     for page, decoded in zip(pages, again, strict=True):
         exact = shape._by_rows([page])
+        for table in decoded.tables.values():
+            table.validate(full=True)
         assert decoded.tables == exact.tables
         assert decoded.quarantined == exact.quarantined
     return shape, again
@@ -54,17 +55,6 @@ def column(name: str, *rows: str, table: str = "orders") -> tuple[str, list[obje
 
 def values(*written: str) -> tuple[str, list[object]]:
     return column("x", *(f'{{"id":1,"x":{value}}}' for value in written))
-
-
-@pytest.mark.parametrize("large", [*(f"{'9' * digits}.5" for digits in (30, 31, 40)), "7.51702e32"])
-@pytest.mark.parametrize("form", ["{}", "[{}]", '{{"y":{}}}', '[{{"y":{}}}]'])
-def test_a_number_of_more_digits_than_a_decimal_has_is_not_in_its_column(form: str, large: str) -> None:
-    numbers = ["1.5"] * 40 + [large]
-    rows = [f'{{"id":{n},"x":{form.format(number)}}}' for n, number in enumerate(numbers)]
-    for pages in ([raw_page(*rows)], [raw_page(*rows[:-1]), raw_page(rows[-1], number=2)]):
-        for decoded in walk(pages)[1]:
-            for table in decoded.tables.values():
-                table.validate(full=True)
 
 
 @pytest.mark.parametrize(
@@ -160,46 +150,29 @@ def test_an_odd_list_costs_no_row_but_its_own(odd: str, skus: list[object], extr
 
 
 @pytest.mark.parametrize(
-    ("odd", "ids", "extra"),
+    ("others", "odd", "kept", "extra"),
     [
-        ("[]", [None], None),
-        ('""', [None], None),
-        ("false", [None], None),
-        ('"guest"', [None], '{"customer":"guest"}'),
-        ("7", [None], '{"customer":7}'),
-        ('[{"id":7}]', [7], None),
-        ('[{"id":7},{"id":8}]', [None], '{"customer":[{"id":7},{"id":8}]}'),
-        ('{"0":"x"}', [None], '{"customer":{"0":"x"}}'),
-        ('{"id":"G"}', [None], '{"customer.id":"G"}'),
+        *(('{"id":5}', odd, None, None) for odd in ("[]", '""', "false")),
+        *(('{"id":5}', odd, None, f'{{"x":{odd}}}') for odd in ('"guest"', "7", '[{"id":7},{"id":8}]', '{"0":"x"}')),
+        ('{"id":5}', '[{"id":7}]', 7, None),
+        ('{"id":5}', '{"id":"G"}', None, '{"x.id":"G"}'),
+        *((others, "92e34", None, f'{{"x":92{"0" * 34}}}') for others in ("0.25", "true")),
+        ("0.25", "0.30000000000000004", Decimal("0.3"), '{"x":0.30000000000000004}'),
+        ("0.25", "false", None, '{"x":false}'),
+        ("true", "false", False, None),
+        *((others, "[null]", None, None) for others in ("0.25", "true")),
+        *((others, '"n/a"', None, '{"x":"n/a"}') for others in ("0.25", "true")),
     ],
 )
-def test_an_odd_object_costs_no_column_but_its_own_value(odd: str, ids: list[object], extra: str | None) -> None:
-    rows = [f'{{"id":{n},"customer":{odd if n == 50 else json.dumps({"id": n})}}}' for n in range(100)]
-    _, decoded = walk([raw_page(*rows[n : n + 10], number=n // 10 + 1) for n in range(0, 100, 10)])
+def test_an_odd_value_costs_no_row_and_no_column_but_its_own(
+    others: str, odd: str, kept: object, extra: str | None
+) -> None:
+    rows = [f'{{"id":{n},"x":{odd if n == 50 else others}}}' for n in range(100)]
+    _, decoded = walk([raw_page(*rows[n : n + 50], number=n // 50 + 1) for n in (0, 50)])
     orders = pa.concat_tables([part.tables["orders"] for part in decoded])
-    assert orders["customer__id"].to_pylist() == [*range(50), *ids, *range(51, 100)]
-    assert orders["_extra"].to_pylist() == [*[None] * 50, extra, *[None] * 49]
-
-
-@pytest.mark.parametrize(
-    ("odd", "kept", "extra"),
-    [
-        ("92e34", None, '{"total":920000000000000000000000000000000000}'),
-        ("0.30000000000000004", Decimal("0.3"), '{"total":0.30000000000000004}'),
-        ("false", None, '{"total":false}'),
-        ("[null]", None, None),
-        ('"n/a"', None, '{"total":"n/a"}'),
-    ],
-)
-@pytest.mark.parametrize("others", ["0.25", "true"])
-def test_an_odd_amount_is_kept_as_written(odd: str, kept: object, extra: str | None, others: str) -> None:
-    if others == "true":
-        kept, extra = (False, None) if odd == "false" else (None, extra)
-    rows = [f'{{"id":{n},"total":{odd if n == 50 else others}}}' for n in range(100)]
-    _, (decoded,) = walk([raw_page(*rows)])
-    orders = decoded.tables["orders"]
-    assert (orders["total"][50].as_py(), orders["_extra"][50].as_py()) == (kept, extra)
-    assert orders["_extra"].null_count == 100 - (extra is not None)
+    found = orders["x__id" if others.startswith("{") else "x"]
+    assert (found[50].as_py(), orders["_extra"][50].as_py()) == (kept, extra)
+    assert (found.null_count, orders["_extra"].null_count) == (kept is None, 100 - (extra is not None))
 
 
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
@@ -343,17 +316,16 @@ def test_fields_do_not_take_the_names_of_our_own_columns() -> None:
     assert {line["order_id_2"], line["order_id_3"]} == {5, 6}
 
 
-@pytest.mark.parametrize(
-    ("written", "kept"),
-    [
-        (["1", "2"], ["1", "2"]),
-        (["1.0", "1e3"], ["1", "1000"]),
-        (["1", '"A"', "1.5"], ["1", "A", "1.5"]),
-        (["12345678901234567890123"], ["12345678901234567890123"]),
-    ],
-)
-def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
-    assert column("id", *(f'{{"id":{value}}}' for value in written)) == ("string", kept)
+def test_the_key_is_canonical_text() -> None:
+    keys = {
+        "1": "1",
+        "1.0": "1",
+        "1e3": "1000",
+        '"A"': "A",
+        "1.5": "1.5",
+        "12345678901234567890123": "12345678901234567890123",
+    }
+    assert column("id", *(f'{{"id":{key}}}' for key in keys)) == ("string", [*keys.values()])
 
 
 @pytest.mark.parametrize(
@@ -432,10 +404,8 @@ def test_an_object_keyed_by_ids_is_json_text(where: str) -> None:
 
     pages = [raw_page(*(row(n) for n in range(at, at + 100)), number=at // 100 + 1) for at in range(0, 3000, 100)]
     schema = InferredSchema(ORDER)
-    started = process_time()
     for page in pages:
         schema.decode([page])
-    assert process_time() - started < 10
     table = "orders" if where == "by_sku" else "orders__lines"
     assert schema.schema_of()[table].field("by_sku").type == pa.string()
     assert sum(len(columns) for columns in schema.schema_of().values()) < 20

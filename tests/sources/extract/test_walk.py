@@ -22,24 +22,13 @@ import pytest
 from sources.contract import Record
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded, Page
-from sources.errors import BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
+from sources.errors import BridgeError, ContractBroken, HttpRejected, Stopped, Unreachable
 from sources.extract import page_files
 from sources.extract.ids import ID_CONFLICT, IdHashes, hash_ids
 from sources.extract.result import WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from tests.sources.platform import Orders, Platform, Replies, Row, ids, rejected, rows_of, walked
-
-
-@pytest.mark.parametrize("ending", ["empty_page", "repeat_last"])
-@pytest.mark.parametrize("count", [0, 1, 2, 100, 101, 650])
-def test_a_quiet_list_is_complete(tmp_path: Path, ending: str, count: int) -> None:
-    platform = Platform(list(range(1, count + 1)), ending=ending)
-    result = walked(platform, tmp_path)
-    assert result.verdict == "complete", result.evidence
-    assert sorted(ids(result), key=int) == [str(key) for key in platform.ids]
-    assert len(ids(result, "customers__documents", "customer_id")) == sum(key % 3 for key in platform.ids)
-    assert [sweep.distinct for sweep in result.sweeps] == [count, count]
 
 
 def refusing(when: Callable[[Mapping[str, Any]], bool], error: Exception) -> Callable[[Platform], None]:
@@ -58,9 +47,36 @@ def without_flags(_: object, raw: bytes) -> bytes:
     return raw.replace(b'"hasNextPage": false', b'"x": 0').replace(b'"hasPrevPage": false', b'"y": 0')
 
 
+def page_0(error: Exception) -> Callable[[Platform], None]:
+    return refusing(lambda params: params["page"] == 0, error)
+
+
+FAILED, BROKEN = Unreachable("failed", status=500), ContractBroken("`data` is absent")
 ONE_LIMIT = refusing(lambda params: params["limit"] not in (10, 25, 50, 100), rejected(422))
 MANY, TWO = list(range(650)), b'{"data": [{"id": 0}, {"id": 1}]}'
 VERDICTS: dict[str, tuple[Platform, dict[str, Any], str, int, str]] = {
+    **{
+        f"{count} rows, {ending}": (Platform([*range(1, count + 1)], ending=ending), {}, "complete", 2, "")
+        for count in (0, 1, 2, 100, 101, 650)
+        for ending in ("empty_page", "repeat_last")
+    },
+    **{
+        f"{count} rows from page 0": (Platform([*range(count)], first_page=0, pagination=has), {}, "complete", 2, "")
+        for count in (1, 100, 101, 650)
+        for has in (False, True)
+    },
+    "404 after pages from page 0": (Platform(MANY, first_page=0, ending="status_404"), {}, "complete", 2, "assumed"),
+    "page 0 fails": (Platform(MANY[:250], before=page_0(FAILED)), {}, "unproven", 6, "page 0 could not be read"),
+    "page 0 breaks the contract": (
+        Platform(MANY[:250], before=page_0(BROKEN)),
+        {},
+        "unproven",
+        6,
+        "page 0 could not be read",
+    ),
+    "page 0 fails, and the total is reached": (
+        *(Platform(MANY[:250], pagination=True, before=page_0(FAILED), alter=without_flags), {}, "complete", 2, ""),
+    ),
     "short pages": (Platform(MANY, cap=20), {}, "complete", 2, "of 12"),
     "404 after a single page": (Platform([1], ending="status_404"), {}, "complete", 2, "assumed"),
     "404 after the one full page": (Platform(MANY[:100], ending="status_404"), {}, "complete", 3, "assumed"),
@@ -93,49 +109,27 @@ def test_what_a_list_shows_decides_whether_it_is_proven(tmp_path: Path, name: st
     assert (result.verdict, len(result.sweeps), result.error) == (verdict, sweeps, None), result.evidence
     assert result.distinct == (420 if name.startswith("a window") else len(platform.ids))
     assert words in " ".join(result.evidence)
+    if platform.alter is None:
+        documents = ids(result, "customers__documents", "customer_id")
+        assert len(documents) == sum(int(key) % 3 for key in ids(result))
 
 
-@pytest.mark.parametrize(
-    "when",
-    [lambda params: True, lambda params: (params["limit"], params["page"]) == (61, 3)],
-    ids=["of the first page", "amid the second sweep"],
-)
-def test_a_refusal_is_an_error(tmp_path: Path, when: Callable[[Mapping[str, Any]], bool]) -> None:
-    result = walked(Platform(MANY, before=refusing(when, rejected(422))), tmp_path)
-    assert (result.verdict, result.files) == ("incomplete", {})
-    assert isinstance(result.error, HttpRejected)
+INCOMPLETE: dict[str, tuple[Platform, type[Exception]]] = {
+    "the first page is refused": (Platform(MANY, before=refusing(lambda _: True, rejected(422))), HttpRejected),
+    "a page amid the second sweep is refused": (
+        *(Platform(MANY, before=refusing(lambda p: (p["limit"], p["page"]) == (61, 3), rejected(422))), HttpRejected),
+    ),
+    "no connection for page 0": (Platform(MANY, before=page_0(Unreachable("no connection"))), Unreachable),
+    "page 1 is not there": (Platform(MANY[:100], first_page=0, ending="status_404"), HttpRejected),
+}
 
 
-@pytest.mark.parametrize(
-    ("failure", "pagination", "verdict"),
-    [
-        (Unreachable("failed", status=500), False, "unproven"),
-        (ContractBroken("`data` is absent"), False, "unproven"),
-        (Unreachable("failed", status=500), True, "complete"),  # its `total` shows that the list is whole
-        (Unreachable("no connection"), False, "incomplete"),
-    ],
-)
-def test_a_page_0_that_fails_does_not_end_the_walk(
-    tmp_path: Path, failure: PlatformError, pagination: bool, verdict: str
-) -> None:
-    before = refusing(lambda params: params["page"] == 0, failure)
-    platform = Platform(list(range(250)), pagination=pagination, before=before, alter=without_flags)
+@pytest.mark.parametrize("name", INCOMPLETE)
+def test_a_refusal_is_an_error(tmp_path: Path, name: str) -> None:
+    platform, error = INCOMPLETE[name]
     result = walked(platform, tmp_path)
-    assert (result.verdict, result.distinct) == (verdict, 0 if result.error else 250)
-    assert ("page 0 could not be read" in " ".join(result.evidence)) is (verdict == "unproven")
-
-
-@pytest.mark.parametrize("count", [1, 100, 101, 650])
-@pytest.mark.parametrize("pagination", [False, True])
-@pytest.mark.parametrize("ending", ["empty_page", "status_404"])
-def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagination: bool, ending: str) -> None:
-    platform = Platform(list(range(count)), first_page=0, pagination=pagination, ending=ending)
-    result = walked(platform, tmp_path)
-    if ending == "status_404" and count <= 100:  # page 1 is not there: an error, and no empty list
-        assert result.verdict == "incomplete"
-        return
-    assert result.distinct == count
-    assert result.verdict == "complete" or ending == "status_404"
+    assert (result.verdict, result.files, result.distinct) == ("incomplete", {}, 0)
+    assert isinstance(result.error, error)
 
 
 @pytest.mark.parametrize(
