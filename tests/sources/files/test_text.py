@@ -31,15 +31,6 @@ CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10
 LITERAL, GIVEN = ReadOptions(quote="none"), ReadOptions(quote='"')
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("quote", ['"', "'"])
-def test_delimiter_and_quote_are_found(tmp_path: Path, delimiter: str, quote: str) -> None:
-    lines = [("code", "name", "price")] + [(f"{n:03}", f"{quote}A{delimiter}B{quote}", f"{n}.50") for n in range(5)]
-    opened = table(tmp_path, "\n".join(map(delimiter.join, lines)))
-    assert (opened.format.delimiter, opened.format.quote) == (delimiter, quote)
-    assert cells(opened) == [(f"{n:03}", f"A{delimiter}B", f"{n}.50") for n in range(5)]
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
     opened = table(tmp_path, BASIC.replace("\r\n", end))
@@ -60,6 +51,8 @@ def test_a_mark_of_the_end_amid_a_file_ends_nothing(tmp_path: Path, monkeypatch:
     ("text", "given", "delimiter", "expected"),
     [
         (BASIC + "\x1a\0\0\0\r\n", None, ";", CELLS),
+        *((f"code{mark}name\n" + f"1{mark}{quote}A{mark}B{quote}\n" * 5, None, mark, [("1", f"A{mark}B")] * 5)
+          for mark in ",;\t|" for quote in "\"'"),
         ("base;peso\n" + "1,5;7,25\n" * 30, None, ";", [("1,5", "7,25")] * 30),  # no decimal comma
         ('a,b\n"x \\"y\\", z",""\n"q",1\n', None, ",", [('x "y", z', ""), ("q", "1")]),
         ('a,b\n"x ""y""",C:\\dir\n', None, ",", [('x "y"', "C:\\dir")]),

@@ -340,16 +340,6 @@ def test_unacceptable_bodies_are_not_requested_again(answer: bytes, words: str) 
         assert len(server.seen) == 1
 
 
-def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(OK) as proxy, serving(OK) as server:
-        monkeypatch.setenv("http_proxy", proxy.url)
-        monkeypatch.setenv("no_proxy", "")
-        for http, used in ((HttpSettings(), 0), (HttpSettings(proxy=Secret(proxy.url)), 1)):
-            with Client("legacy", server.url, KEY, http=http) as one:
-                one.get("/customers", check=parsed)
-            assert (len(proxy.seen), len(server.seen)) == (used, 1)
-
-
 def test_stop_ends_a_wait_and_every_later_call() -> None:
     stop = threading.Event()
     one = client(answers(httpx.Response(503))[1], stop=stop)
