@@ -3,7 +3,7 @@
     python -m tests.bench.calls            prints the figures next to the recorded ones
     python -m tests.bench.calls --record   records them in calls.json
 
-`calls` are the functions that Python calls. Seconds and memory are `make bench`.
+The figures are calls of functions by Python. Seconds and memory are `make bench`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -36,6 +36,7 @@ from tests.soak.transport import requested_url
 from tests.soak.walks import inline
 
 FILE: Final = Path(__file__).with_name("calls.json")
+RECORDED: Final[dict[str, int]] = json.loads(FILE.read_text())
 GROWTH_MAX: Final = 1.25
 PAGES: Final = 40
 PLANNED_ROWS: Final = 4_000
@@ -45,9 +46,8 @@ Work = Callable[[], object]
 
 
 def bodies(name: str) -> list[bytes]:
-    config = SandboxConfig(customers=PAGES * 100, orders=PAGES * 100)
-    rows = list(map(generators(config)[name], range(PAGES * 100)))
-    pages = [b",".join(rows[start : start + 100]) for start in range(0, len(rows), 100)]
+    rows = map(generators(SandboxConfig(customers=PAGES * 100, orders=PAGES * 100))[name], range(PAGES * 100))
+    pages = [b",".join(islice(rows, 100)) for _ in range(PAGES)]
     if name == "customers":
         return [b'{"data":[%b]}' % page for page in (*pages, b"")]
     ends = [b'true,"nextCursor":"%d"' % n for n in range(1, PAGES)] + [b"false"]
@@ -95,7 +95,7 @@ def planned(folder: Path) -> Work:
 
 
 def matched(folder: Path) -> Work:
-    reconcile.make(MATCHED_ROWS, folder)
+    reconcile.make(str(MATCHED_ROWS), str(folder))
     return reconcile.CONTENDERS["ours"](folder)
 
 
@@ -118,21 +118,20 @@ def calls(work: Work) -> int:
     return number
 
 
-def figures(name: str, folder: Path) -> dict[str, int]:
-    """Those of a work, after a first run of it, which imports and fills caches."""
+def figure(name: str, folder: Path) -> int:
+    """The calls of a work, after a first run of it, which imports and fills caches."""
     work = WORKS[name](folder)
     work()
-    return {"calls": calls(work)}
+    return calls(work)
 
 
 def main() -> None:
     os.environ.update(plan.SETTINGS)
-    recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
     found = {}
     for name in WORKS:
         with tempfile.TemporaryDirectory(prefix="orderbridge-calls-") as folder:
-            found[name] = figures(name, Path(folder))
-        print(f"{name}: {found[name]}, recorded: {recorded.get(name)}")
+            found[name] = figure(name, Path(folder))
+        print(f"{name}: {found[name]} calls, recorded: {RECORDED.get(name)}")
     if sys.argv[1:] == ["--record"]:
         FILE.write_text(json.dumps(found, indent=1) + "\n")
 

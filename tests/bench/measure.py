@@ -1,33 +1,34 @@
 """A command in a process of its own, and what it cost.
 
 The process that starts the contenders stays small, and reads no warehouse itself: on Linux a child's peak memory begins
-with that of the process that it was forked from.
+with that of the process that it was forked from. `python -m tests.bench.measure MODULE.FUNCTION …` calls a
+function of this package with texts, and prints its result as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from threading import Timer
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT_S = 3600
 
 
 class Failed(Exception):
-    """A command did not end well; the message is what it printed last."""
+    """A command did not end well, or came to another result; the message says which, and what it printed last."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a process and those that it started and waited for."""
+    """Of a process and those that it started and waited for; `work_s` is what is compared, where it says so."""
 
     wall_s: float
     cpu_s: float
@@ -62,9 +63,9 @@ def measured_rounds(
     return [Series(task, rows, name, of, references.get(name, "")) for name, of in costs.items()]
 
 
-def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """Nothing of the caller's but the path of programs: above all no setting that keeps bytecode from being kept."""
-    return {
+def started(module: str, *arguments: str, folder: Path, settings: Mapping[str, str], **streams: Any) -> Any:
+    """A process that gets only the path of programs: no setting of the caller's that keeps bytecode from being kept."""
+    environment = {
         "PATH": os.environ.get("PATH", ""),
         **dict.fromkeys(("HOME", "TMPDIR"), str(folder)),
         "DLT_DATA_DIR": str(folder / "dlt"),
@@ -74,6 +75,7 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         **settings,
     }
+    return subprocess.Popen([sys.executable, "-m", module, *arguments], cwd=folder, env=environment, **streams)
 
 
 def run(
@@ -83,27 +85,14 @@ def run(
     printed = folder / "printed.txt"
     with printed.open("wb") as out:
         begun = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            cwd=folder,
-            env=environment(folder, settings),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        late = Timer(TIMEOUT_S, os.killpg, (process.pid, signal.SIGKILL))
-        late.daemon = True
-        late.start()
+        streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
+        process = started(module, *arguments, folder=folder, settings=settings, **streams)
         try:
             _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            process.kill()
             raise
-        finally:
-            late.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - begun
     text = printed.read_text("utf-8", "replace")
     if process.returncode not in codes:
@@ -112,19 +101,20 @@ def run(
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit), text
 
 
+def called(
+    function: str, *arguments: object, folder: Path, settings: Mapping[str, str] | None = None
+) -> tuple[Cost, Any]:
+    """Calls a function of this package, such as `pull.found`, in a process of its own: its cost and its result."""
+    place = ("tests.bench.measure", function, *map(str, arguments))
+    cost, text = run(*place, folder=folder, settings=settings or {})
+    return cost, json.loads(text.splitlines()[-1])
+
+
 @contextmanager
 def serving(module: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A platform in a process of its own, which reads lines and prints lines."""
-    with subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        cwd=folder,
-        env=environment(folder, {}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,
-    ) as process:
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    with started(module, *arguments, folder=folder, settings={}, **streams) as process:
         try:
             yield process
         finally:
@@ -137,3 +127,8 @@ def line_of(process: subprocess.Popen[str]) -> str:
     if not line:
         raise Failed("the platform ended")
     return line
+
+
+if __name__ == "__main__":
+    module, _, name = sys.argv[1].partition(".")
+    print(json.dumps(getattr(import_module(f"tests.bench.{module}"), name)(*sys.argv[2:])))

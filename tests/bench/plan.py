@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
+from tests.bench.measure import Cost, Failed, Series, called, measured_rounds, run
 
 MAPPING = """
 kind = "variants"
@@ -76,47 +74,42 @@ def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
     return cost, {name: outcomes[name] for name in ("patch", "merged", "rejected")}
 
 
-def row_by_row(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
-    cost, text = run("tests.bench.row_by_row", str(file), str(folder / "row_by_row.jsonl"), folder=folder, settings={})
-    counts: dict[str, int] = json.loads(text)
-    return cost, counts
-
-
 def measured(rows: int, rounds: int) -> list[Series]:
     """The plan of a file. Raises Failed where a contender comes to other counts."""
     with tempfile.TemporaryDirectory(prefix="bench-plan-") as name:
-        folder = Path(name)
-        file = folder / "articulos.csv"
+        folder, file = Path(name), Path(name) / "articulos.csv"
         wanted = write_file(file, rows)
 
-        def checked(contender: Callable[[Path, Path], tuple[Cost, dict[str, int]]]) -> Cost:
-            cost, counts = contender(folder, file)
+        def one(name: str) -> Cost:
+            if name == "plan":
+                cost, counts = ours(folder, file)
+            else:
+                cost, counts = called("row_by_row.counted", file, folder / "row_by_row.jsonl", folder=folder)
             if counts != wanted:
-                raise Failed(f"{contender.__name__} came to {counts}, and the file has {wanted}")
+                raise Failed(f"{name} came to {counts}, and the file has {wanted}")
             return cost
 
-        contenders = {"plan": partial(checked, ours), "row by row": partial(checked, row_by_row)}
+        contenders = {name: partial(one, name) for name in ("plan", "row by row")}
         return measured_rounds("plan", rows, rounds, contenders, {"plan": "row by row"})
 
 
 def previewed(rows: int, rounds: int) -> list[Series]:
     """The same file as clean CSV, compared with DuckDB that gets every option. Raises Failed where rows are missing."""
     with tempfile.TemporaryDirectory(prefix="bench-preview-") as name:
-        folder = Path(name)
-        file, target = folder / "articulos.csv", folder / "clean.csv"
+        folder, file, target = Path(name), Path(name) / "articulos.csv", Path(name) / "clean.csv"
         write_file(file, rows)
 
-        def checked(module: str, *arguments: str) -> Cost:
+        def one(name: str) -> Cost:
             target.unlink(missing_ok=True)
-            cost, _ = run(module, *arguments, folder=folder, settings={})
+            if name == "preview":
+                cost, _ = run("pipelines.cli", "preview", str(file), "--csv", str(target), folder=folder, settings={})
+            else:
+                cost, _ = called("plan.copied", file, target, folder=folder)
             if (lines := target.read_bytes().count(b"\n")) != rows + 1:
-                raise Failed(f"{module} wrote {lines} lines, the file has {rows + 1}")
+                raise Failed(f"{name} wrote {lines} lines, the file has {rows + 1}")
             return cost
 
-        contenders = {
-            "preview": partial(checked, "pipelines.cli", "preview", str(file), "--csv", str(target)),
-            "duckdb": partial(checked, "tests.bench.plan", str(file), str(target)),
-        }
+        contenders = {name: partial(one, name) for name in ("preview", "duckdb")}
         return measured_rounds("preview", rows, rounds, contenders, {"preview": "duckdb"})
 
 
@@ -134,7 +127,3 @@ def copied(file: str, target: str) -> None:
             Path(file).with_suffix(".utf8").write_text(text, "utf-8")
             source = source.replace(file, str(Path(file).with_suffix(".utf8"))).replace(", encoding = 'CP1252'", "")
             connection.execute(f"COPY (FROM {source}) TO '{target}' (header)")
-
-
-if __name__ == "__main__":
-    copied(*sys.argv[1:])

@@ -13,27 +13,20 @@ sandbox has, fails the run.
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
 import tempfile
 from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from sandbox.config import SandboxConfig
-from sandbox.records import generators
-from sources.extract.result import WINDOW
-from tests.bench.measure import Cost, Failed, Series, line_of, measured_rounds, run, serving
+from tests.bench.measure import Cost, Failed, Series, called, line_of, measured_rounds, run, serving
 
 REFERENCES = {"pull": "floor", "certified": "pull", "floor": "requests"}
 PAGE = 100
 READY_LINES = 7
 _COLUMNS = {
-    "customers": "id first_name last_name phone email login_code price_list_id erp_code birthdate",
+    "customers": "id first_name last_name phone email login_code price_list_id erp_code birthdate::DATE",
     "customers__documents": "customer_id number fiscal_name fiscal_address email is_default for_taxes",
     "orders": "id number status currency total::DOUBLE customer__id customer__erp_code shipping__method notes",
     "orders__lines": "order_id position sku name quantity::DOUBLE unit_price::DOUBLE discount__name "
@@ -46,22 +39,28 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
     sizes = ("--customers", str(rows), "--orders", str(rows), "--latency-ms", str(latency_ms))
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
         base = Path(temporary)
-        known = json.loads(run("tests.bench.pull", "known", str(rows), folder=base, settings={})[1])
+        _, known = called("pull.known", rows, folder=base)
         with serving("pipelines.cli", "sandbox", *sizes, folder=base) as platform:
-            lines = [line_of(platform).partition("=") for _ in range(READY_LINES)]
-            settings = {name: value for name, _, value in lines[1:]}
+            ready = [line_of(platform).partition("=") for _ in range(READY_LINES)]
+            settings = {name: value for name, _, value in ready[1:]}
             floor: dict[str, Any] = {}
 
             def one(name: str) -> Cost:
                 folder = base / name
                 folder.mkdir()
-                cost, printed = run(*commands[name], folder=folder, settings=settings | warehouse(name))
+                file = str(folder / "shop.duckdb")
+                own = settings | {"WAREHOUSE__PATH": file}
                 if name == "requests":
-                    found: Any = printed.split()[0]
-                    wanted: Any = str(2 * ceil(rows / PAGE))
+                    cost, found = called("floor.requests", known["window"], folder=folder, settings=own)
+                    wanted: Any = 2 * ceil(rows / PAGE)
                 else:
-                    file = warehouse(name)["WAREHOUSE__PATH"]
-                    found = json.loads(run("tests.bench.pull", "found", file, folder=folder, settings={})[1])
+                    if name == "floor":
+                        cost, _ = called("floor.floor", file, folder=folder, settings=own)
+                    else:
+                        sweeps = ("--sweeps", "1") if name == "pull" else ()
+                        command = ("pipelines.cli", "pull", "customers", "orders", *sweeps)
+                        cost, _ = run(*command, folder=folder, settings=own)
+                    _, found = called("pull.found", file, folder=folder)
                     floor.update(found if name == "floor" else {})
                     wanted = {table: [count, floor[table][1]] for table, count in known["counts"].items()}
                 if found != wanted:
@@ -69,33 +68,30 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
                 shutil.rmtree(folder)
                 return cost
 
-            def warehouse(name: str) -> dict[str, str]:
-                return {"WAREHOUSE__PATH": str(base / name / "shop.duckdb")}
-
-            commands = {
-                "requests": ("tests.bench.floor", "requests", str(known["window"])),
-                "floor": ("tests.bench.floor", warehouse("floor")["WAREHOUSE__PATH"]),
-                "pull": ("pipelines.cli", "pull", "customers", "orders", "--sweeps", "1"),
-                "certified": ("pipelines.cli", "pull", "customers", "orders"),
-            }
             references = REFERENCES | ({"pull": "requests"} if latency_ms else {})
-            contenders = {name: partial(one, name) for name in commands}
-            return measured_rounds(
-                f"pull, {latency_ms} ms" if latency_ms else "pull", rows, rounds, contenders, references
-            )
+            contenders = {name: partial(one, name) for name in ("requests", "floor", "pull", "certified")}
+            task = f"pull, {latency_ms} ms" if latency_ms else "pull"
+            return measured_rounds(task, rows, rounds, contenders, references)
 
 
-def print_known(rows: int) -> None:
-    """Counts children where the records are made, and how many pages a pull has in flight: in a process of its own."""
-    generate = generators(SandboxConfig(customers=rows, orders=rows))
-    documents = sum(record.count(b'"isDefault":') for record in map(generate["customers"], range(rows)))
-    lines = sum(record.count(b'"unitPrice":') for record in map(generate["orders"], range(rows)))
-    counts = {"customers": rows, "customers__documents": documents, "orders": rows, "orders__lines": lines}
-    print(json.dumps({"window": WINDOW, "counts": counts}))
+def known(rows: str) -> dict[str, Any]:
+    """Counts children where the records are made, and how many pages a pull has in flight."""
+    from sandbox.config import SandboxConfig
+    from sandbox.records import generators
+    from sources.extract.result import WINDOW
+
+    numbers = range(int(rows))
+    generate = generators(SandboxConfig(customers=len(numbers), orders=len(numbers)))
+    documents = sum(record.count(b'"isDefault":') for record in map(generate["customers"], numbers))
+    lines = sum(record.count(b'"unitPrice":') for record in map(generate["orders"], numbers))
+    counts = {"customers": len(numbers), "customers__documents": documents, "orders": len(numbers)}
+    return {"window": WINDOW, "counts": {**counts, "orders__lines": lines}}
 
 
-def print_found(file: str) -> None:
+def found(file: str) -> dict[str, Any]:
     """Rows and checksum of each table; a sum, so that the order of the rows does not matter."""
+    import duckdb
+
     found = {}
     with duckdb.connect(file, read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
@@ -105,11 +101,4 @@ def print_found(file: str) -> None:
             texts = ", ".join(f"coalesce(({value})::VARCHAR, '∅')" for value in values)
             sql = f"SELECT count(*), sum(hash(concat_ws('|', {texts})))::VARCHAR FROM "
             found[table] = connection.execute(f"{sql}{'raw' if is_raw else 'main'}.{table}").fetchone()
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "known":
-        print_known(int(sys.argv[2]))
-    else:
-        print_found(sys.argv[2])
+    return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,7 +23,7 @@ import msgspec
 
 from pipelines.plan.model import OPERATIONS_FILE, PlannedOperation
 from sandbox import SandboxConfig, serve
-from tests.bench.measure import Cost, Failed, Series, line_of, measured_rounds, run, serving
+from tests.bench.measure import Cost, Failed, Series, called, line_of, measured_rounds, run, serving
 from tests.pipelines.push.plans import patch, semantics_in, write_plan
 
 CONCURRENCY = 4
@@ -39,33 +39,25 @@ def serve_and_count() -> None:
             print(json.dumps([len(applied), max(applied, default=0)]), flush=True)
 
 
-def bare(url: str, key: str, operations: Path) -> None:
+def bare(url: str, key: str, operations: str) -> None:
     decoder = msgspec.json.Decoder(PlannedOperation)
-    made = [decoder.decode(line) for line in operations.read_bytes().splitlines()]
-    failed: list[int] = []
+    made = [decoder.decode(line) for line in Path(operations).read_bytes().splitlines()]
 
     def work(mine: list[PlannedOperation]) -> None:
-        headers = {"api-key": key, "Content-Type": "application/json"}
-        with httpx.Client(base_url=url, headers=headers) as client:
+        with httpx.Client(base_url=url, headers={"api-key": key, "Content-Type": "application/json"}) as client:
             for operation in mine:
-                answer = client.request(operation.method, operation.path, content=msgspec.json.encode(operation.body))
-                if answer.status_code != 204:
-                    failed.append(operation.id)
+                body = msgspec.json.encode(operation.body)
+                client.request(operation.method, operation.path, content=body).raise_for_status()
 
-    threads = [threading.Thread(target=work, args=(made[n::CONCURRENCY],)) for n in range(CONCURRENCY)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        sys.exit(f"{len(failed)} updates failed")
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
+        list(pool.map(work, [made[n::CONCURRENCY] for n in range(CONCURRENCY)]))
 
 
 def measured(rows: int, rounds: int) -> list[Series]:
     """So many updates, pushed and sent by the bare loop. Raises Failed where one did not arrive exactly once."""
     with (
         tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as name,
-        serving("tests.bench.push", "--serve", folder=Path(name)) as platform,
+        serving("tests.bench.measure", "push.serve_and_count", folder=Path(name)) as platform,
     ):
         numbers, folder = count(), Path(name)
         url, key = json.loads(line_of(platform))
@@ -81,13 +73,11 @@ def measured(rows: int, rounds: int) -> list[Series]:
                 "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
                 "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
             }
-            semantics = semantics_in(settings)
-            plan = write_plan(folder / f"plan-{number}", url, made, "variants", semantics=semantics)
+            plan = write_plan(folder / f"plan-{number}", url, made, "variants", semantics=semantics_in(settings))
             if is_push:
                 cost, _ = run("pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings)
             else:
-                target = ("--bare", url, key, str(plan / OPERATIONS_FILE))
-                cost, _ = run("tests.bench.push", *target, folder=folder, settings=settings)
+                cost, _ = called("push.bare", url, key, plan / OPERATIONS_FILE, folder=folder)
             assert platform.stdin is not None
             platform.stdin.write("\n")
             platform.stdin.flush()
@@ -97,10 +87,3 @@ def measured(rows: int, rounds: int) -> list[Series]:
 
         contenders = {"bare": partial(one, is_push=False), "push": partial(one, is_push=True)}
         return measured_rounds("push", rows, rounds, contenders, {"push": "bare"})
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "--serve":
-        serve_and_count()
-    else:
-        bare(sys.argv[2], sys.argv[3], Path(sys.argv[4]))

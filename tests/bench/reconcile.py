@@ -13,8 +13,6 @@ frames in memory; wall, CPU and peak memory are of the whole process, imports an
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,60 +20,57 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
+from tests.bench.measure import Cost, Failed, Series, called, measured_rounds
 from tests.transforms.erp.matching import match
 from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import TEXT, from_arrow, typed
 
 CODE = "erp_code"
 FIELDS = ("login_code", "email", "first_name", "last_name", "phone", "price_list_id", "document_number")
+KNOWN = """
+    SELECT n, printf('%08d', n) AS erp_code, printf('L%08d', n) AS login_code,
+        'customer.' || n || '@mail.example.com' AS email, 'María ' || n % 977 AS first_name,
+        'Núñez ' || n % 9973 || ' García' AS last_name, printf('+51 9%08d', n) AS phone,
+        (n % 12 + 1)::VARCHAR AS price_list_id, printf('20%09d', n * 7) AS document_number
+    FROM range($1) AS numbers (n)"""
+CHANGED = {
+    # of one pair at most one: two keys that differ would make it ambiguous, for ours only
+    **{"login_code": ("key", 0, 10), "email": ("key", 10, 25), "document_number": ("key", 25, 65)},
+    **{name: (name, 0, 15 + 5 * n) for n, name in enumerate(("first_name", "last_name", "phone", "price_list_id"), 1)},
+}
+"""How many of a thousand rows differ in a field, drawn by which hash."""
 Counts = dict[str, int]
 
 
-def make(rows: int, folder: Path) -> None:
+def _is_in(salt: str, begin: int, end: int) -> str:
+    """Whether a row is among some of a thousand."""
+    return f"hash(n || '{salt}') % 1000 BETWEEN {begin} AND {end - 1}"
+
+
+def make(rows: str, folder: str) -> None:
     """Both sides as files: 2 % of the customers are not in the ERP, 2 % of its lines are new, and each field differs
     in 1 to 4 % of the others."""
-    chance = np.random.default_rng(rows)
-
-    def texts(form: Callable[[int], str]) -> pd.Series[str]:
-        return pd.Series([form(n) for n in range(rows)], dtype="string[pyarrow]")
-
-    known = pd.DataFrame(
-        {
-            CODE: texts(lambda n: f"{n:08d}"),
-            "login_code": texts(lambda n: f"L{n:08d}"),
-            "email": texts(lambda n: f"customer.{n}@mail.example.com"),
-            "first_name": texts(lambda n: f"María {n % 977}"),
-            "last_name": texts(lambda n: f"Núñez {n % 9973} García"),
-            "phone": texts(lambda n: f"+51 9{n:08d}"),
-            "price_list_id": texts(lambda n: str(n % 12 + 1)),
-            "document_number": texts(lambda n: f"20{n * 7:09d}"),
-        }
-    )
-    lines = known[chance.random(rows) >= 0.02].copy()
-    is_key_changed = np.zeros(len(lines), np.bool_)  # two keys that differ would make a pair ambiguous, for ours only
-    for place, name in enumerate(FIELDS):
-        where = chance.random(len(lines)) < 0.01 + 0.005 * place
-        if name in ("login_code", "email", "document_number"):
-            where &= ~is_key_changed
-            is_key_changed |= where
-        lines.loc[where, name] = lines.loc[where, name] + "9"
-    fresh = known.sample(frac=0.02, random_state=1)
-    fresh = fresh.assign(**{name: "N" + fresh[name] for name in (CODE, "login_code", "email", "document_number")})
-    lines = pd.concat([lines, fresh]).sample(frac=1, random_state=2, ignore_index=True)
-    schema = pa.schema([(name, TEXT) for name in known])  # each column in one chunk, as in a run
-    for name, side in (("known", known), ("lines", lines)):
-        table = pa.Table.from_pandas(side, schema, preserve_index=False)
-        feather.write_feather(table, folder / name, "uncompressed", chunksize=rows)
+    changed = [f"{name} || CASE WHEN {_is_in(*some)} THEN '9' ELSE '' END AS {name}" for name, some in CHANGED.items()]
+    fresh = [f"'N' || {name} AS {name}" for name in (CODE, "login_code", "email", "document_number")]
+    lines = f"""
+        SELECT * REPLACE ({", ".join(changed)}) FROM known WHERE NOT {_is_in("left", 0, 20)}
+        UNION ALL SELECT * REPLACE ({", ".join(fresh)}) FROM known WHERE {_is_in("fresh", 0, 20)}"""
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE known AS {KNOWN}", [int(rows)])
+        for name, side in (("known", "known ORDER BY n"), ("lines", f"({lines}) ORDER BY hash(erp_code)")):
+            table = connection.sql(f"SELECT * EXCLUDE n FROM {side}").to_arrow_table().combine_chunks()
+            table = table.cast(pa.schema([(column, TEXT) for column in table.column_names]))
+            # each column in one chunk, as in a run
+            feather.write_feather(table, Path(folder) / name, "uncompressed", chunksize=len(table))
 
 
-def _sides(folder: Path) -> list[pa.Table]:
-    return [feather.read_table(folder / name, memory_map=False) for name in ("lines", "known")]
+def _sides(folder: Path) -> tuple[pa.Table, pa.Table]:
+    return tuple(feather.read_table(folder / name, memory_map=False) for name in ("lines", "known"))
 
 
 def _ours(folder: Path) -> Callable[[], Counts]:
@@ -120,30 +115,26 @@ def _pandas(folder: Path) -> Callable[[], Counts]:
 CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {"ours": _ours, "pandas": _pandas}
 
 
+def timed(name: str, folder: str) -> tuple[float, Counts]:
+    """Seconds of the join and the comparison alone, and what they came to."""
+    work = CONTENDERS[name](Path(folder))
+    begun = time.perf_counter()
+    counts = work()
+    return time.perf_counter() - begun, counts
+
+
 def measured(rows: int, rounds: int) -> list[Series]:
     """All contenders. Raises Failed where one fails, or comes to other counts."""
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
         folder = Path(temporary)
-        run("tests.bench.reconcile", "--make", str(rows), str(folder), folder=folder, settings={})
-        counts: dict[str, Counts] = {}
+        called("reconcile.make", rows, folder, folder=folder)
+        found: dict[str, Counts] = {}
 
         def one(name: str) -> Cost:
-            cost, said = run("tests.bench.reconcile", "--one", name, str(folder), folder=folder, settings={})
-            reported = json.loads(said.splitlines()[-1])
-            counts[name] = reported["counts"]
-            if counts[name] != counts["ours"]:
-                raise Failed(f"{name}: {counts[name]}, ours: {counts['ours']}")
-            return replace(cost, work_s=reported["work_s"])
+            cost, (work_s, found[name]) = called("reconcile.timed", name, folder, folder=folder)
+            if found[name] != found["ours"]:
+                raise Failed(f"{name}: {found[name]}, ours: {found['ours']}")
+            return replace(cost, work_s=work_s)
 
         contenders = {name: partial(one, name) for name in CONTENDERS}
         return measured_rounds("match", rows, rounds, contenders, {"ours": "pandas"})
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "--make":
-        make(int(sys.argv[2]), Path(sys.argv[3]))
-    else:
-        work = CONTENDERS[sys.argv[2]](Path(sys.argv[3]))
-        begun = time.perf_counter()
-        counts = work()
-        print(json.dumps({"work_s": time.perf_counter() - begun, "counts": counts}))

@@ -7,15 +7,14 @@ nothing behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
-from tests.crashes.recorder import Point, Recorder
+from tests.crashes.recorder import Enumeration, Point, Recorder
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.versions import change_all, version_sql
 
@@ -25,12 +24,12 @@ PAGE_LIMIT: Final = 5
 
 @dataclass
 class PullCrashes:
-    """A recorded pull. Use `recorded_pull`."""
+    """A recorded pull, and the versions before and after it."""
 
     made: Bridge
     sql: str
     options: dict[str, Any]
-    points: list[Point] = field(default_factory=list)
+    last: Point | None = None
     first: list[tuple[Any, ...]] = field(default_factory=list)
     second: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -41,32 +40,29 @@ class PullCrashes:
         except duckdb.Error as error:
             return f"{type(error).__name__}: {error}"
 
-    def judge(self, point: Point, variant: str, *, resume: bool = True) -> list[str]:
-        """What is wrong after a crash at a point, and after the next pull."""
+    def key(self, point: Point, variant: str) -> object:
+        """Equal where a reader finds the same file, and the same is expected of it."""
+        return point.states[variant].files.get(self.made.path.name), point is self.last
+
+    def read(self, point: Point, variant: str) -> Iterator[str]:
+        """What is wrong after a crash at a point."""
         point.states[variant].restore(self.made.folder)
-        allowed = (self.second,) if point is self.points[-1] else (self.first, self.second)
-        problems = []
-        if (found := self.found()) not in allowed:
-            problems.append(f"a reader finds {found}")
-        if resume and not problems:
-            code = self.made.code(**self.options)
-            # a run that was published before the crash was recorded in the file: the next one is one more
-            if code or not self._is_second(self.found()):
-                problems.append(f"the next pull ends with {code}, and a reader finds {self.found()}")
-            if self.made.left() != [self.made.path.name]:
-                problems.append(f"the next pull leaves {self.made.left()}")
-        return problems
+        if (found := self.found()) not in ((self.second,) if point is self.last else (self.first, self.second)):
+            yield f"a reader finds {found}"
 
-    def _is_second(self, found: list[tuple[Any, ...]] | str) -> bool:
-        runs = 3  # the last columns count the runs
-        return not isinstance(found, str) and found[0][:-runs] == self.second[0][:-runs]
+    def resume(self, point: Point, variant: str) -> Iterator[str]:
+        """What is wrong after the next pull."""
+        point.states[variant].restore(self.made.folder)
+        code, found = self.made.code(**self.options), self.found()
+        runs = 3  # the last columns count them: a run that was published before the crash was recorded is one more
+        if code or isinstance(found, str) or found[0][:-runs] != self.second[0][:-runs]:
+            yield f"the next pull ends with {code}, and a reader finds {found}"
+        if self.made.left() != [self.made.path.name]:
+            yield f"the next pull leaves {self.made.left()}"
 
 
-@contextmanager
-def recorded_pull(
-    folder: Path, broken: Callable[[], Any] = nullcontext, *, is_tail: bool = False
-) -> Iterator[PullCrashes]:
-    """Records a pull over a first version."""
+def pull_crashes(folder: Path, *, resumed: range | None = None, is_tail: bool = False) -> Enumeration:
+    """Every crash of a pull over a first version, as a reader finds it; and resumed, at all points or some."""
     sizes = SIZES | {"orders": 12} if is_tail else SIZES
     with bridge(folder, page_limit=PAGE_LIMIT, **sizes) as made:
         crashes = PullCrashes(made, version_sql(made), {"tail": is_tail})
@@ -78,10 +74,14 @@ def recorded_pull(
             change_all(made)
         scratch = made.folder / f".build-{made.path.name}" / "run"
         recorder = Recorder(made.folder, folder / "attic", scratch=scratch)
-        with broken(), recorder.recording():
+        with recorder.recording():
             made.pull(**crashes.options)
         if is_tail and made.one("SELECT count(*) FROM ops.coverage WHERE verdict = 'tail'") != 1:
             raise RuntimeError("the recorded pull read the orders whole")
-        crashes.points = recorder.points
-        crashes.second = made.rows(crashes.sql)
-        yield crashes
+        crashes.last, crashes.second = recorder.points[-1], made.rows(crashes.sql)
+        read = Enumeration.of(recorder.points, crashes.key, crashes.read)
+        points = [point for point in recorder.points if resumed is None or point.number in resumed]
+        again = Enumeration.of(
+            points, lambda point, variant: (point.states[variant].digest, point is crashes.last), crashes.resume
+        )
+        return Enumeration(len(recorder.points), read.states + again.states, read.problems + again.problems)

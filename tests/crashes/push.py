@@ -7,9 +7,9 @@ once, with the password that `passwords.csv` has; each update was applied once; 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +27,9 @@ from sources.errors import BridgeError
 from sources.files.formulas import people_rows
 from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
-from tests.crashes.recorder import Point, Recorder
+from tests.crashes.recorder import Enumeration, Point, Recorder
 from tests.pipelines.push.plans import Answering, customer, listed, patch, results, write_plan
-from tests.pipelines.push.simulation import HOST, SETTLE_S, reported
+from tests.pipelines.push.simulation import HOST, MEMORY, SETTLE_S, reported
 
 ROUNDS: Final = 3
 """Pushes after a crash: one recovers what was in flight, one settles the doubts, one finds nothing to do."""
@@ -62,10 +62,6 @@ def operations(kind: KindName, count: int) -> list[PlannedOperation]:
     return [patch(number, number, repeatable=False, stock=10 + number) for number in range(1, count + 1)]
 
 
-def _no_point(what: str) -> None:
-    """Nothing is recorded."""
-
-
 def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **answers: Any) -> PushResult:
     def answer(_: int, path: str, body: bytes) -> None:
         """Applies a write, with a point before and after it."""
@@ -86,22 +82,16 @@ def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **
         return push(plan, options, dependencies=dependencies)
 
 
-@dataclass
 class PushCrashes:
     """A recorded push."""
 
-    folder: Path
-    kind: KindName
-    count: int = 3
-    broken: Callable[[], Any] = nullcontext
-
-    def __post_init__(self) -> None:
-        self.root = self.folder / "root"
+    def __init__(self, folder: Path, kind: KindName, count: int) -> None:
+        self.kind, self.count, self.root = kind, count, folder / "root"
         self.root.mkdir()
-        self.plan = write_plan(self.root / "plan", HOST, operations(self.kind, self.count), self.kind)
+        self.plan = write_plan(self.root / "plan", HOST, operations(kind, count), kind)
         world = World()
-        recorder = Recorder(self.root, self.folder / "attic", observe=lambda: deepcopy(world))
-        with self.broken(), recorder.recording():
+        recorder = Recorder(self.root, folder / "attic", observe=lambda: deepcopy(world))
+        with recorder.recording():
             _push(self.root, self.plan, world, recorder.point)
         self.points = recorder.points
 
@@ -110,10 +100,9 @@ class PushCrashes:
         point.states[variant].restore(self.root)
         world: World = deepcopy(point.world)
         try:
-            with self.broken():
-                for _ in range(ROUNDS):
-                    world.now += SETTLE_S + 121.0
-                    _push(self.root, self.plan, world, _no_point, **self._answers(world))
+            for _ in range(ROUNDS):
+                world.now += SETTLE_S + 121.0
+                _push(self.root, self.plan, world, lambda _: None, **self._answers(world))
         except BridgeError as error:
             return [f"{type(error).__name__}: {error}"]
         return [*self._wrong_writes(world), *self._wrong_results()]
@@ -157,3 +146,12 @@ class PushCrashes:
         counts = {name: len(rows) for name, rows in results(self.plan).items()}
         if counts != {"confirmed": self.count, "rejected": 0, "in_doubt": 0, "unsent": 0}:
             yield f"the results are {counts}"
+
+
+def push_crashes(kind: KindName, count: int) -> Enumeration:
+    """Every crash of a push of so many operations, resumed to its end."""
+    with tempfile.TemporaryDirectory(prefix="push-crashes-", dir=MEMORY) as folder:
+        crashes = PushCrashes(Path(folder), kind, count)
+        return Enumeration.of(
+            crashes.points, lambda point, variant: (point.states[variant].digest, repr(point.world)), crashes.judge
+        )

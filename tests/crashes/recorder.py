@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -70,11 +70,26 @@ class Point:
 
 
 @dataclass
-class _Durable:
-    """What is on the disk for certain: contents by inode, names by folder."""
+class Enumeration:
+    """What was judged: the points of a recorded run, and the distinct states that a crash there can leave."""
 
-    contents: dict[int, bytes] = field(default_factory=dict)
-    names: dict[str, dict[str, int]] = field(default_factory=dict)
+    points: int
+    states: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, points: list[Point], key: Callable[[Point, str], object], judge: Callable[[Point, str], Iterable[str]]
+    ) -> Enumeration:
+        enumeration, judged = cls(len(points)), set[object]()
+        for point in points:
+            for variant in VARIANTS:
+                if (state := key(point, variant)) not in judged:
+                    judged.add(state)
+                    place = f"point {point.number} ({point.what}), {variant}"
+                    enumeration.problems += [f"{place}: {problem}" for problem in judge(point, variant)]
+        enumeration.states = len(judged)
+        return enumeration
 
 
 class Recorder:
@@ -85,14 +100,16 @@ class Recorder:
     ) -> None:
         self.points: list[Point] = []
         self._root, self._attic, self._observe, self._scratch = root, attic, observe, scratch
-        self._durable = _Durable()
+        # what is on the disk for certain: contents by inode, names by folder
+        self._contents: dict[int, bytes] = {}
+        self._names: dict[str, dict[str, int]] = {}
         self._lock = threading.RLock()
         self._is_busy = False
         attic.mkdir()
         for folder in (root, *(path for path in root.rglob("*") if path.is_dir())):
             self._sync_names(folder)
         for path in self._files():
-            self._durable.contents[path.stat().st_ino] = path.read_bytes()
+            self._contents[path.stat().st_ino] = path.read_bytes()
 
     def point(self, what: str) -> None:
         """Records a point; also for operations that the recorder cannot see."""
@@ -115,8 +132,6 @@ class Recorder:
             stack.enter_context(mock.patch.object(Ledger, "close", self._close(Ledger.close)))
             yield
         self.point("end")
-
-    # --- what is recorded
 
     def _before(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def recorded(*arguments: Any, **named: Any) -> Any:
@@ -153,7 +168,7 @@ class Recorder:
                     self._sync_names(self._root / inside)
                 else:
                     path = next(path for path in self._files() if path.stat().st_ino == status.st_ino)
-                    self._durable.contents[status.st_ino] = path.read_bytes()
+                    self._contents[status.st_ino] = path.read_bytes()
 
         return recorded
 
@@ -188,10 +203,8 @@ class Recorder:
         for path in (log.with_name(log.name.removesuffix(_LOG)), log):
             if path.exists():
                 status = path.stat()
-                self._durable.contents[status.st_ino] = path.read_bytes()
+                self._contents[status.st_ino] = path.read_bytes()
                 self._names_of(path.parent)[path.name] = status.st_ino
-
-    # --- states
 
     def _files(self) -> Iterator[Path]:
         return (path for path in self._root.rglob("*") if path.is_file() and not path.name.endswith("-shm"))
@@ -200,7 +213,7 @@ class Recorder:
         return self._scratch is not None and path.is_relative_to(self._scratch)
 
     def _names_of(self, folder: Path) -> dict[str, int]:
-        return self._durable.names.setdefault(str(folder.relative_to(self._root)), {})
+        return self._names.setdefault(str(folder.relative_to(self._root)), {})
 
     def _sync_names(self, folder: Path) -> None:
         names = self._names_of(folder)
@@ -223,12 +236,11 @@ class Recorder:
                     os.link(path, kept)
         if variant == "killed":
             return FolderState({name: (mode, content) for name, (_, mode, content) in present.items()}, folders)
-        contents = self._durable.contents
         if variant == "lost":
             return self._lost(folders)
         files = {}
         for name, (inode, mode, content) in present.items():
-            synced = content if name.endswith(_DATABASE) else contents.get(inode, b"")
+            synced = content if name.endswith(_DATABASE) else self._contents.get(inode, b"")
             if variant == "torn" and content != synced:
                 content = content[: (len(content) + (len(synced) if content.startswith(synced) else 0)) // 2]
             files[name] = (mode, synced if variant == "renamed" else content)
@@ -237,7 +249,7 @@ class Recorder:
     def _lost(self, present: Mapping[str, int]) -> FolderState:
         """What was synced, under the names that were. Folders that are there stay: an empty one harms nobody."""
         files = {}
-        for folder, names in self._durable.names.items():
+        for folder, names in self._names.items():
             if folder != "." and folder not in present:
                 continue
             for name, inode in names.items():
@@ -245,9 +257,9 @@ class Recorder:
                 if self._is_scratch(self._root / path):
                     continue
                 kept = self._attic / str(inode)
-                if path not in present and (kept.exists() or inode in self._durable.contents):
+                if path not in present and (kept.exists() or inode in self._contents):
                     mode = stat.S_IMODE(kept.stat().st_mode) if kept.exists() else 0o600
-                    content = self._durable.contents.get(inode, b"")
+                    content = self._contents.get(inode, b"")
                     files[path] = (mode, kept.read_bytes() if path.endswith(_DATABASE) else content)
         return FolderState(files, present)
 

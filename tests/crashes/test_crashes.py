@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sources.kinds import KindName
-from tests.crashes.enumeration import pull_crashes, push_crashes
+from tests.crashes.pull import pull_crashes
+from tests.crashes.push import push_crashes
 
 
 @pytest.mark.parametrize("kind", ["customers", "variants"])

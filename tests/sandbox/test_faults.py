@@ -44,28 +44,22 @@ def with_password(sandbox: Sandbox, client: httpx.Client) -> object:
     return {one.status_code for one in answers}
 
 
-def length_in(head: bytes) -> int:
-    return int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-
-
 def torn(sandbox: Sandbox, client: httpx.Client) -> object:
     """Whether the connection was reset, whether bytes came, and whether all did."""
     taken, was_reset = raw(sandbox, LIST)
     head, _, body = taken.partition(b"\r\n\r\n")
-    return was_reset, bool(body), bool(body) and len(body) == length_in(head)
+    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    return was_reset, bool(body), bool(body) and len(body) == int(length)
 
 
-def unread(client: httpx.Client) -> object:
+def unread(sandbox: Sandbox, client: httpx.Client) -> object:
     """An answer whose length is right, and whose text is not JSON; or which cannot be decompressed."""
     with client.stream("GET", LIST) as answer:
         packed = b"".join(answer.iter_raw())
         assert len(packed) == int(answer.headers["content-length"])
-        if answer.headers.get("content-encoding") == "gzip":
-            with pytest.raises(EOFError):
-                gzip.decompress(packed)
-        else:
-            with pytest.raises(json.JSONDecodeError):
-                json.loads(packed)
+        is_packed = answer.headers.get("content-encoding") == "gzip"
+        with pytest.raises(EOFError if is_packed else json.JSONDecodeError):
+            gzip.decompress(packed) if is_packed else json.loads(packed)
         return answer.status_code
 
 
@@ -76,9 +70,8 @@ def stalled(sandbox: Sandbox, client: httpx.Client) -> object:
     return sandbox.state.customer_inputs  # whoever left was not served
 
 
-def after_cursor(client: httpx.Client) -> tuple[str, Callable[[], httpx.Response]]:
-    cursor = client.get(ORDERS).json()["nextCursor"]
-    return cursor, lambda: client.get(ORDERS, params={"startingAfter": cursor})
+def second(client: httpx.Client, first: dict[str, Any]) -> httpx.Response:
+    return client.get(ORDERS, params={"startingAfter": first["nextCursor"]})
 
 
 def expired(sandbox: Sandbox, client: httpx.Client) -> object:
@@ -87,15 +80,11 @@ def expired(sandbox: Sandbox, client: httpx.Client) -> object:
     return codes, client.get(LIST).status_code  # the other family's key has not
 
 
-def repeated(sandbox: Sandbox, client: httpx.Client) -> object:
-    cursor, again = after_cursor(client)
-    return again().json()["hasMore"], again().json()["nextCursor"] == cursor
-
-
-def restarted(sandbox: Sandbox, client: httpx.Client) -> object:
+def cursors_of(sandbox: Sandbox, client: httpx.Client) -> object:
+    """Of two pages of orders: whether their rows, and their cursors, are the same; and whether more follow."""
     first = client.get(ORDERS).json()
-    second = client.get(ORDERS, params={"startingAfter": first["nextCursor"]}).json()
-    return first["data"] == second["data"], second["hasMore"], first["nextCursor"] == second["nextCursor"]
+    page = second(client, first).json()
+    return first["data"] == page["data"], first["nextCursor"] == page["nextCursor"], page["hasMore"]
 
 
 def drifted(sandbox: Sandbox, client: httpx.Client) -> object:
@@ -123,9 +112,9 @@ def shown(sandbox: Sandbox, client: httpx.Client) -> list[tuple[list[Any], list[
     return [(pages(client, "/customers", 50), records("customers")), (cursors(client, 50), records("orders"))]
 
 
-def moved(sandbox: Sandbox, client: httpx.Client) -> object:
-    totals = {client.get(LIST).json()["pagination"]["total"] for _ in range(20)}
-    return len(totals) > 1, 60 in totals
+def total(client: httpx.Client) -> int:
+    found: int = client.get(LIST).json()["pagination"]["total"]
+    return found
 
 
 def doubled(sandbox: Sandbox, client: httpx.Client) -> object:
@@ -134,8 +123,8 @@ def doubled(sandbox: Sandbox, client: httpx.Client) -> object:
 
 
 def other_type(sandbox: Sandbox, client: httpx.Client) -> object:
-    truth, seen = sandbox.state.records("customers"), client.get("/customers?limit=650").json()["data"]
-    ((row, true),) = [(row, true) for row, true in zip(seen, truth, strict=True) if row != true]
+    pairs = zip(client.get("/customers?limit=650").json()["data"], sandbox.state.records("customers"), strict=True)
+    ((row, true),) = [(row, true) for row, true in pairs if row != true]
     return [type(row[name]) is type(true[name]) for name in true if row[name] != true[name]]
 
 
@@ -202,25 +191,26 @@ SEEN: dict[str, tuple[Look, Any]] = {
     "reset_before": (torn, (True, False, False)),
     "reset_amid": (torn, (True, True, False)),
     "reset_after": (torn, (True, True, True)),
-    "truncated_json": (lambda _, client: unread(client), 200),
-    "gzip_truncated": (lambda _, client: unread(client), 200),
+    "truncated_json": (unread, 200),
+    "gzip_truncated": (unread, 200),
     "html_200": (lambda _, client: client.get(LIST).raise_for_status().text[:15], "<!doctype html>"),
     "error_200": (
         lambda _, client: ([*client.get(LIST).json()], client.post("/customers", json=CUSTOMER).status_code),
         (["errors"], 201),
     ),
     "stall": (stalled, []),
-    "drip": (lambda sandbox, _: torn(sandbox, _), (False, True, True)),
+    "drip": (torn, (False, True, True)),
     "expired_key": (expired, ({"KEY_EXPIRED"}, 200)),
     "expired_cursor": (
-        lambda _, client: [again().status_code for _, again in [after_cursor(client)] for _ in range(3)],
-        [400, 200, 200],
+        lambda _, client: [second(client, client.get(ORDERS).json()).status_code for _ in range(3)], [400, 200, 200]
     ),
-    "repeated_cursor": (repeated, (True, True)),
+    "repeated_cursor": (cursors_of, (False, True, True)),
     "null_cursor": (lambda _, client: [client.get(ORDERS).json()[name] for name in MORE], [True, None]),
     "page_drift": (drifted, {"added", "removed"}),
     "capped_limit": (capped, [50, 50]),
-    "moved_total": (moved, (True, False)),
+    "moved_total": (
+        lambda _, client: (len(found := {total(client) for _ in range(20)}) > 1, 60 in found), (True, False)
+    ),
     "duplicate_records": (doubled, [(True, True)] * 2),
     "type_drift": (other_type, [False]),
     "extra_fields": (extended, [True, True]),
@@ -239,13 +229,13 @@ SEEN: dict[str, tuple[Look, Any]] = {
     ),
     "varied_repeat": (ends, (True, False)),
     "shuffled_repeat": (ends, (True, False)),
-    "restarting_cursor": (restarted, (True, True, False)),
+    "restarting_cursor": (cursors_of, (True, False, True)),
     "cursor_at_end": (
         lambda _, client: [bool(client.get(f"{ORDERS}?limit=100").json()[name]) for name in MORE], [False, True]
     ),
     "data_twice": (names_twice, [2, 2]),
     "deep_nesting": count_of(b"[" * 1500), "deep_row": count_of(b"[" * 1500),
-    "huge_total": (lambda _, client: client.get(LIST).json()["pagination"]["total"], 2**63),
+    "huge_total": (lambda _, client: total(client), 2**63),
     "half_surrogate": count_of(rb"\ud83d"), "not_a_number": count_of(b":NaN"),
     "control_character": count_of(b"two\nlines"), "keyed_object": (keyed, True),
 }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,22 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox import Sandbox, SandboxConfig, SandboxConfigError, serve
+from sandbox import Sandbox, SandboxConfig, SandboxConfigError
 from sandbox.faults import NAMES
 from sandbox.public_v1 import KEYS
 from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_every_operation_is_routed(client: httpx.Client) -> None:
-    keyless = httpx.Client(base_url=client.base_url)  # with a key, 404 may be that of a record
-    for operation in OPERATIONS:
-        path = re.sub(r"\{\w+\}", "1", operation.path)
-        prefix = V1 if operation.family == "public_v1" else ""
-        assert keyless.request(operation.verb, prefix + path).status_code == 401, operation.name
-    keyless.close()
 
 
 def test_pages_of_promotions(client: httpx.Client) -> None:
@@ -45,24 +35,20 @@ def test_pages_of_promotions(client: httpx.Client) -> None:
 def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Client) -> None:
     assert client.get(f"{V1}/whoami").json()["scopes"] == ["prices:read"]
     assert all(("_live_" in key) == (held.environment == "LIVE") for key, held in KEYS.items())
-    cases = {
-        f"Bearer {sandbox.v1_key}": "SANDBOX",
-        f"Bearer {sandbox.v1_live_key}": "LIVE",
+    live = client.get(f"{V1}/whoami", headers={"Authorization": f"Bearer {sandbox.v1_live_key}"}).json()
+    assert (client.get(f"{V1}/whoami").json()["environment"], live["environment"]) == ("SANDBOX", "LIVE")
+    for value, code in {
         "Bearer nothing": "INVALID_API_KEY",
         f"Basic {sandbox.v1_key}": "INVALID_API_KEY",
         f"Bearer {sandbox.v1_expired_key}": "KEY_EXPIRED",
         "": "UNAUTHENTICATED",
-    }
-    with httpx.Client(base_url=sandbox.url, verify=False) as bare:
-        for value, expected in cases.items():
-            answer = bare.get(f"{V1}/whoami", headers={"Authorization": value} if value else {})
-            if answer.status_code == 200:
-                assert answer.json()["environment"] == expected
-                continue
-            assert answer.status_code == 401
-            assert answer.json()["error"]["code"] == expected
-            types = {name: type(member) for name, member in answer.json()["error"].items()}
-            assert types == dict.fromkeys(("code", "message", "requestId"), str)
+    }.items():
+        answer = httpx.get(f"{sandbox.url}{V1}/whoami", headers={"Authorization": value} if value else {})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (401, code)
+        assert {name: type(member) for name, member in error.items()} == dict.fromkeys(
+            ("code", "message", "requestId"), str
+        )
 
 
 def test_records_look_real_and_have_fields_of_the_interface_only(sandbox: Sandbox) -> None:
@@ -131,9 +117,6 @@ def test_a_created_customer_is_listed_with_the_fields_that_a_create_takes() -> N
         assert (listed["erpCode"], listed["priceListId"], type(listed["createdAt"])) == ("0007", 1, str)
         assert str(listed["id"]) not in known
         assert sandbox.state.customer_inputs == [body]
-
-
-def test_a_customer_who_logs_in_by_code() -> None:
     with talking(customers=1, login_mode="code") as (sandbox, client):
         assert client.post("/customers", json=CUSTOMER).status_code == 400
         assert client.post("/customers", json={"password": "x", "loginCode": "007"}).status_code == 201
@@ -233,8 +216,8 @@ def test_invalid_configurations_are_errors(config: dict[str, Any], words: str) -
 def test_no_records_at_all() -> None:
     with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, client):
         assert client.get("/customers").json() == {"data": []}
-        pagination = client.get("/promotions").json()["pagination"]
-        assert pagination == {"page": 1, "pages": 0, "total": 0, "hasPrevPage": False, "hasNextPage": False}
+        pagination = {"page": 1, "pages": 0, "total": 0, "hasPrevPage": False, "hasNextPage": False}
+        assert client.get("/promotions").json()["pagination"] == pagination
         assert client.get("/promotions?page=3").json()["pagination"]["hasPrevPage"] is False
         assert client.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
         assert client.get(f"{V1}/prices/lists").json() == {"priceLists": []}
@@ -260,12 +243,8 @@ def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
         pass
 
 
-def test_a_taken_port() -> None:
-    with (
-        serve(SandboxConfig()) as sandbox,
-        pytest.raises(OSError, match="in use"),
-        talking(port=int(sandbox.url.rpartition(":")[2])),
-    ):
+def test_a_taken_port(sandbox: Sandbox) -> None:
+    with pytest.raises(OSError, match="in use"), talking(port=int(sandbox.url.rpartition(":")[2])):
         pass
 
 

@@ -21,12 +21,12 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Final
 
-from tests.crashes.enumeration import enumerate_all
+from tests.crashes.pull import pull_crashes
+from tests.crashes.push import push_crashes
 from tests.pipelines.push.simulation import Wrong, simulate
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
 from tests.soak.platforms import platform_seed
-from tests.soak.tails import tail_seed
 from tests.soak.walks import Outcome, folder_in_memory, walk_seed
 from tests.sources.files.polluted import HARMLESS, cost, damaged, silent_errors, with_damages
 
@@ -57,12 +57,16 @@ def polluted_files(seed: int) -> Outcome:
 
 
 def all_crashes(seed: int) -> Outcome:
-    """Crashes at every point of a pull and of pushes whose length depends on the seed."""
-    counts: Counter[str] = Counter()
-    problems = []
-    for name, enumeration in enumerate_all(2 + seed % 4):
-        counts.update({f"{name}: points": enumeration.points, f"{name}: states": enumeration.states})
-        problems += [f"{name}: {problem}" for problem in enumeration.problems]
+    """Crashes at every point of a pull, of a tail, and of pushes whose length depends on the seed."""
+    with folder_in_memory() as folder:
+        enumerations = {
+            "push of customers": push_crashes("customers", 2 + seed % 4),
+            "push of variants": push_crashes("variants", 2 + seed % 4),
+            "pull": pull_crashes(folder / "whole"),
+            "tail": pull_crashes(folder / "tail", is_tail=True),
+        }
+    counts = {f"{name}: states": enumeration.states for name, enumeration in enumerations.items()}
+    problems = [f"{name}: {problem}" for name, of in enumerations.items() for problem in of.problems]
     return Outcome(counts, problems)
 
 
@@ -72,7 +76,6 @@ CAMPAIGNS: Final[dict[str, tuple[Callable[[int], Outcome], int]]] = {
     "push": (push_seed, sys.maxsize),
     "fortnights": (fortnight_seed, 1000),
     "files": (polluted_files, sys.maxsize),
-    "tails": (tail_seed, sys.maxsize),
     "nights": (nights_seed, 200),
     "crashes": (all_crashes, 4),
 }

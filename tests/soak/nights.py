@@ -2,9 +2,9 @@
 
 Each night is a real walk, merge and reconcile. The platform writes known orders: the same meaning in many ways (an
 empty list as `{}` or `""`, a list of one as its item, a number as a text), single values of another kind, and fields
-that change their form, go and come back. The judge, in plain Python: the tables are those orders in the form that was
-decided or accepted; what has no column is in `_extra`; each loss and change is a finding, night after night until it is
-accepted; columns keep their types.
+that change their form, go and come back. The judge, in plain Python: each value is in the tables, under its name, and
+in `_extra` only if the form that was decided or accepted has no column for it; each loss and change is a finding, night
+after night until it is accepted; columns keep their types.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from unittest import mock
 
 import duckdb
@@ -57,86 +58,60 @@ ODD_MAX: Final = 2
 NOT_WRITTEN: Final = object()
 EMPTY: Final[tuple[Any, ...]] = (NOT_WRITTEN, None, [], {}, "")
 BOOKKEEPING: Final = ("_run_id", "_first_seen_at", "_last_seen_at", "_missing_since")
+RULES: Final = ("form_changed", "odd_value", "values_gone", "type_widened")
 Row = dict[str, Any]
+Written = tuple[object, str]
+"""A value in JSON, and the place of what no column of its own form holds; empty where there is none."""
+Write = Callable[[Row, random.Random, bool], Written]
 
 
-class Written(NamedTuple):
-    """A value as the platform writes it in one order.
-
-    `columns` hold it where its field has the form that it was written in, of a list of objects its items; no column
-    holds what is `odd`, by path.
-    """
-
-    value: object
-    columns: Row | list[Row] = {}  # noqa: RUF012 # never changed
-    odd: Row = {}  # noqa: RUF012
+def _scalar(name: str, odd: tuple[object, ...], order: Row, draw: random.Random, is_odd: bool) -> Written:
+    value = order[name]
+    if is_odd:
+        return draw.choice(odd), f"orders: {name}"
+    if value in EMPTY:
+        return draw.choice(EMPTY), ""
+    return str(value) if name in ("number", "total") and draw.random() < 0.02 else value, ""
 
 
-def _scalar(name: str, odd: tuple[object, ...], *, is_number: bool = False) -> Callable[..., Written]:
-    def write(order: Row, draw: random.Random, is_odd: bool) -> Written:
-        if is_odd:
-            value = draw.choice(odd)
-            return Written(value, {}, {name: value})
-        value = order[name]
-        if value in EMPTY:
-            return Written(draw.choice(EMPTY))
-        return Written(str(value) if is_number and draw.random() < 0.02 else value, {name: value})
-
-    return write
+def _object(name: str, order: Row, draw: random.Random, is_odd: bool) -> Written:
+    value = order[name]
+    if is_odd:
+        odd = ("guest", 5, True, ["x"], [{"id": 1}, {"id": 2}], {"0": "x"})
+        return draw.choice(odd), f"orders: {name}"
+    if value in EMPTY:
+        return draw.choice((*EMPTY, False)), ""
+    return [value] if draw.random() < 0.02 else value, ""
 
 
-def _object(name: str) -> Callable[..., Written]:
-    def write(order: Row, draw: random.Random, is_odd: bool) -> Written:
-        if is_odd:
-            value = draw.choice(("guest", 5, True, ["x"], [{"id": 1}, {"id": 2}], {"0": "x"}))
-            return Written(value, {}, {name: value})
-        value = order[name]
-        if value in EMPTY:
-            return Written(draw.choice((*EMPTY, False)))
-        columns = {f"{name}__{key}": inner for key, inner in value.items()}
-        return Written([value] if draw.random() < 0.02 else value, columns)
-
-    return write
-
-
-def _items(name: str) -> Callable[..., Written]:
-    def write(order: Row, draw: random.Random, is_odd: bool) -> Written:
-        items: list[Row] = [{"position": n, **item} for n, item in enumerate(order["lines"], 1)]
-        way = draw.random()
-        if is_odd and (way < 0.4 or not items):
-            return Written("none", [], {name: "none"})
-        if is_odd and way < 0.7:
-            return Written([*order["lines"], "x"], items, {f"{name}[{len(items) + 1}]": "x"})
-        if is_odd:
-            last = {**order["lines"][-1], "quantity": "two"}
-            items[-1] |= {"quantity": None, "_extra": {"quantity": "two"}}
-            return Written([*order["lines"][:-1], last], items)
-        if not items:
-            return Written(draw.choice((*EMPTY, False, [None])), [])
-        if way < 0.05:
-            return Written({str(n * n): item for n, item in enumerate(order["lines"])}, items)
-        return Written(order["lines"][0] if len(items) == 1 and way < 0.2 else order["lines"], items)
-
-    return write
+def _items(name: str, order: Row, draw: random.Random, is_odd: bool) -> Written:
+    items, way = order["lines"], draw.random()
+    if is_odd and (way < 0.4 or not items):
+        return "none", f"orders: {name}"
+    if is_odd and way < 0.7:
+        return [*items, "x"], f"orders: {name}[]"
+    if is_odd:
+        return [*items[:-1], {**items[-1], "quantity": "two"}], f"orders__{name}: quantity"
+    if not items:
+        return draw.choice((*EMPTY, False, [None])), ""
+    if way < 0.05:
+        return {str(n * n): item for n, item in enumerate(items)}, ""
+    return items[0] if len(items) == 1 and way < 0.2 else items, ""
 
 
 def _tags(order: Row, draw: random.Random, is_odd: bool) -> Written:
     tags, way = order["tags"], draw.random()
     if not tags:
-        return Written(draw.choice((*EMPTY, False)))
-    text = json.dumps(tags, separators=(",", ":"))
+        return draw.choice((*EMPTY, False)), ""
     if way < 0.05:
-        return Written({str(n): tag for n, tag in enumerate(tags)}, {"tags": text})
-    return Written(tags[0] if len(tags) == 1 and way < 0.1 else tags, {"tags": text})
+        return {str(n): tag for n, tag in enumerate(tags)}, ""
+    return tags[0] if len(tags) == 1 and way < 0.1 else tags, ""
 
 
-def _text(name: str, text: Callable[[Row], str]) -> Callable[..., Written]:
-    def write(order: Row, draw: random.Random, is_odd: bool) -> Written:
-        if is_odd and name != "lines":  # whose items would be odd
-            return Written({"0": "odd"}, {}, {name: {"0": "odd"}})
-        return Written(text(order), {name: text(order)})
-
-    return write
+def _text(name: str, text: str, order: Row, draw: random.Random, is_odd: bool) -> Written:
+    if is_odd and name != "lines":  # whose items would be odd
+        return {"0": "odd"}, f"orders: {name}"
+    return text.format(**order), ""
 
 
 @dataclass
@@ -144,40 +119,46 @@ class Field:
     """A field of the orders: the forms in which it may be written, the present one, and the one decided or accepted."""
 
     name: str
-    forms: dict[str, Callable[..., Written]]
+    forms: dict[str, Write]
     form: str = "plain"
     kept: str | None = None
 
-    def held(self, written: Written) -> Written:
-        """What the warehouse should make of a value: columns as far as it is of the form that is kept."""
-        value = written.value
+    def __post_init__(self) -> None:
+        self.forms["absent"] = lambda *_: (NOT_WRITTEN, "")
+
+    @property
+    def is_text(self) -> bool:
+        return self.kept == "text" or (self.kept == "plain" and self.name in ("status", "channel"))
+
+    def is_nothing(self, value: object) -> bool:
+        if value in (*EMPTY, [None]):
+            return True
+        return value is False and self.name != "gift" and not self.is_text
+
+    def odd_place(self, written: Written) -> str:
+        """The place of what has no column in the form that is kept; empty where all of it has."""
+        value, place = written
         if self.kept == self.form:
-            return written
-        is_text = self.kept == "text" or (self.kept == "plain" and self.name in ("status", "channel"))
-        if self.kept is None or value in EMPTY or (value is False and not is_text):
-            return Written(value)
-        if is_text and isinstance(value, (str, int, float)):
-            return Written(value, {self.name: value})
-        return Written(value, {}, {self.name: value})
+            return place
+        is_held = self.kept is None or value in EMPTY or (value is False and not self.is_text)
+        return "" if is_held or (self.is_text and isinstance(value, (str, int, float))) else f"orders: {self.name}"
 
 
 def fields() -> list[Field]:
-    total = _scalar("total", ("about 12", [1], {"a": 1}, True), is_number=True)
-    number = _scalar("number", ("A-7", [1], {"a": 1}, True, "007"), is_number=True)
-    all_fields = [
-        Field("number", {"plain": number, "text": _text("number", lambda order: f"A-{order['number']}")}),
-        Field("total", {"plain": total, "text": _text("total", lambda order: f"{order['total']} EUR")}),
-        Field("status", {"plain": _scalar("status", ([1], {"a": 1}))}),
-        Field("gift", {"plain": _scalar("gift", ("yes", 1, [True], {"a": 1})), "text": _text("gift", lambda _: "yes")}),
-        Field("customer", {"plain": _object("customer"), "text": _text("customer", lambda _: "C-1")}),
-        Field("lines", {"plain": _items("lines"), "text": _text("lines", lambda _: "2 lines")}),
+    total = partial(_scalar, "total", ("about 12", [1], {"a": 1}, True))
+    number = partial(_scalar, "number", ("A-7", [1], {"a": 1}, True, "007"))
+    gift = partial(_scalar, "gift", ("yes", 1, [True], {"a": 1}))
+    return [
+        Field("number", {"plain": number, "text": partial(_text, "number", "A-{number}")}),
+        Field("total", {"plain": total, "text": partial(_text, "total", "{total} EUR")}),
+        Field("status", {"plain": partial(_scalar, "status", ([1], {"a": 1}))}),
+        Field("gift", {"plain": gift, "text": partial(_text, "gift", "yes")}),
+        Field("customer", {"plain": partial(_object, "customer"), "text": partial(_text, "customer", "C-1")}),
+        Field("lines", {"plain": partial(_items, "lines"), "text": partial(_text, "lines", "2 lines")}),
         Field("tags", {"plain": _tags}),
-        Field("items", {"plain": _items("items")}, "absent"),
-        Field("channel", {"plain": _scalar("channel", ([1],))}, "absent"),
+        Field("items", {"plain": partial(_items, "items")}, "absent"),
+        Field("channel", {"plain": partial(_scalar, "channel", ([1],))}, "absent"),
     ]
-    for one in all_fields:
-        one.forms["absent"] = lambda *_: Written(NOT_WRITTEN)
-    return all_fields
 
 
 class Shop(httpx.BaseTransport):
@@ -193,14 +174,6 @@ class Shop(httpx.BaseTransport):
         return httpx.Response(200, json=page)
 
 
-@dataclass
-class Expected:
-    """The tables of a night, and its findings."""
-
-    tables: dict[str, dict[Any, Row]] = field(default_factory=lambda: {"orders": {}})
-    odd: Counter[str] = field(default_factory=Counter)
-
-
 class Nights:
     """One shop and one warehouse."""
 
@@ -214,6 +187,9 @@ class Nights:
         ops.create_missing(self.warehouse)
         self.counts: Counter[str] = Counter()
         self.number = 0
+        self.odd: Counter[str] = Counter()
+        self.written: dict[str, Counter[object]] = {}
+        self.tables: dict[str, list[Row]] = {}
         self.types: dict[tuple[str, str], str] = {}
         self.had: dict[str, tuple[bool, int]] = {}
         """By place: whether its loss is to be reported, and the last night that it had values."""
@@ -247,11 +223,11 @@ class Nights:
         for self.number in range(1, nights + 1):
             if self.number > 1:
                 self._change()
-            expected = self._write()
+            self._write()
             if error := self._pull():
                 yield f"night {self.number}: {error}"
                 break
-            for problem in [*self._judge_tables(expected), *self._judge_types(), *self._judge_findings(expected)]:
+            for problem in [*self._judge_tables(), *self._judge_types(), *self._judge_findings()]:
                 yield f"night {self.number}: {problem}"
         self.warehouse.close()
 
@@ -270,38 +246,26 @@ class Nights:
             one.form = draw.choice([*one.forms, "plain"])
             self.counts["fields in another form"] += 1
 
-    def _write(self) -> Expected:
+    def _write(self) -> None:
         """Writes the orders for the platform, and what the warehouse should make of them."""
-        expected, draw = Expected(), self.draw
+        draw, self.odd = self.draw, Counter()
         self.shop.orders = [{"id": order["id"]} for order in self.orders]
-        rows = expected.tables["orders"]
-        rows |= {str(order["id"]): {"_extra": {}} for order in self.orders}
+        self.written = {str(order["id"]): Counter() for order in self.orders}
         for one in self.fields:
             count = draw.choice((0, 0, 0, 1, ODD_MAX if one.kept else 1)) if one.form != "absent" else 0
             odd = draw.sample(range(len(self.orders)), count)
             written = [one.forms[one.form](order, draw, n in odd) for n, order in enumerate(self.orders)]
-            if one.kept is None and any(value.value not in EMPTY for value in written):
+            if one.kept is None and any(value not in EMPTY for value, _ in written):
                 one.kept = one.form
                 if one.name == "number":
                     self.type_of_number, self.is_widened = "", False
-            for order, row, value in zip(self.orders, self.shop.orders, written, strict=True):
-                if value.value is not NOT_WRITTEN:
-                    row[one.name] = value.value
-                self._expect(expected, str(order["id"]), one, one.held(value))
-        return expected
-
-    def _expect(self, expected: Expected, key: str, one: Field, held: Written) -> None:
-        row = expected.tables["orders"][key]
-        row["_extra"] |= held.odd
-        for path in held.odd:
-            expected.odd[f"orders: {path.partition('[')[0]}{'[]' if '[' in path else ''}"] += 1
-        if isinstance(held.columns, dict):
-            row |= held.columns
-            return
-        for item in held.columns:
-            odd = item.get("_extra", {})
-            expected.tables.setdefault(f"orders__{one.name}", {})[key, item["position"]] = {"_extra": {}, **item}
-            expected.odd.update(f"orders__{one.name}: {path}" for path in odd)
+            for row, made in zip(self.shop.orders, written, strict=True):
+                value, _ = made
+                if value is not NOT_WRITTEN:
+                    row[one.name] = value
+                if not one.is_nothing(value):
+                    self.written[str(row["id"])].update(leaves(value, one.name, one.name))
+                self.odd.update(filter(None, [one.odd_place(made)]))
 
     def _pull(self) -> str:
         """A whole pull and reconcile, but that the rows are not loaded by dlt and nothing is published."""
@@ -331,35 +295,47 @@ class Nights:
             Reconciling(settings=ReconcileSettings()).build_tables(warehouse, pulled.run_id, self.at)
         return ""
 
-    def _judge_tables(self, expected: Expected) -> Iterator[str]:
+    def _judge_tables(self) -> Iterator[str]:
+        """Whether each order has each of its values under its name once, and nothing else."""
         sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw' AND starts_with(table_name, 'orders')"
-        tables = {name for (name,) in self.warehouse.execute(sql).fetchall()}
-        for table in sorted(tables | expected.tables.keys()):
-            actual = self._rows(table) if table in tables else {}
-            wanted = expected.tables.get(table, {})
-            if actual.keys() != wanted.keys():
-                yield f"{table} has {len(actual)} rows instead of {len(wanted)}"
-            for key in actual.keys() & wanted.keys():
-                row = {name: text for name, value in wanted[key].items() if (text := canonical(value)) is not None}
-                if row != actual[key]:
-                    yield f"{table} {key}: {actual[key]} instead of {row}"
-                    break
-        sizes = [len(expected.tables.get(table, {})) for table in ("orders__lines", "orders__items")]
+        self.tables = {table: self._rows(table) for (table,) in self.warehouse.execute(sql).fetchall()}
+        found = {row["id"]: Counter[object]() for row in self.tables["orders"]}
+        for table, rows in self.tables.items():
+            for row in rows:
+                for column, value in row.items():
+                    name, *inner = [*table.split("__")[1:], *column.split("__")]
+                    if column == "_extra":
+                        for path, odd in value.items():
+                            top = table.partition("__")[2] or path.partition("[")[0]
+                            found[row.get("order_id", row.get("id"))].update(leaves(odd, top, path.partition("[")[0]))
+                    elif column not in ("id", "order_id", "position"):
+                        value = json.loads(value) if name == "tags" and value and value[0] == "[" else value
+                        found[row.get("order_id", row.get("id"))].update(leaves(value, name, (inner or [name])[-1]))
+        for key in self.written.keys() | found.keys():
+            if (was := found.get(key)) != (wanted := self.written.get(key)):
+                yield f"order {key} has {was} instead of {wanted}"
+                break
+        places = Counter(
+            f"{table}: {path.partition('[')[0]}{'[]' if '[' in path else ''}"
+            for table, rows in self.tables.items()
+            for row in rows
+            for path in row["_extra"]
+        )
+        if places != self.odd:
+            yield f"without a column are {places} instead of {self.odd}"
+        sizes = [len(self.tables.get(table, ())) for table in ("orders__lines", "orders__items")]
         sql = "SELECT count(*) FROM reconciled.order_lines JOIN reconciled.orders USING (order_id) WHERE NOT is_missing"
         ((lines,),) = self.warehouse.execute(sql).fetchall()
         if lines != (sizes[0] or sizes[1]):
             yield f"{lines} reconciled lines instead of {sizes[0] or sizes[1]}"
 
-    def _rows(self, table: str) -> dict[Any, Row]:
-        """The listed rows of a raw table, without what is null or empty."""
+    def _rows(self, table: str) -> list[Row]:
+        """The listed rows of a raw table."""
         cursor = self.warehouse.execute(f'SELECT * FROM raw."{table}" WHERE _missing_since IS NULL')
-        names, rows = [column[0] for column in cursor.description or ()], {}
-        for values in cursor.fetchall():
-            row = {name: value for name, value in zip(names, values, strict=True) if name not in BOOKKEEPING}
-            row["_extra"] = json.loads(row["_extra"] or "{}")
-            key = row.pop("id") if table == "orders" else (row.pop("order_id"), row["position"])
-            rows[key] = {name: text for name, value in row.items() if (text := canonical(value)) is not None}
-        return rows
+        names = [column[0] for column in cursor.description or ()]
+        rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+        rows = [{name: value for name, value in row.items() if name not in BOOKKEEPING} for row in rows]
+        return [{**row, "_extra": json.loads(row["_extra"] or "{}")} for row in rows]
 
     def _judge_types(self) -> Iterator[str]:
         """Whether columns keep their types."""
@@ -374,17 +350,16 @@ class Nights:
                 yield f"{'.'.join(key)} is text, whatever was decided"
         self.types = types
 
-    def _judge_findings(self, expected: Expected) -> Iterator[str]:
+    def _judge_findings(self) -> Iterator[str]:
         wanted: set[tuple[str, str, int]] = set()
-        for place, count in expected.odd.items():
-            rows = len(expected.tables[place.partition(":")[0]])
+        for place, count in self.odd.items():
+            rows = len(self.tables[place.partition(":")[0]])
             wanted.add(("form_changed" if count >= max(5, rows / 20) else "odd_value", place, count))
-        wanted |= {("values_gone", place, 0) for place in self._gone(expected)}
-        wanted |= {("type_widened", "orders: number", 0)} if self._widened(expected) else set()
-        sql = "SELECT rule, detail FROM reconciled.exceptions WHERE rule IN ({}) AND NOT is_accepted"
-        rules = ("form_changed", "odd_value", "values_gone", "type_widened")
+        wanted |= {("values_gone", place, 0) for place in self._gone()}
+        wanted |= {("type_widened", "orders: number", 0)} if self._widened() else set()
+        sql = f"SELECT rule, detail FROM reconciled.exceptions WHERE rule IN {RULES} AND NOT is_accepted"
         found: set[tuple[str, str, int]] = set()
-        for rule, detail in self.warehouse.execute(sql.format(str(rules)[1:-1])).fetchall():
+        for rule, detail in self.warehouse.execute(sql).fetchall():
             place, _, words = detail.rpartition(": ")
             found.add((rule, place, int(words.split()[0]) if rule in ("form_changed", "odd_value") else 0))
         for one in sorted(wanted - found):
@@ -396,34 +371,33 @@ class Nights:
         if errors and self.draw.random() < 0.35:
             self._accept(*self.draw.choice(errors))
 
-    def _gone(self, expected: Expected) -> Iterator[str]:
+    def _gone(self) -> Iterator[str]:
         """The places that had values and have none, until that is accepted."""
         filled: Counter[str] = Counter()
-        sizes = {table: len(rows) for table, rows in expected.tables.items()}
-        for table, rows in expected.tables.items():
+        for table, rows in self.tables.items():
             if table != "orders":
                 filled[f"orders: {table.removeprefix('orders__')}"] = len(rows)
-            for row in rows.values():
+            for row in rows:
                 names = (name for name, value in row.items() if canonical(value) is not None and name != "_extra")
-                filled.update(f"{table}: {name.replace('__', '.')}" for name in names if name != "position")
+                filled.update(f"{table}: {name.replace('__', '.')}" for name in names)
         for place, count in filled.items():
-            size = sizes[place.partition(":")[0]]
-            is_missed = count >= 5 or count * 2 >= size or self.had.get(place, (False, 0))[0]
-            self.had[place] = is_missed, self.number
+            if not place.endswith((": id", ": order_id", ": position")) and count:
+                size = len(self.tables[place.partition(":")[0]])
+                is_missed = count >= 5 or count * 2 >= size or self.had.get(place, (False, 0))[0]
+                self.had[place] = is_missed, self.number
         for place, (is_missed, last) in self.had.items():
             table, _, path = place.partition(": ")
             holders = [f"{table}: {path.rpartition('.')[0]}"] if "." in path else []
             accepted = [("values_gone", place), *(("form_changed", one) for one in [place, *holders])]
-            is_gone = is_missed and not filled[place] and sizes.get(table, 0)
+            is_gone = is_missed and not filled[place] and self.tables.get(table)
             if is_gone and all(self.accepted.get(one, 0) < last for one in accepted):
                 yield place
 
-    def _widened(self, expected: Expected) -> bool:
+    def _widened(self) -> bool:
         if self.kept("number") != "plain":
             self.type_of_number, self.is_widened = "", False
             return False
-        numbers = [row["number"] for row in expected.tables["orders"].values() if "number" in row]
-        has_fraction = any(Decimal(str(number)) % 1 for number in numbers)
+        has_fraction = any((row["number"] or 0) % 1 for row in self.tables["orders"])
         self.is_widened |= has_fraction and self.type_of_number == "bigint"
         if not self.type_of_number or has_fraction:
             self.type_of_number = "decimal" if has_fraction else "bigint"
@@ -433,9 +407,8 @@ class Nights:
         """A person accepts a finding an hour after the run; a form is decided anew by the next one."""
         entry = Acceptance(f"orders.{rule}", "ana", self.at + timedelta(hours=1), "as agreed", place)
         path = accepted_file()
-        write_acceptances(
-            path, [*(one for one in read_acceptances(path) if one.rule != entry.rule or one.subject != place), entry]
-        )
+        others = [one for one in read_acceptances(path) if one.rule != entry.rule or one.subject != place]
+        write_acceptances(path, [*others, entry])
         self.accepted[rule, place] = self.number
         self.counts["accepted"] += 1
         for one in self.fields:
@@ -452,6 +425,18 @@ def canonical(value: Any) -> object:
     if isinstance(value, (int, float, Decimal)):
         return f"{Decimal(str(value)).normalize():f}"
     return value
+
+
+def leaves(value: object, field: str, name: str) -> Iterator[object]:
+    """The single values below a value of a field, each with the name that it has, without those that are empty."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, field, name if key.isdigit() else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, field, name)
+    elif (text := canonical(value)) is not None:
+        yield field, name, text
 
 
 def nights_seed(seed: int, nights: int = NIGHTS) -> Outcome:

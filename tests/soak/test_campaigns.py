@@ -19,7 +19,6 @@ from tests.soak.walks import Outcome
     [
         ("pull", 30, 5, ("complete", "unproven", "stops", "faults")),
         ("platforms", 30, 7, ("complete", "unproven")),
-        ("tails", 8, 3, ("tail", "tail with new orders", "complete")),
     ],
 )
 def test_no_seed_of_a_campaign_has_a_problem(campaign: str, seeds: int, at_least: int, names: tuple[str, ...]) -> None:
