@@ -10,7 +10,6 @@ customers are numbers: both are brought to one notation before they are compared
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -79,24 +78,9 @@ _ID_NUMBER: Final = r"[0-9]+"
 _NUMBER: Final = r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?"
 
 
-@dataclass(frozen=True, slots=True)
-class CustomersReading:
-    """How the raw customers are read.
-
-    Attributes:
-        dates: the form of createdAt, as all of them prove it.
-        price_lists: the columns of `LISTED_PRICE_LISTS`, of the raw price lists.
-        context: with the instant that ages and future dates are relative to.
-        coverage_gap: why others than `price_lists` may be listed; empty where they are proven to be all.
-    """
-
-    dates: ColumnForm
-    price_lists: pd.DataFrame
-    context: DateContext
-    coverage_gap: str = ""
-
-
-def customers_part(part: tuple[pd.DataFrame, pd.DataFrame], reading: CustomersReading) -> Part:
+def customers_part(
+    part: tuple[pd.DataFrame, pd.DataFrame], form: ColumnForm, price_lists: pd.DataFrame, context: DateContext, gap: str
+) -> Part:
     """Reconciles any of the customers, with all of their documents.
 
     The default document is the first one that is marked as default; if none is, the only one, or none.
@@ -107,14 +91,16 @@ def customers_part(part: tuple[pd.DataFrame, pd.DataFrame], reading: CustomersRe
 
     Args:
         part: the columns of `READ_CUSTOMERS`, one row for each id; those of `OWNED_DOCUMENTS`.
-        reading: how they are read.
+        form: of createdAt, as all customers prove it.
+        price_lists: the columns of `LISTED_PRICE_LISTS`, of the raw price lists.
+        context: with the instant that ages and future dates are relative to.
+        gap: why others than `price_lists` may be listed; empty where they are proven to be all.
 
     Returns:
         The columns of `CUSTOMER_FIELDS`, in the order of the rows; findings; counts for `customers_findings`; values.
     """
     rows, documents = part
-    context, gap = reading.context, reading.coverage_gap
-    dates = read_dates(rows["created_at"], context.order, context.timezone, reading.dates)
+    dates = read_dates(rows["created_at"], context.order, context.timezone, form)
     names = [rows[name].str.strip().fillna("") for name in ("first_name", "last_name")]
     rows = rows.rename(columns={"id": "customer_id", "created_at": "created_at_text"}).assign(
         created_at=dates.at,
@@ -123,7 +109,7 @@ def customers_part(part: tuple[pd.DataFrame, pd.DataFrame], reading: CustomersRe
         email_normalized=email_key(rows["email"]),
         phone_digits=phone_digits(rows["phone"]),
     )
-    rows, unlisted, impossible = _with_price_lists(rows, typed(reading.price_lists, LISTED_PRICE_LISTS), gap)
+    rows, unlisted, impossible = _with_price_lists(rows, typed(price_lists, LISTED_PRICE_LISTS), gap)
     rows, numbers, findings = with_documents(rows, documents)
     ids, is_listed = rows["customer_id"], ~rows["is_missing"]
     if not dates.is_unreadable:
@@ -146,11 +132,11 @@ def customers_part(part: tuple[pd.DataFrame, pd.DataFrame], reading: CustomersRe
     return Part(table, combine_findings(findings), counts, pd.concat(values, ignore_index=True))
 
 
-def customers_findings(counts: Counter[str], reading: CustomersReading) -> pd.DataFrame:
-    """What is wrong with the customers as a whole, from the counts of all parts."""
-    findings = form_findings("customers", "created_at", "createdAt", reading.dates, counts["zone_unknown"])
+def customers_findings(counts: Counter[str], form: ColumnForm, gap: str) -> pd.DataFrame:
+    """What is wrong with the customers as a whole, from the counts of all parts; see `customers_part`."""
+    findings = form_findings("customers", "created_at", "createdAt", form, counts["zone_unknown"])
     if count := counts["unlisted"]:
-        detail = f"priceListId of {count} customers: {reading.coverage_gap}"
+        detail = f"priceListId of {count} customers: {gap}"
         findings.append(table_finding("customers", "price_lists_unproven", detail))
     return combine_findings(findings)
 

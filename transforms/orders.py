@@ -68,23 +68,6 @@ WITNESS: Final = "cancelled:"
 
 
 @dataclass(frozen=True, slots=True)
-class OrdersReading:
-    """How the raw orders are read, as all of them prove it.
-
-    Attributes:
-        choice: their columns, and how these are read.
-        dates: the form of the column of dates.
-        context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
-        coverage_gap: why other customers than the known ones may be listed; empty where these are proven to be all.
-    """
-
-    choice: FieldChoice
-    dates: ColumnForm
-    context: DateContext
-    coverage_gap: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class OrderCustomers:
     """The customers of the values of a column.
 
@@ -142,20 +125,24 @@ def order_customers(
     return OrderCustomers(table, notation, share, unknown, combine_findings(findings))
 
 
-def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
+def orders_part(rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, context: DateContext, gap: str) -> Part:
     """Reconciles any of the orders.
 
-    `rows` have `id`, `is_missing`, the values of the columns of `reading.choice` by field, those of the witnesses of
-    its cancellation as `cancelled:` and their name, and of the customer the columns of `ORDER_CUSTOMERS`.
+    Args:
+        rows: `id`, `is_missing`, the values of the columns of `choice` by field, those of the witnesses of its
+            cancellation as `cancelled:` and their name, and of the customer the columns of `ORDER_CUSTOMERS`.
+        choice: the columns of all orders, and how these are read.
+        form: of the column of dates, as all of them prove it.
+        context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
+        gap: why other customers than the known ones may be listed; empty where these are proven to be all.
 
     Returns:
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
     """
-    choice, context = reading.choice, reading.context
     fields, cancellation, names = choice.fields, choice.cancellation, choice.fields.columns()
     is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
     timezone = "UTC" if is_utc else context.timezone
-    dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, reading.dates)
+    dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
     total = money(rows["total"], choice.amounts) if "total" in rows else constant(None, rows.index, MONEY)
     if fields.is_in_cents:
         parts = pc.multiply(array(total).cast(pa.decimal128(29, 9)), pa.scalar(Decimal("0.01"), pa.decimal128(3, 2)))
@@ -179,7 +166,7 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     ours["unknown_because"] = without_blank(column(because, ours.index))
     counts: Counter[str] = Counter(zone_unknown=dates.zone_count)
     counts.update({f"disputed {name}": count for name, count in disputed.items()})
-    findings = [*_customer_findings(ours, names.get("customer_id", ""), reading.coverage_gap, counts)]
+    findings = [*_customer_findings(ours, names.get("customer_id", ""), gap, counts)]
     if not dates.is_unreadable:
         findings.append(unread_findings("orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]))
     is_future = (ours["ordered_at"] > context.as_of + OFFSET_MAX) & ~ours["is_missing"]
@@ -201,16 +188,13 @@ def orders_part(rows: pd.DataFrame, reading: OrdersReading) -> Part:
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
 
 
-def orders_findings(counts: Counter[str], reading: OrdersReading) -> pd.DataFrame:
-    """What is wrong with the orders as a whole, from the counts of all parts (the columns of `FINDINGS`)."""
-    choice, findings = reading.choice, []
-    names = choice.fields.columns()
-    if gap := counts["unlisted"]:
-        detail = f"{names['customer_id']} of {gap} orders: {reading.coverage_gap}"
+def orders_findings(counts: Counter[str], choice: FieldChoice, form: ColumnForm, gap: str) -> pd.DataFrame:
+    """What is wrong with the orders as a whole (`FINDINGS`), from the counts of all parts; see `orders_part`."""
+    findings, names = list[pd.DataFrame](), choice.fields.columns()
+    if unlisted := counts["unlisted"]:
+        detail = f"{names['customer_id']} of {unlisted} orders: {gap}"
         findings.append(table_finding("orders", "customers_unproven", detail))
-    findings += form_findings(
-        "orders", "ordered_at", names.get("ordered_at", ""), reading.dates, counts["zone_unknown"]
-    )
+    findings += form_findings("orders", "ordered_at", names.get("ordered_at", ""), form, counts["zone_unknown"])
     if choice.amounts.is_ambiguous:
         detail = f"{names['total']}: {counts['unread totals']} texts such as 1.234"
         findings.append(table_finding("orders", "total_notation", detail))

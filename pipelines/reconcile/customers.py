@@ -19,7 +19,6 @@ from transforms.customers import (
     CUSTOMER_FIELDS,
     CUSTOMERS,
     READ_CUSTOMERS,
-    CustomersReading,
     customers_findings,
     customers_part,
 )
@@ -37,15 +36,15 @@ _DOCUMENTS: Final = """
 
 
 def reconcile_customers(tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = "") -> str:
-    """Makes `reconciled.customers`; the other arguments are those of `CustomersReading`. Returns the form of dates."""
+    """Makes `reconciled.customers`; the other arguments are those of `customers_part`. Returns the form of dates."""
     source, dates = tables.numbered("customers"), DateEvidence(context.order)
     for part in tables.read({source: "created_at"}):
         dates.add(part["created_at"])
-    reading = CustomersReading(dates.form(), price_lists, context, coverage_gap)
+    form = dates.form()
     tables.build.execute(_DOCUMENTS.format(customers=source))
-    task = partial(customers_part, reading=reading)
+    task = partial(customers_part, form=form, price_lists=price_lists, context=context, gap=coverage_gap)
     made, counts = tables.fill(CUSTOMER_FIELDS, task, _with_documents(tables, source))
-    tables.findings.add(customers_findings(counts, reading))
+    tables.findings.add(customers_findings(counts, form, coverage_gap))
     orphans = tables.build.sql("SELECT customer_id FROM temp.owned_documents WHERE owner IS NULL").to_arrow_table()
     ids = from_arrow(orphans)["customer_id"]
     tables.findings.add(rule_findings("customers", "document_orphan", ids, detail="documents"))
@@ -57,7 +56,7 @@ def reconcile_customers(tables: Parts, price_lists: pd.DataFrame, context: DateC
         f"FROM {source} o POSITIONAL JOIN {made} f"
     )
     tables.build.execute("DROP TABLE temp.owned_documents")
-    return reading.dates.form
+    return form.form
 
 
 def _with_documents(tables: Parts, source: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

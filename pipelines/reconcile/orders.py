@@ -31,7 +31,6 @@ from transforms.orders import (
     ORDERS,
     WITNESS,
     OrderCustomers,
-    OrdersReading,
     order_customers,
     orders_findings,
     orders_part,
@@ -146,8 +145,8 @@ def reconcile_orders(
         orders: the raw ones.
         choice: their columns, and how these are read.
         customers: what `match_customers` found.
-        context: see `OrdersReading`.
-        coverage_gap: see `OrdersReading`.
+        context: see `orders_part`.
+        coverage_gap: `gap` there.
 
     Returns:
         The form of their dates; why customers, dates or totals are not known, by field.
@@ -164,14 +163,14 @@ def reconcile_orders(
         unknown["ordered_at"] = f"ordered_at: {names['ordered_at']} is {form.form}: no form of its dates is proven"
     if choice.amounts.is_ambiguous:
         unknown["total"] = f"total: {names['total']} has texts such as 1.234"
-    reading = OrdersReading(replace(choice, unknown=unknown), form, context, coverage_gap)
+    task = partial(orders_part, choice=replace(choice, unknown=unknown), form=form, context=context, gap=coverage_gap)
     said = [f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}" for name in choice.cancellation.witnesses]
     sides = {
         orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said]),
         "temp.order_customers": ", ".join(ORDER_CUSTOMERS),
     }
-    made, counts = tables.fill(ORDERS, partial(orders_part, reading=reading), tables.read(sides))
-    tables.findings.add(orders_findings(counts, reading))
+    made, counts = tables.fill(ORDERS, task, tables.read(sides))
+    tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
     passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))
     raw = [f"o.{sql_name(name)} AS {sql_name(new)}" for name, new in raw_column_names(ORDERS, passed_on).items()]
     columns = [*(f"f.{name}" for name in ORDERS), *raw, *(f"o.{name}" for name in BOOKKEEPING)]
