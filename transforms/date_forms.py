@@ -120,7 +120,7 @@ class DateFamily:
     """Rows of a column in the same form, and how to read them.
 
     Attributes:
-        decide: the form that the evidence of all parts proves, and notes about it.
+        decide: the form that the evidence of all parts proves, and notes about it; for the order see `DateContext`.
         read: the rows in that form, in a column with times of that `span`.
         examine: the evidence of these rows: counts of texts by what they show. That of several parts adds up.
         proves_itself: a text cannot be read in any other way.
@@ -129,31 +129,24 @@ class DateFamily:
 
     name: str
     rows: Ints
-    decide: Callable[[Evidence], tuple[Form, tuple[str, ...]]]
+    decide: Callable[[Evidence, DateOrder | None], tuple[Form, tuple[str, ...]]]
     read: Callable[[Form, Span], DateReading]
     examine: Callable[[], Evidence] = Counter
     proves_itself: bool = False
     span: Span = NO_SPAN
 
 
-def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[DateFamily]:
+def find_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
     """The families of forms that any of these rows have. A row is in one family at most.
 
-    `texts` are without whitespace around them, `rows` are those with a text, and for `order` see `DateContext`.
+    `texts` are without whitespace around them, `rows` are those with a text.
     """
     texts = texts.take(pa.array(rows))
     if (reading := _read_plain_iso(texts)) is not None:
         examine = partial(_year_first_evidence, reading)
         yield DateFamily("ISO 8601", rows, _decide_year_first, lambda *_: reading, examine, proves_itself=True)
         return
-    by_name = (partial(_decide_one, "month_name"), _read_month_name, lambda _: Evidence(), True)
-    patterns: tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...] = (
-        ("ISO 8601", YEAR_FIRST, _decide_year_first, _read_year_first, _examine_year_first, True),
-        ("numeric day and month", NUMERIC, partial(_decide_numeric, order), _read_numeric, _examine_numeric, False),
-        ("day and name of month", DAY_MONTH_YEAR, *by_name),
-        ("name of month and day", MONTH_DAY_YEAR, *by_name),
-    )
-    for name, pattern, decide, read, examine_fields, proves_itself in patterns:
+    for name, pattern, decide, read, examine_fields, proves_itself in _WRITTEN:
         fields = pc.extract_regex(texts, pattern)
         fits: Bools = pc.is_valid(fields).to_numpy(zero_copy_only=False)
         if fits.any():
@@ -194,12 +187,9 @@ def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
             at = _epoch_times(unit, parts.filter(pa.array(fits)))
             times = at[~is_stamp]
             span = int(times.min(initial=NO_SPAN[0])), int(times.max(initial=NO_SPAN[1]))
-            functions = (
-                partial(_decide_epoch, form),
-                partial(_read_epoch, at, is_stamp),
-                partial(_examine_epoch, is_stamp),
-            )
-            yield DateFamily(name, rows[fits], *functions, span=span)
+            decide, read = partial(_decide_epoch, form), partial(_read_epoch, at, is_stamp)
+            counts = Counter(texts=len(is_stamp), stamps=int(is_stamp.sum()))
+            yield DateFamily(name, rows[fits], decide, read, counts.copy, span=span)
 
 
 def _matches(texts: pa.Array, pattern: str) -> Bools:
@@ -207,15 +197,11 @@ def _matches(texts: pa.Array, pattern: str) -> Bools:
     return fits
 
 
-def _decide_one(form: Form, _: Evidence) -> tuple[Form, tuple[str, ...]]:
+def _decide_one(form: Form, *_: object) -> tuple[Form, tuple[str, ...]]:
     return form, ()
 
 
-def _examine_epoch(is_stamp: Bools) -> Evidence:
-    return Counter(texts=len(is_stamp), stamps=int(is_stamp.sum()))
-
-
-def _decide_epoch(form: Form, counts: Evidence) -> tuple[Form, tuple[str, ...]]:
+def _decide_epoch(form: Form, counts: Evidence, *_: object) -> tuple[Form, tuple[str, ...]]:
     if counts["stamps"] > _STAMPS_MAX * counts["texts"]:
         return "ambiguous", (f"{counts['stamps']} may also be stamps of digits such as YYYYMMDDhh",)
     return form, ()
@@ -267,7 +253,7 @@ def _year_first_evidence(reading: DateReading) -> Evidence:
     return counts
 
 
-def _decide_year_first(counts: Evidence) -> tuple[Form, tuple[str, ...]]:
+def _decide_year_first(counts: Evidence, *_: object) -> tuple[Form, tuple[str, ...]]:
     if counts["proofs"] == counts["absurd"] >= max(2, PROOF_MIN * counts["texts"]):
         return "ambiguous", (f"{counts['proofs']} have the day before the month",)
     counted = "real" if counts["real"] else "unreal"
@@ -298,7 +284,7 @@ def _examine_numeric(fields: pa.StructArray) -> Evidence:
     return counts
 
 
-def _decide_numeric(order: DateOrder | None, counts: Evidence) -> tuple[Form, tuple[str, ...]]:
+def _decide_numeric(counts: Evidence, order: DateOrder | None) -> tuple[Form, tuple[str, ...]]:
     by_day, by_month = counts["day_first"], counts["month_first"]
     notes: tuple[str, ...] = (f"{by_day} prove day first, {by_month} month first",)
     if sum(name.startswith("mark ") for name in counts) > 1 or counts["several marks"]:
@@ -344,3 +330,13 @@ def _dated(fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateRe
     at = at - np.where(is_written(fields, "sign", "-"), -shift, shift)
     real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
     return DateReading(at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
+
+
+_BY_NAME: Final = (partial(_decide_one, "month_name"), _read_month_name, lambda _: Evidence(), True)
+_WRITTEN: Final[tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...]] = (
+    ("ISO 8601", YEAR_FIRST, _decide_year_first, _read_year_first, _examine_year_first, True),
+    ("numeric day and month", NUMERIC, _decide_numeric, _read_numeric, _examine_numeric, False),
+    ("day and name of month", DAY_MONTH_YEAR, *_BY_NAME),
+    ("name of month and day", MONTH_DAY_YEAR, *_BY_NAME),
+)
+"""Of families with separators: name, pattern, functions and `proves_itself`. A text is in the first one that fits."""

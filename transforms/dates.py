@@ -145,7 +145,7 @@ class DateEvidence:
         """Examines texts of type text, where blank is like null."""
         plain, given = _plain(texts)
         self._given += len(given)
-        for family in find_families(array(plain), given, self._order) if len(given) else ():
+        for family in find_families(array(plain), given) if len(given) else ():
             self._rows[family.name] += len(family.rows)
             self._families[family.name] = family
             self._proofs.setdefault(family.name, Counter()).update(family.examine())
@@ -163,7 +163,7 @@ class DateEvidence:
         name = self._family_of_column()
         if name is None:
             return ColumnForm("mixed", "", f"{evidence}; no form is proven")
-        form, notes = self._families[name].decide(self._proofs[name])
+        form, notes = self._families[name].decide(self._proofs[name], self._order)
         return ColumnForm(form, name, "; ".join([evidence, *notes]), self._spans[name])
 
     def _family_of_column(self) -> str | None:
@@ -193,12 +193,22 @@ def read_dates(
         all_texts.add(texts)
         of_column = all_texts.form()
     plain, given = _plain(texts)
-    families = find_families(array(plain), given, order) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
-    family = next((one for one in families if one.name == of_column.family), None)
-    if family is None:
-        return _read(texts, given, given[:0], DateReading(given[:0], *[np.empty(0, np.bool_)] * 4), of_column)
-    reading = family.read(of_column.form, of_column.span)
-    return _read(texts, given, family.rows, _localized(reading, timezone) if timezone else reading, of_column)
+    families = find_families(array(plain), given) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
+    is_text, is_read, is_day, is_exact, endless = np.zeros((5, len(texts)), np.bool_)
+    is_text[given], at = True, np.zeros(len(texts), np.int64)
+    for family in (one for one in families if one.name == of_column.family):
+        reading, rows = family.read(of_column.form, of_column.span), family.rows
+        if timezone:
+            reading = _localized(reading, timezone)
+        # Not what is below a null: Arrow computes it too, and the least integer overflows.
+        at[rows] = np.where(reading.is_real, reading.at, 0)
+        is_read[rows], is_day[rows] = reading.is_real, reading.is_day_only
+        is_exact[rows], endless[rows] = reading.has_offset, reading.is_endless
+    instants = pa.array(at, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
+    flags = (is_text & ~is_read & ~endless, is_read & is_day, is_read & ~is_exact, endless)
+    at_utc = column(instants, texts.index)
+    unread, day_only, zone_unknown, no_end = (column(pa.array(values, BOOLEAN), texts.index) for values in flags)
+    return DateColumn(of_column.form, at_utc, unread, day_only, zone_unknown, no_end, of_column.evidence)
 
 
 def _plain(texts: Column[Any]) -> tuple[Column[Any], Ints]:
@@ -259,28 +269,6 @@ def _local(instants: Column[Any], timezone: str) -> pd.DatetimeIndex:
     """What the clocks of a zone show at each instant."""
     utc = pd.DatetimeIndex(instants.to_numpy("datetime64[us]", na_value=np.datetime64("NaT", "us"))).tz_localize("UTC")
     return utc.tz_convert(timezone).tz_localize(None)
-
-
-def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, of_column: ColumnForm) -> DateColumn:
-    """The columns, as long as the texts and with their index."""
-
-    def spread(values: Any, rows: Ints = rows) -> Any:  # noqa: ANN401 an array of any type
-        result = np.zeros(len(texts), values.dtype)
-        result[rows] = values
-        return result
-
-    is_read, endless = spread(reading.is_real), spread(reading.is_endless)
-    # Not what is below a null: Arrow computes it too, and the least integer overflows.
-    instants = pa.array(np.where(is_read, spread(reading.at), 0), pa.int64(), mask=~is_read)
-    flags = (
-        spread(np.ones(len(given), np.bool_), given) & ~is_read & ~endless,
-        spread(reading.is_real & reading.is_day_only),
-        spread(reading.is_real & ~reading.has_offset),
-        endless,
-    )
-    at = column(instants.cast(pa.timestamp("us")).cast(TIMESTAMP), texts.index)
-    unread, day_only, zone_unknown, no_end = (column(pa.array(values, BOOLEAN), texts.index) for values in flags)
-    return DateColumn(of_column.form, at, unread, day_only, zone_unknown, no_end, of_column.evidence)
 
 
 def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:

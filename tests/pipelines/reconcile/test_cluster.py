@@ -53,7 +53,7 @@ def test_a_run_on_a_cluster_publishes_the_same_tables_or_none(
     assert not list(shop.made.folder.rglob("*.parquet"))
 
 
-def _die(rows: object, reading: object) -> None:
+def _die(rows: object, **_: object) -> None:
     os._exit(1)
 
 
