@@ -27,6 +27,7 @@ from pipelines.cli.process import prepare_environment
 from pipelines.ledger.model import StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
+from pipelines.plan import make
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason
@@ -83,16 +84,16 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(folder: Path, rows: str, mapping: str = VARIANTS) -> tuple[Path, Path]:
-    """A file and its mapping, as `PlanOptions` takes them."""
+def planned(kind: KindName, folder: Path, rows: str, mapping: str | None = None, **more: Any) -> PlanResult:
+    """The plan of a file and its mapping."""
     (folder / "in.csv").write_bytes(rows.replace("\n", "\r\n").encode("cp1252"))
-    (folder / "mapping.toml").write_text(mapping, "utf-8")
-    return folder / "in.csv", folder / "mapping.toml"
+    if mapping is not None:
+        (folder / "mapping.toml").write_text(mapping, "utf-8")
+    return make_plan(PlanOptions(kind, folder / "in.csv", mapping and folder / "mapping.toml", **more))
 
 
 def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> PlanResult:
-    files = written(folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping)
-    return make_plan(PlanOptions("variants", *files, **more))
+    return planned("variants", folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping, **more)
 
 
 def operations(made: PlanResult) -> list[PlannedOperation]:
@@ -267,8 +268,7 @@ def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(wor
 def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> None:
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;1;N1;p\nA;Ana;a@x.es;2;N1;p\nB;Eva;b@x.es;;N2;p\n"
     rows += "C;Luz;B@x.es;;N3;p\nD;Sol;d@x.es;;;p\nD;Sol;d@x.es;;;q\n"
-    mapping = CUSTOMERS + '"Clave" = "password"\n'
-    made = make_plan(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
+    made = planned("customers", Path.cwd(), rows, CUSTOMERS + '"Clave" = "password"\n')
     assert [line.words for line in Plan(made.folder).unsent_lines()][::2] == [
         "line 3 has the same Código, but another Teléfono",
         "line 5 has the same Correo, but another Código, Nombre, NIF",
@@ -276,13 +276,11 @@ def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> No
     ]
     mapping = VARIANTS + '"Color" = "attributes.Color"\n"Talla" = "attributes.Talla"\n'
     rows = "Producto;Variante;Código;PVP;Existencias;Color;Talla\n1;1;a;1;1;R;S\n1;1;a;1;1;R;M\n"
-    made = make_plan(PlanOptions("variants", *written(Path.cwd(), rows, mapping)))
-    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["Talla"] * 2
-    made = make_plan(PlanOptions("variants", *written(Path.cwd(), rows, mapping.replace(".Talla", ".a.name.x"))))
-    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["attributes"] * 2
+    for text, column in ((mapping, "Talla"), (mapping.replace(".Talla", ".a.name.x"), "attributes")):
+        made = planned("variants", Path.cwd(), rows, text)
+        assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == [column] * 2
     head = "name,isDefault,code,location.line,location.coordinates[0],location.coordinates[1]\n"
-    Path("sedes.csv").write_text(f"{head}Sur,false,S,C 1,1.5,2\nSur,false,S,C 1,1.5,3\n", "utf-8")
-    made = make_plan(PlanOptions("warehouses", Path("sedes.csv")))
+    made = planned("warehouses", Path.cwd(), f"{head}Sur,false,S,C 1,1.5,2\nSur,false,S,C 1,1.5,3\n")
     words = [line.words for line in Plan(made.folder).unsent_lines()]
     assert words[0] == "line 3 has the same code, but another location.coordinates[1]"
 
@@ -290,7 +288,7 @@ def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> No
 def test_problems_of_columns_named_with_the_sign_between_problems_are_reported_apart(work: Path) -> None:
     mapping = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = "price"\n"Color | Talla" = "attributes.Color | Talla"')
     rows = "Producto;Variante;Código;PVP | IVA;Existencias;Color | Talla\n17;3;A;x;y;#N/A\n17;4;B;1;2;R\n"
-    made = make_plan(PlanOptions("variants", *written(work, rows, mapping)))
+    made = planned("variants", work, rows, mapping)
     assert sorted((reason.field, reason.code, reason.first) for reason in made.statistics.reasons) == [
         ("attributes.Color / Talla", "cell_error", [2]),
         ("price", "not_a_number", [2]),
@@ -304,11 +302,9 @@ def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whol
     # the first price proves how they are written
     made = variants(work, "1;1;Ñ1;1.234,5;x\n1;2;b;1.234;x\n1;3;c;3,5;3\n", mapping, out=work / "first")
     assert (made.exit_code, fates(made)) == (5, dict.fromkeys((2, 3), ("rejected", "not_a_number")))
-    rejects = (made.folder / "rejects.csv").read_bytes().decode("cp1252")
-    assert rejects.startswith("Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n1;1;Ñ1;1.234,5;x;2;")
-    (work / "fixed.csv").write_bytes(rejects.splitlines()[0].encode("cp1252") + b"\r\n")
-    with (work / "fixed.csv").open("ab") as file:
-        file.write(rejects.splitlines()[2].replace(";x;", ";2;").encode("cp1252"))
+    header, _, line, *_ = (made.folder / "rejects.csv").read_bytes().splitlines(keepends=True)
+    assert header == "Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n".encode("cp1252")
+    (work / "fixed.csv").write_bytes(header + line.replace(b";x;", b";2;"))
     again = make_plan(PlanOptions("variants", work / "fixed.csv", made.folder / "mapping.toml"))
     assert (again.exit_code, bodies(again)) == (0, [{"sku": "b"}, {"price": 1234, "stock": 2}])
     command = f"plan variants {made.folder}/rejects.csv --mapping {made.folder}/mapping.toml"
@@ -331,20 +327,18 @@ def test_corrected_rejects_have_the_cells_that_were_filled_from_lines_above(work
 
 
 def test_a_skipped_line_and_a_rare_value_are_reported_in_the_summary(work: Path) -> None:
-    (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\u200b\n1,2,\n1,3,\n", "utf-8")
-    made = make_plan(PlanOptions("variants", work / "in.csv"))
+    head = "productId,variantId,sku\n1,1,A\xad\n"
+    made = planned("variants", work, f"{head}1,2,\n1,3,\n")
     assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
     assert "\n- 2 lines skipped: no field has a value (lines 3, 4)\n" in summary_of(made)
-    for count, shown in ((5, "lines 3, 4, 5, 6, 7"), (6, "lines 3, 4, 5, 6, 7…")):
-        rows = "".join(f"1,{n},\n" for n in range(2, 2 + count))
-        (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\n" + rows, "utf-8")
-        assert f"no field has a value ({shown})" in summary_of(make_plan(PlanOptions("variants", work / "in.csv")))
     assert "- 1 line: sku contains invisible or control characters (line 2)\n" in summary_of(made)
-    assert "\u200b" not in summary_of(made)
+    assert "\xad" not in summary_of(made)
+    for count, shown in ((5, "lines 3, 4, 5, 6, 7"), (6, "lines 3, 4, 5, 6, 7…")):
+        made = planned("variants", work, head + "1,2,\n" * count)
+        assert f"no field has a value ({shown})" in summary_of(made)
     ignored = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = { ignore = true }')
-    mapping = ignored + '[rows]\nskip_blank = ["PVP | IVA"]\n'
     rows = "Producto;Variante;Código;PVP | IVA;Existencias\n1;1;A;;\n1;2;B;1;\n1;3;;1;\n1;4;;1;\n"
-    text = summary_of(make_plan(PlanOptions("variants", *written(work, rows, mapping))))
+    text = summary_of(planned("variants", work, rows, ignored + '[rows]\nskip_blank = ["PVP | IVA"]\n'))
     assert "\n- 2 lines skipped: no field has a value (lines 4, 5)\n" in text
     assert "\n- 1 line skipped: PVP | IVA: empty (line 2)\n" in text
 
@@ -381,12 +375,7 @@ def test_a_folder_or_file_that_cannot_be_used_is_refused_and_nothing_is_left(wor
     for files in (work / "loop", None), (work / "in.csv", work / "loop"):
         with pytest.raises(UsageError, match="cannot be read: Too many levels of symbolic links"):
             make_plan(PlanOptions("variants", *files))
-    variants(work, "1;1;a;;\n", out=work / "plan")
-    before = files_of(work / "plan")
-    with pytest.raises(UsageError, match="exists already, with other content"):
-        variants(work, "1;1;b;;\n", out=work / "plan")
-    assert files_of(work / "plan") == before
-    assert not [path for path in work.iterdir() if path.name.startswith(".")]
+    assert sorted(path.name for path in work.iterdir()) == ["in.csv", "loop", "mapping.toml"]
 
 
 def test_what_a_plan_depends_on_makes_another_plan_and_nothing_else_does(work: Path) -> None:
@@ -421,34 +410,21 @@ def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
 def test_an_input_is_opened_to_detect_it_and_for_each_further_pass_beyond_its_head(
     work: Path, sample: int, opens: int
 ) -> None:
-    paths: list[str] = []
-    open_path = Path.open
-
-    def opened(path: Path, *given: Any, **options: Any) -> Any:
-        paths.append(f"{path.name} {given[0] if given else 'r'}")
-        return open_path(path, *given, **options)
-
+    mapping, rows = VARIANTS.replace('decimal = ","\nthousands = "."', ""), "1;1;a;1,5;\n" * 8
     with (
         mock.patch.object(encoding, "SAMPLE", sample),
         mock.patch.object(encoding, "CHUNK_BYTES", 40),
-        mock.patch.object(Path, "open", opened),
+        mock.patch.object(Path, "open", autospec=True, side_effect=Path.open) as opened,
     ):
-        made = variants(
-            work,
-            "".join(f"{at};1;a;1,5;\n" for at in range(1, 9)),
-            VARIANTS.replace('decimal = ","\nthousands = "."', ""),
-        )
+        made = variants(work, rows, mapping)
     assert made.manifest.input.sha256 == hashlib.sha256((work / "in.csv").read_bytes()).hexdigest()
-    assert (made.manifest.sent, paths.count("in.csv rb")) == (8, opens)
+    reads = [call.args for call in opened.call_args_list if call.args[0].name == "in.csv" and call.args[1:] == ("rb",)]
+    assert (made.manifest.lines, len(reads)) == (8, opens)
 
 
 @pytest.mark.parametrize("name", ["in.csv", "mapping.toml"])
 @pytest.mark.parametrize("step", ["open_inputs", "partition"])
-def test_a_file_that_changes_while_it_is_planned_is_no_plan(
-    work: Path, monkeypatch: pytest.MonkeyPatch, name: str, step: str
-) -> None:
-    from pipelines.plan import make
-
+def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, name: str, step: str) -> None:
     do = getattr(make, step)
 
     def changed(*given: Any, **options: Any) -> Any:
@@ -456,8 +432,7 @@ def test_a_file_that_changes_while_it_is_planned_is_no_plan(
         (work / name).write_bytes((work / name).read_bytes() + b"\n")
         return done
 
-    monkeypatch.setattr(make, step, changed)
-    with pytest.raises(UsageError, match="was changed while it was planned"):
+    with mock.patch.object(make, step, changed), pytest.raises(UsageError, match="was changed while it was planned"):
         variants(work, "1;1;a;;\n")
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
 
@@ -488,13 +463,16 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
 # --- creates that cannot be looked up --------------------------------------------------------------------------------
 
 
+SITES = "name,isDefault,location.line,code"
+
+
 @pytest.mark.parametrize(
     ("kind", "rows", "sent", "others"),
     [
         ("warehouses",
-         "name,isDefault,location.line,code\nSur,false,C 1,S\nSur,false,C 1,T\nEste,false,C 1,\nEste,no,C 2,\n",
+         f"{SITES}\nSur,false,C 1,S\nSur,false,C 1,T\nEste,false,C 1,\nEste,no,C 2,\n",
          ["/logistics/warehouses Sur"] * 2, dict.fromkeys((4, 5), ("rejected", "conflicting_lines"))),
-        ("subcategories", "categoryId,name\n7,Té\n7,Café\na-1,Té\n7,Té\n",
+        ("subcategories", "categoryId;name\n7;Té\n7;Café\na-1;Té\n7;Té\n",
          [f"/categories/{key}/subcategories {name}" for key, name in ((7, "Té"), (7, "Café"), ("a-1", "Té"))],
          {5: ("merged", "")}),
     ],
@@ -502,8 +480,7 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
 def test_creates_are_told_apart_by_their_codes_or_by_name_and_place(
     work: Path, kind: KindName, rows: str, sent: list[str], others: dict[int, tuple[str, str]]
 ) -> None:
-    (work / "erp.csv").write_text(rows, "utf-8")
-    made = make_plan(PlanOptions(kind, work / "erp.csv"))
+    made = planned(kind, work, rows)
     assert [f"{one.path} {one.body['name']}" for one in operations(made)] == sent
     assert not any(one.repeatable for one in operations(made))
     assert fates(made) == others
@@ -512,22 +489,19 @@ def test_creates_are_told_apart_by_their_codes_or_by_name_and_place(
 @pytest.mark.parametrize(
     ("kind", "head", "before", "after", "fate"),
     [
-        ("subcategories", "categoryId,name,order", "7,Té,1", "7,Té,1", "unchanged"),
-        ("subcategories", "categoryId,name,order", "7,Té,1", "7,Té,2", "exists_differs"),
-        ("subcategories", "categoryId,name,order", "7,Té,1", "8,Té,1", None),
-        ("warehouses", "name,isDefault,location.line,code", "Sur,false,C 1,S", "Sur,false,C 2,S", "exists_differs"),
-        ("warehouses", "name,isDefault,location.line,code", "Sur,false,C 1,S", "Sur,false,C 1,T", None),
-        ("warehouses", "name,isDefault,location.line", "Sur,false,C 1", "Sur,false,C 2", "exists_differs"),
+        ("subcategories", "categoryId,name,order", "7,Te,1", "7,Te,1", "unchanged"),
+        ("subcategories", "categoryId,name,order", "7,Te,1", "7,Te,2", "exists_differs"),
+        ("subcategories", "categoryId,name,order", "7,Te,1", "8,Te,1", None),
+        ("warehouses", SITES, "Sur,false,C 1,S", "Sur,false,C 2,S", "exists_differs"),
+        ("warehouses", SITES, "Sur,false,C 1,S", "Sur,false,C 1,T", None),
+        ("warehouses", SITES, "Sur,false,C 1,", "Sur,false,C 2,", "exists_differs"),
     ],
 )
 def test_what_was_created_before_is_not_created_again(
     work: Path, kind: KindName, head: str, before: str, after: str, fate: str | None
 ) -> None:
-    file = work / "erp.csv"
-    file.write_text(f"{head}\n{before}\n", "utf-8")
-    pushed(make_plan(PlanOptions(kind, file, out=work / "first")), *sent(1, "confirmed"))
-    file.write_text(f"{head}\n{after}\n", "utf-8")
-    second = make_plan(PlanOptions(kind, file, out=work / "second"))
+    pushed(planned(kind, work, f"{head}\n{before}\n", out=work / "first"), *sent(1, "confirmed"))
+    second = planned(kind, work, f"{head}\n{after}\n", out=work / "second")
     assert fates(second) == ({2: (fate, "")} if fate else {})
     assert len(operations(second)) == (0 if fate else 1)
     assert ("created before with other values" in summary_of(second)) == (fate == "exists_differs")
@@ -561,8 +535,8 @@ def unread(tmp_path: Path) -> Iterator[Bridge]:
 
 
 def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> PlanResult:
-    files = written(Path.cwd(), "Código;Nombre;Correo;Teléfono;NIF\n" + rows, mapping)
-    return make_plan(PlanOptions("customers", *files, **{"passwords": "mail", **more}))
+    rows = "Código;Nombre;Correo;Teléfono;NIF\n" + rows
+    return planned("customers", Path.cwd(), rows, mapping, **{"passwords": "mail", **more})
 
 
 def update(platform: Bridge, *statements: str) -> None:
@@ -573,24 +547,16 @@ def update(platform: Bridge, *statements: str) -> None:
 
 def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
     first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
-    rows = [
-        "NEW1;Ana;ana@example.com;;N1",
-        f"{first['erp_code']};{first['first_name']};{first['email'].upper()};;",
-        f"{second['erp_code']};Otra;{second['email']};;",
-        "NEW1;Ana;ana@example.com;;N1",
-        f"{first['erp_code']};Ana;third@example.com;;X\n",
-    ]
-    made = customers("\n".join(rows[:4]))
+    rows = f"NEW1;Ana;ana@example.com;;N1\n{first['erp_code']};{first['first_name']};{first['email'].upper()};;\n"
+    rows += f"{second['erp_code']};Otra;{second['email']};;\nNEW1;Ana;ana@example.com;;N1\n"
+    made = customers(rows)
     (one,) = operations(made)
     assert (one.method, one.path, one.target, one.password) == ("POST", "/customers", "customers/2", "mailed")
     assert one.keys == {"erpCode": "NEW1", "email": "ana@example.com"}
     assert one.body == {
-        "erpCode": "NEW1",
-        "firstName": "Ana",
-        "email": "ana@example.com",
-        "notification": {"send": True, "withCredentials": True},
-        "documents": [{"number": "N1"}],
-    }
+        "erpCode": "NEW1", "firstName": "Ana", "email": "ana@example.com",
+        "notification": {"send": True, "withCredentials": True}, "documents": [{"number": "N1"}],
+    }  # fmt: skip
     assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
     (reported,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
     assert f"Differences: {made.folder / 'differences.csv'}" in summary_lines(made)
@@ -661,10 +627,9 @@ def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(unread: Bridge) ->
     assert (second.exit_code, bool(second.published)) == (ExitCode.COVERAGE, True)
     made = customers("NEW1;Ana;new@example.test;;\n")
     assert load(made.folder / "mapping.toml").generate_passwords == "mail"
-    assert made.manifest.read is not None
-    assert (made.manifest.read.run_id, made.manifest.read.verdict, made.manifest.read.rows) == (
-        first.run_id, "complete", 6,
-    )  # fmt: skip
+    read = made.manifest.read
+    assert read is not None
+    assert (read.run_id, read.verdict, read.rows) == (first.run_id, "complete", 6)
 
 
 def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> None:
@@ -739,7 +704,7 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     mapping = CUSTOMERS + '"Clave" = "password"\n'
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
     rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
-    made = make_plan(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
+    made = planned("customers", Path.cwd(), rows, mapping)
     assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "input"), ("C", "input")]
     conflicting = ("rejected", "conflicting_lines")
     assert fates(made) == {3: ("rejected", "required"), 5: ("merged", ""), 6: conflicting, 7: conflicting}
@@ -811,13 +776,10 @@ def test_texts_and_numbers_that_are_rarely_meant_are_pointed_out(
     assert found(name, *good) == []
 
 
-def test_an_increment_may_be_negative_and_a_price_of_a_sheet_has_few_decimals() -> None:
-    assert found("stock", -2, increments=frozenset({"stock"})) == []
-    assert found("price", 1.234) == []
+def test_an_increment_may_be_negative_and_meant_twice_and_a_price_of_a_sheet_has_few_decimals() -> None:
+    increments = frozenset({"stock"})
+    assert found("stock", -2, increments=increments) == found("price", 1.234) == []
     assert [(reason.code, reason.first) for reason in found("price", 1.23, 1.234, is_sheet=True)] == [("decimals", [3])]
-
-
-def test_an_equal_increment_that_is_merged_may_be_meant() -> None:
-    collected = SuspiciousValues(frozenset({"stock"}))
+    collected = SuspiciousValues(increments)
     collected.add_merged(pa.table({"lines": pa.array([[3], [4]]), "stock": ["3", None], "sku": ["1", "2"]}))
     assert [(reason.field, reason.code, reason.first) for reason in collected.reasons()] == [("stock", "merged", [3])]
