@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.import_file.run import ImportOptions, ImportResult, ImportSteps, import_file
-from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.pull.pull import pull
 from pipelines.push.model import PushHooks, PushOptions, PushResult
@@ -47,34 +45,34 @@ class Desk:
         return import_file(ImportOptions(kind=kind, file=file, **all_options), self.steps())
 
     def steps(self) -> ImportSteps:
-        def agree(plan: Plan, examples: Sequence[str]) -> bool:
-            self.asked.append(list(examples))
-            return bool(self.answer)
-
-        def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"] | None:
-            self.asked_totals.append(list(lines))
-            return self.totals
-
-        def do_pull(options: PullOptions) -> PullResult:
-            self.done.append("pull")
-            return pull(options)
-
-        def do_push(folder: Path, options: PushOptions) -> PushResult:
-            self.done.append("push")
-            stop = threading.Event()
-
-            def on_operation(ended: int, total: int) -> None:
-                if self.stop_after is not None and ended >= self.stop_after:
-                    stop.set()
-
-            return push(folder, options, PushHooks(stop=stop, on_operation=on_operation), self.at.means)
-
         return ImportSteps(
-            pull=do_pull,
-            push=do_push,
-            agree=agree,
+            pull=self._pull,
+            push=self._push,
+            agree=self._agree,
             on_plan=lambda made: self.done.append("plan"),
             on_step=lambda step, text: self.said.append(f"{step}: {text}"),
             ask_columns=lambda proposed, samples: self.columns,
-            ask_totals=ask_totals,
+            ask_totals=self._ask_totals,
         )
+
+    def _agree(self, plan: Plan, examples: Sequence[str]) -> bool:
+        self.asked.append(list(examples))
+        return bool(self.answer)
+
+    def _ask_totals(self, lines: Sequence[int]) -> Literal["skip", "keep"] | None:
+        self.asked_totals.append(list(lines))
+        return self.totals
+
+    def _pull(self, options: PullOptions) -> PullResult:
+        self.done.append("pull")
+        return pull(options)
+
+    def _push(self, folder: Path, options: PushOptions) -> PushResult:
+        self.done.append("push")
+        stop = threading.Event()
+
+        def on_operation(ended: int, total: int) -> None:
+            if self.stop_after is not None and ended >= self.stop_after:
+                stop.set()
+
+        return push(folder, options, PushHooks(stop=stop, on_operation=on_operation), self.at.means)

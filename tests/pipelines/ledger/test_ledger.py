@@ -253,17 +253,18 @@ def test_an_earlier_plan_waits_for_the_doubt_of_a_later_one_however_old_it_is(re
 def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since(
     ledger: Ledger, record: Record
 ) -> None:
-    first = record(patch(1, 7, sku="A", weight=1))
-    lead(first, 1, "in_flight", "confirmed", values={"sku": '"A"', "weight": "1"}, at=10.0)
-    other = record(patch(1, 7, order=2), at=15.0)
-    lead(other, 1, "in_flight", "confirmed", values={"order": "2"}, at=20.0)
-    lead(record(patch(1, 7, sku="B"), host=OTHER_HOST), 1, "in_flight", "confirmed", values={"sku": '"B"'})
-    assert not ledger.superseded(first.plan_id)
-    assert not ledger.superseded(other.plan_id)
-    third = record(patch(1, 7, weight=2), at=25.0)
-    lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
-    later = record(patch(1, 7, weight=3))
-    names = (first.plan_id, third.plan_id, later.plan_id, "a plan of which it knows nothing")
+    def push(at: float, host: str = HOST, **fields: Any) -> str:
+        book = record(patch(1, 7, **fields), at=at, host=host)
+        values = {name: json.dumps(value) for name, value in fields.items()}
+        lead(book, 1, "in_flight", "confirmed", values=values, at=at)
+        return book.plan_id
+
+    first, other = push(10.0, sku="A", weight=1), push(20.0, order=2)
+    push(20.0, OTHER_HOST, sku="B")
+    assert not ledger.superseded(first)
+    assert not ledger.superseded(other)
+    third, later = push(30.0, weight=2), record(patch(1, 7, weight=3)).plan_id
+    names = (first, third, later, "a plan of which it knows nothing")
     assert [list(ledger.superseded(name)) for name in names] == [[1], [], [], []]
 
 

@@ -81,7 +81,6 @@ PARTS = {
         ('C\n[file]\nheader_rows = 2\n[columns]\n', "line 3: header_rows is gone: remove it, set header_row to"),
         ('C\n[columns]\nA = "emial"\n', "line 3: 'emial' is not a field of customers (did you mean email?)"),
         ('C\n[columns]\nA = "fiscalname"\n', "(did you mean documents[0].fiscalName?)"),
-        ('C\n[columns]\nA = "documents[].number"\n', "(did you mean documents[0].number?)"),
         ('C\n[columns]\nA = "documents"\n', "is not a field of customers"),
         ('C\n[columns]\nA = { feld = "email" }\n', "line 3: unknown key columns › A"),
         ('C\n[columns]\nA = { field = "email", ignore = true }\n', "line 3: 'A' needs either a field or ignore"),
@@ -92,7 +91,6 @@ PARTS = {
         ('C\n[columns]\nA = "documents[+].number"\n', "add a [group] table"),
         ('C\n[columns]\nA = { field = "email", blank = "clear" }\n', "cannot clear email"),
         ('V\n[columns]\nA = { field = "price", blank = "clear" }\n', "cannot clear price"),
-        ('C\n[columns]\nA = { field = "email", blank = "null" }\n', "line 3: columns › A"),
         ('C\n[columns]\nA = { field = "email", blank = "reject", default = "x" }\n', "has both a default and"),
         ('C\n[columns]\nA = { field = "email", change = true }\n', "only price and stock can be changes"),
         ('V\n[columns]\nA = { field = "stock", change = true, default = 5 }\n', "default of changes can only be 0"),
@@ -102,7 +100,7 @@ PARTS = {
         ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default must be a text"),
         *(
             (f'V\n[columns]\n[constants]\nproductId = {value}\n', "productId: the constant must be an id as the")
-            for value in ('"../x"', '"A1"', '"007"', '" 7"', '""', "-5", "1.0", "true", "9" * 19)
+            for value in ('"../x"', '"007"', '""', "-5", "1.0", "true", "9" * 19)
         ),
         ('S\n[columns]\n[constants]\ncategoryId = "a b"\n', "line 4: categoryId: the constant must be an id as the"),
         ('V\n[columns]\nA = { field = "variantId", default = "1,5" }\n', "'A': the default must be an id as the"),
@@ -119,7 +117,6 @@ PARTS = {
         ('V\n[numbers]\ndecimal = ","\nthousands = ","\n[columns]\n', "are the same mark"),
         ('V\n[numbers]\nthousands = "."\n[columns]\n', "thousands is set without decimal; set both"),
         ('V\n[booleans]\nyes = ["S"]\nno = ["s"]\n[columns]\n', "'s' is listed under both yes and no"),
-        ('V\n[booleans]\nyes = ["S"]\n[columns]\n', "booleans › no is missing"),
         ('V\n[dates]\nformat = "DD/MM"\n[columns]\n', "line 3: a date format has DD, MM and YYYY"),
         ('V\n[rows]\nfill_within = ["A"]\n[columns]\n', "fill_within is set without fill_down"),
         ('V\n[columns]\n[[lookup]]\nfile = "a"\nmatch = {}\ngive = { productId = "a" }\n', "lookup"),

@@ -89,7 +89,7 @@ def planned(kind: KindName, folder: Path, rows: str, mapping: str | None = None,
     (folder / "in.csv").write_bytes(rows.replace("\n", "\r\n").encode("cp1252"))
     if mapping is not None:
         (folder / "mapping.toml").write_text(mapping, "utf-8")
-    return make_plan(PlanOptions(kind, folder / "in.csv", mapping and folder / "mapping.toml", **more))
+    return make_plan(PlanOptions(kind, folder / "in.csv", folder / "mapping.toml" if mapping else None, **more))
 
 
 def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> PlanResult:
@@ -229,28 +229,27 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
 ) -> None:
     """The platform adds changes: the same file, planned and pushed again, adds them twice, or is not sent again."""
     os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "increment"
+
+    def changes(rows: str) -> PlanResult:
+        return variants(work, rows, CHANGES)
+
     rows = "1;1001;;;7\n1;1002;;;2\n"
-    first = variants(work, rows, CHANGES)
+    first = changes(rows)
     assert first.earlier_changes is None
     pushed(first, *sent(1, "confirmed"), *sent(2, "rejected"))
     pushed(first, *sent(2, "confirmed"), plan_id="foreign", host="https://other.test")
     folder = str(first.folder.absolute())
-    other = variants(work, "1;1001;;;7\n1;1002;;;3\n", CHANGES)
-    assert (other.earlier_changes, variants(work, rows, CHANGES).earlier_changes) == (
-        (1, folder, False),
-        (1, folder, True),
-    )
-    assert variants(work, "1;1002;;;3\n", CHANGES).earlier_changes is None
-    variants(work, rows, CHANGES)
+    other = changes("1;1001;;;7\n1;1002;;;3\n")
+    assert (other.earlier_changes, changes(rows).earlier_changes) == ((1, folder, False), (1, folder, True))
+    assert changes("1;1002;;;3\n").earlier_changes is None
+    changes(rows)
     plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"), Reporter("plain"))
     assert f"pushed before, in {folder}: 1 change will not be sent again" in capsys.readouterr().err
-    pushed(other, *sent(2, "confirmed"), at=6.0)
-    found = variants(work, rows, CHANGES).earlier_changes
-    assert found == (1, str(other.folder.absolute()), False)  # only 1001 was sent by this plan
-    given_up = variants(work, "1;1003;;;4\n1;1004;;;4\n", CHANGES)
+    pushed(other, *sent(2, "confirmed"), at=6.0)  # only 1001 was sent by the first plan
+    assert changes(rows).earlier_changes == (1, str(other.folder.absolute()), False)
+    given_up = changes("1;1003;;;4\n1;1004;;;4\n")
     pushed(given_up, *sent(1, "in_doubt", "abandoned"), StateChange(2, "abandoned"))  # the second was not sent
-    again = variants(work, "1;1003;;;5\n1;1004;;;5\n", CHANGES).earlier_changes
-    assert again == (1, str(given_up.folder.absolute()), False)
+    assert changes("1;1003;;;5\n1;1004;;;5\n").earlier_changes == (1, str(given_up.folder.absolute()), False)
 
 
 def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(work: Path) -> None:
@@ -677,27 +676,24 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
 def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_named(unread: Bridge) -> None:
     row = "A;Ana;a@x.es;;\n"
 
-    def lacking(words: str, **more: Any) -> str:
-        with pytest.raises(UsageError, match=words) as reported:
+    def lacking(*words: str, **more: Any) -> None:
+        with pytest.raises(UsageError) as reported:
             customers(row, **more)
-        return str(reported.value)
+        assert [one for one in words if one not in str(reported.value)] == []
 
-    assert "orderbridge pull customers" in lacking("no warehouse")
+    lacking("no warehouse at", "orderbridge pull customers")
     del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
-    said = lacking("3 things are missing", passwords=None)
-    assert all(
-        words in said for words in ("no warehouse at", "orderbridge pull customers", "--passwords", "login_mode")
-    )
+    every = ("no warehouse at", "orderbridge pull customers", "--passwords", "login_mode")
+    lacking("3 things are missing", *every, passwords=None)
     unread.pull("price_lists")
     os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "email"
-    assert "orderbridge pull customers" in lacking("has no customers read from the platform")
+    lacking("has no customers read from the platform", "orderbridge pull customers")
     unread.pull("customers")
-    said = lacking("password", passwords=None)
-    assert all(way in said for way in ("column", "--passwords mail", "--passwords file", "`make` under [passwords]"))
+    lacking("column", "--passwords mail", "--passwords file", "`make` under [passwords]", passwords=None)
     made = customers(row, CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
     assert operations(made)[0].password == "stored"
     os.environ["SOURCES__LEGACY__BASE_URL"] = HOST
-    assert "orderbridge pull customers" in lacking("were read from")
+    lacking("were read from", "orderbridge pull customers")
 
 
 def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
