@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.import_file.run import ImportOptions, ImportResult, ImportSteps, import_file
+from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.pull.pull import pull
 from pipelines.push.model import PushHooks, PushOptions, PushResult
