@@ -111,7 +111,6 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(t
     [
         ({"birthdate": 7}, "a quarantined row of the list has its erpCode"),
         ({"birthdate": 7, "erpCode": None, "email": None}, "not found, but a row of the list that is in quarantine"),
-        ({"erpCode": 9, "email": None}, "not found, but a row of the list that is in quarantine"),
     ],
 )
 def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_person(
