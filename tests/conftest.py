@@ -38,7 +38,7 @@ LONGEST_FIRST = (
     "reconcile/test_reconcile.py", "warehouse/test_postgres.py", "test_dlt_sources.py",
     "warehouse/test_destination.py", "import_file/test_run.py", "import_file/test_transcript.py",
     "plan/test_make.py", "pull/test_pull.py", "test_tutorial.py", "test_campaigns.py",
-    "test_secrets.py", "reconcile/test_erp_customers.py", "test_notebooks.py", "pull/test_kills.py",
+    "test_secrets.py", "reconcile/test_erp_customers.py", "test_notebooks.py", "pull/test_stops.py",
     "cli/test_cli.py", "push/test_push.py", "reporting/test_report.py", "cli/test_process.py",
     "pull/test_new_list.py", "import_file/test_mappings.py", "reconcile/test_history.py",
     "reconcile/test_parts.py", "erp/test_match.py", "push/test_command.py", "test_schedules.py",

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from copy import copy, deepcopy
+from collections.abc import Callable
+from copy import copy
 from functools import cache, wraps
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,7 @@ from dlt.common.configuration import resolve
 from dlt.common.configuration.exceptions import LookupTrace
 from dlt.common.configuration.providers.environ import EnvironProvider
 from dlt.common.configuration.specs import base_configuration as specs
-from dlt.common.destination import utils
 from dlt.common.destination.reference import Destination
-from dlt.common.schema import schema
-from dlt.common.schema import utils as schema_utils
-from dlt.destinations.impl.duckdb import configuration as duckdb_configuration
 
 QUESTIONS: tuple[Callable[..., Any], ...] = (
     types.extract_inner_type, types.is_literal_type, types.is_optional_type, types.is_union_type,
@@ -38,7 +33,6 @@ QUESTIONS: tuple[Callable[..., Any], ...] = (
     specs.extract_inner_hint, specs.is_base_configuration_inner_hint, specs.is_context_inner_hint,
     specs.is_hint_not_resolvable, specs.is_secret_hint, specs.is_valid_hint,
 )  # fmt: skip
-RESOLVING: tuple[Callable[..., Any], ...] = (utils.prepare_load_table, utils.resolve_merge_strategy)
 
 
 def remembering(question: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,21 +48,8 @@ def remembering(question: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def resolving_what_is_missing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without a look for settings where each of its arguments is passed."""
-    undecorated = function.__wrapped__  # type: ignore[attr-defined]
-    parameters = len(signature(undecorated).parameters)
-
-    @wraps(function)
-    def called(*arguments: Any, **more: Any) -> Any:
-        return (undecorated if len(arguments) + len(more) == parameters else function)(*arguments, **more)
-
-    return called
-
-
 Lookup = tuple[Any, list[LookupTrace]]
 resolve_provider_value: Callable[..., Lookup] = resolve.resolve_single_provider_value
-log_traces: Callable[..., None] = vars(resolve)["log_traces"]
 compute_capabilities: Callable[..., Any] = Destination.capabilities
 get_type_hints: Callable[..., dict[str, Any]] = vars(validation)["get_type_hints"]
 ENVIRONMENT = EnvironProvider().name
@@ -105,14 +86,6 @@ def look_up(
     return resolve_provider_value(provider, key, hint, pipeline, section, explicit, embedded)
 
 
-def log_resolved(
-    config: Any, key: str, hint: Any, value: Any, default_value: Any, traces: Sequence[LookupTrace]
-) -> None:
-    """`log_traces` of fields that were found in a provider of settings."""
-    if any(trace.value is not None for trace in traces):
-        log_traces(config, key, hint, value, default_value, traces)
-
-
 def capabilities(destination: Any, config: Any = None, naming: Any = None) -> Any:
     """The capabilities of a destination by its own parameters, computed once; dlt changes the copy that it gets."""
     if config is not None:
@@ -121,13 +94,6 @@ def capabilities(destination: Any, config: Any = None, naming: Any = None) -> An
     if type(naming) not in computed:
         computed[type(naming)] = compute_capabilities(destination, None, naming)
     return copy(computed[type(naming)])
-
-
-def copied(value: Any) -> Any:
-    """`deepcopy` of plain dicts and lists, without a look for circles."""
-    if type(value) is dict:
-        return {name: copied(one) for name, one in value.items()}
-    return [copied(one) for one in value] if type(value) is list else deepcopy(value)
 
 
 hints: dict[type, dict[str, Any]] = {}
@@ -149,7 +115,6 @@ def fields_of(kind: type[specs.BaseConfiguration]) -> dict[str, Any]:
 def remember() -> None:
     """Puts the faster functions in the place of dlt's, in every module of it that is imported."""
     answers = {question: remembering(question) for question in QUESTIONS}
-    answers |= {function: resolving_what_is_missing(function) for function in RESOLVING}
     for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == dlt.__name__]:
         for name, value in list(vars(module).items()):
             if callable(value) and getattr(value, "__hash__", None) and value in answers:
@@ -168,11 +133,7 @@ def length(config: specs.BaseConfiguration) -> int:
 resolvable_fields: Any = specs.BaseConfiguration.get_resolvable_fields
 REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (resolve, "resolve_single_provider_value", look_up),
-    (resolve, "log_traces", log_resolved),
     (validation, "get_type_hints", hints_of),
-    (schema, "deepcopy", copied),
-    (schema_utils, "deepcopy", copied),
-    (duckdb_configuration, "is_valid_filepath", cache(vars(duckdb_configuration)["is_valid_filepath"])),
     (Destination, "capabilities", capabilities),
     (specs.BaseConfiguration, "get_resolvable_fields", classmethod(fields_of)),
     (specs.BaseConfiguration, "__len__", length),

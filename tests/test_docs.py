@@ -42,6 +42,7 @@ from sources.settings.setting import SETTINGS, variable
 from transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
+PACKAGES = ("sources", "transforms", "pipelines", "sandbox")
 generate = SimpleNamespace(**runpy.run_path(str(CHECKOUT / "docs/generate.py")))
 
 
@@ -90,13 +91,6 @@ def test_each_code_of_a_rejected_line_is_explained() -> None:
     assert {*WORDS, *get_args(RejectCode), *MESSAGES, *limits, *others} - explained == set()
 
 
-def test_every_page_is_in_the_navigation_of_the_site() -> None:
-    listed = re.findall(r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
-    assert sorted(listed) == sorted(
-        page.relative_to(CHECKOUT / "docs").as_posix() for page in (CHECKOUT / "docs").rglob("*.md")
-    )
-
-
 def command_lines() -> Iterator[tuple[str, str]]:
     """Each command line of ours in the documentation, the examples and the help, with its place."""
     pages = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "CHANGELOG.md"]
@@ -123,9 +117,11 @@ def documented() -> list[tuple[str, tuple[str, ...]]]:
     return sorted((where, tuple(shlex.split(re.sub(r" 2$", "", words.rstrip())))) for where, words in found)
 
 
-def test_a_command_line_that_is_written_somewhere_is_one_that_is_taken() -> None:
+def test_command_lines_that_are_written_somewhere_are_taken_and_each_command_has_one() -> None:
     group = click.Context(orderbridge, **orderbridge.context_settings)
-    for where, (name, *rest) in documented():
+    written = documented()
+    assert {arguments[0] for where, arguments in written if where.endswith(".md")} >= set(orderbridge.commands)
+    for where, (name, *rest) in written:
         assert name in orderbridge.commands, where
         # --records must name a folder that is there; nothing else is looked at
         words = [str(CHECKOUT) if before == "--records" else word for before, word in pairwise([name, *rest])]
@@ -137,20 +133,10 @@ def test_a_command_line_that_is_written_somewhere_is_one_that_is_taken() -> None
             pytest.fail(f"{where}: {name} {rest}: {error}")
 
 
-def test_every_command_has_an_example_in_the_docs() -> None:
-    shown = {arguments[0] for where, arguments in documented() if where.endswith(".md")}
-    assert shown >= set(orderbridge.commands)
-
-
-def test_the_schedules_say_what_to_do_about_every_exit_code() -> None:
-    rows = re.findall(r"^\| ([\d, ]+) \|", (CHECKOUT / "docs/schedules.md").read_text("utf-8"), re.MULTILINE)
-    assert rows == [code.label for code in ExitCode]
-
-
 def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
     page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
     named = re.findall(r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")])
-    folders = [CHECKOUT / name for name in ("sources", "transforms", "pipelines", "sandbox", "tests/mutants")]
+    folders = [CHECKOUT / name for name in (*PACKAGES, "tests/mutants")]
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".toml", ".txt")]
     code = "".join(path.read_text("utf-8") for path in files)
     names = {part.name for path in files for part in (path, *path.relative_to(CHECKOUT).parents)}
@@ -182,25 +168,24 @@ def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
         assert [float(words.get(number, number)) for number in match.groups()] == expected, sentence
 
 
-def test_every_page_of_the_docs_is_linked_and_every_link_leads_somewhere() -> None:
-    linked = set()
-    for page in [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]:
+def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> None:
+    docs, linked = CHECKOUT / "docs", set()
+    for page in [*CHECKOUT.glob("*.md"), *docs.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
                 linked.add((page.parent / target).resolve())
-    assert {path for path in (CHECKOUT / "docs").rglob("*") if path.is_file() and path.suffix != ".pyc"} <= linked
+    assert {path for path in docs.rglob("*") if path.is_file() and path.suffix != ".pyc"} <= linked
+    listed = re.findall(r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
 
 
 def test_docstrings_cite_pages_that_are_here() -> None:
-    for path in (
-        path for name in ("sources", "transforms", "pipelines", "sandbox") for path in (CHECKOUT / name).rglob("*.py")
-    ):
+    for path in [path for name in PACKAGES for path in (CHECKOUT / name).rglob("*.py")]:
         text = path.read_text("utf-8")
         assert not re.search(r"§ ?\d", text), path
-        assert [page for page in re.findall(r"\bdocs/[\w./-]+\.md\b", text) if not (CHECKOUT / page).exists()] == [], (
-            path
-        )
+        cited = re.findall(r"\bdocs/[\w./-]+\.md\b", text)
+        assert [page for page in cited if not (CHECKOUT / page).exists()] == [], path
 
 
 def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: Path) -> None:

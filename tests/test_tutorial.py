@@ -7,14 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from sandbox import SandboxConfig, serve
-from tests.pipelines.bridge import settings
+from tests.pipelines.bridge import settings, wait_for
 
 CHECKOUT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:^<!-- ([^>\n]+) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -49,31 +48,23 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    folder = tmp_path / "project"
+@pytest.fixture(scope="module")
+def first_hour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], list[str]]:
+    """Runs the blocks, each to the exit code of its note: the folder, its environment, and what they print."""
+    folder = tmp_path_factory.mktemp("first_hour") / "project"
     folder.mkdir()
-    return folder, environment(tmp_path)
-
-
-def follow_tutorial(folder: Path, env: dict[str, str]) -> list[str]:
-    """Runs the blocks of the tutorial in the folder, each with the exit code of its note. Returns what they print."""
-    background, printed = None, []
+    env, background, printed = environment(folder.parent), None, []
     try:
         for note, script in blocks("tutorial.md"):
             if note == "in the background":
-                background = subprocess.Popen(
-                    ["bash", "-c", f"exec {script}"], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
-                )
+                exec_ = ["bash", "-c", f"exec {script}"]
+                background = subprocess.Popen(exec_, cwd=folder, env=env, stdout=subprocess.PIPE, text=True)
                 assert background.stdout is not None
                 assert background.stdout.readline().startswith("ready ")
-                deadline = time.monotonic() + 120
-                while not (folder / ".gitignore").exists() and time.monotonic() < deadline:
-                    time.sleep(0.05)
+                wait_for((folder / ".gitignore").exists)
                 continue
-            done = subprocess.run(
-                ["bash", "-e", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=300
-            )
+            line = ["bash", "-e", "-c", script]
+            done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
             expected = int(note.removeprefix("ends with ")) if note else 0
             assert done.returncode == expected, f"{script}\n{done.stdout}{done.stderr}"
             printed.append(done.stdout)
@@ -81,16 +72,7 @@ def follow_tutorial(folder: Path, env: dict[str, str]) -> list[str]:
         if background is not None:
             background.terminate()
             background.communicate(timeout=300)
-    return printed
-
-
-@pytest.fixture(scope="module")
-def first_hour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], list[str]]:
-    """The folder after the tutorial, its environment, and what the blocks have printed."""
-    folder = tmp_path_factory.mktemp("first_hour")
-    (folder / "project").mkdir()
-    env = environment(folder)
-    return folder / "project", env, follow_tutorial(folder / "project", env)
+    return folder, env, printed
 
 
 def test_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[str, str], list[str]]) -> None:
@@ -115,9 +97,9 @@ def test_after_the_first_hour_git_sees_nothing_private(first_hour: tuple[Path, d
 
 
 @pytest.mark.parametrize("way", ["copy", "environment"])
-def test_a_project_with_its_own_sources_uses_them(project: tuple[Path, dict[str, str]], way: str) -> None:
-    folder, env = project
-    (folder / "sources").mkdir()
+def test_a_project_with_its_own_sources_uses_them(tmp_path: Path, way: str) -> None:
+    folder, env = tmp_path / "project", environment(tmp_path)
+    (folder / "sources").mkdir(parents=True)
     (folder / "sources/__init__.py").touch()
     (folder / "sources/theirs.py").write_text("NAME = 'theirs'\n")
     with serve(SandboxConfig(customers=20, orders=5, promotions=3, price_lists=2)) as platform:
@@ -125,18 +107,16 @@ def test_a_project_with_its_own_sources_uses_them(project: tuple[Path, dict[str,
         if way == "copy":
             del env["PYTHONPATH"]
             ((_, script),) = blocks("sources.md")
-            subprocess.run(
-                ["bash", "-e", "-c", script], cwd=folder, env=env | {"ORDERBRIDGE": str(CHECKOUT)}, check=True
-            )
+            env["ORDERBRIDGE"] = str(CHECKOUT)
+            subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=env, check=True)
             (folder / "load.py").write_text(OWN_SOURCES)
             arguments = ["load.py"]
         else:
             example = (CHECKOUT / "pipelines/examples/own_pipeline.py").read_text("utf-8")
             (folder / "load.py").write_text(example.replace('"platform"', '"theirs"'))
             arguments = ["-P", "load.py"]
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=300
-        )
+        line = [sys.executable, *arguments]
+        done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     with duckdb.connect(str(folder / "shop.duckdb")) as connection:
         assert connection.sql("SELECT count(*) FROM theirs.customers").fetchall() == [(20,)]

@@ -16,9 +16,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partialmethod
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from pipelines.cli.main import main
 from pipelines.cli.process import STOP, Stop, prepare_environment
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.pull.pull import pull
-from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.contract import RECORDS
 from sources.errors import BridgeError
@@ -227,7 +227,6 @@ class Started:
         for read, _ in pipes:
             read.close()
         self.pid = self._process.pid or 0
-        self._code: int | None = None
 
     def __enter__(self) -> Started:
         return self
@@ -236,50 +235,37 @@ class Started:
         self.stdout.close()
         self.stderr.close()
         self._process.join()
-        self.poll()
-        self._process.close()
 
     @property
-    def returncode(self) -> int:
-        """Of a process that has ended."""
-        code = self.poll()
-        assert code is not None
-        return code
+    def returncode(self) -> int | None:
+        return self._process.exitcode
 
     def poll(self) -> int | None:
-        if self._code is None:
-            self._code = self._process.exitcode
-        return self._code
+        return self._process.exitcode
 
     def wait(self, timeout: float) -> int:
         self._process.join(timeout)
-        if (code := self.poll()) is None:
+        if self._process.exitcode is None:
             raise subprocess.TimeoutExpired("orderbridge", timeout)
-        return code
+        return self._process.exitcode
 
     def communicate(self, timeout: float = 60) -> tuple[str, str]:
-        """Reads both streams to their ends, and waits for the end of the process."""
-        texts: dict[str, str] = {}
-        readers = [
-            threading.Thread(target=lambda name=name: texts.update({name: getattr(self, name).read()}), daemon=True)
-            for name in ("stdout", "stderr")
-        ]
-        until = time.monotonic() + timeout
-        for reader in readers:
-            reader.start()
-        for reader in readers:
-            reader.join(max(0.0, until - time.monotonic()))
-        self.wait(max(0.0, until - time.monotonic()))
-        self.stdout.close()
-        self.stderr.close()
-        return texts["stdout"], texts["stderr"]
+        """Reads both streams to their ends, and waits for the process to end, which is killed after this time."""
+        watch = threading.Timer(timeout, self.kill)
+        watch.daemon = True
+        watch.start()
+        with ThreadPoolExecutor(1) as reader:
+            err = reader.submit(self.stderr.read)
+            out = self.stdout.read()
+        watch.cancel()
+        self.wait(timeout)
+        return out, err.result()
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
+    kill = partialmethod(send_signal, signal.SIGKILL)
 
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -305,10 +291,7 @@ def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float =
     """Runs the command to its end in this process; with a `preexec_fn`, or if it starts programs, in one of its own."""
     if more or "demo" in arguments[:1]:
         with start(*arguments, env=env, cwd=cwd, **more) as process:
-            try:
-                out, err = process.communicate(timeout)
-            finally:
-                process.kill()
+            out, err = process.communicate(timeout)
             done = Done(process.wait(timeout), out, err)
     else:
         done = _here(arguments, env, cwd)
@@ -391,8 +374,3 @@ def wait_for(what: Any, seconds: float = 120.0) -> None:
         if time.monotonic() > until:
             raise TimeoutError(f"not true after {seconds:g} s")
         time.sleep(0.01)
-
-
-def whole(path: Path) -> None:
-    """Raises where the file cannot be opened."""
-    connect(path, read_only=True).close()

@@ -1,7 +1,8 @@
-"""A sandbox with an empty warehouse, for the tests of the pipelines."""
+"""A sandbox with a warehouse, for the tests of the pipelines."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,3 +31,22 @@ def reconciled(tmp_path: Path) -> Iterator[Bridge]:
     """After a first pull and a first `reconcile`, copied as well."""
     with pulled(tmp_path, reconcile) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
+    """A sandbox, and a warehouse that was pulled from it, for the tests of a file."""
+    before = dict(os.environ)
+    with pulled(tmp_path_factory.mktemp("shop")) as made:
+        yield made
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def nobody(tmp_path: Path) -> dict[str, str]:
+    """The environment of someone who has set nothing."""
+    for name in ("home", "tmp"):
+        (tmp_path / name).mkdir()
+    folders = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
+    return {**folders, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"}

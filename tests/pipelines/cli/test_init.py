@@ -21,11 +21,17 @@ CHECKOUT = Path(__file__).parents[3]
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, in which checks find nothing wrong."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(init, "run_checks", lambda _: ExitCode.DONE)
-    return folder
+    return tmp_path
+
+
+def secrets(project: Path, text: str) -> Path:
+    """The settings of the project, with this text."""
+    (project / ".dlt").mkdir()
+    file = project / ".dlt/secrets.toml"
+    file.write_text(text)
+    return file
 
 
 def ask(*answers: str, changes: tuple[str, ...] = ()) -> Result:
@@ -67,13 +73,12 @@ def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_wr
 
 
 def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(project: Path) -> None:
-    (project / ".dlt").mkdir()
-    (project / ".dlt/secrets.toml").write_text("# mine\n")
+    file = secrets(project, "# mine\n")
     (project / ".gitignore").write_bytes(b"mine\n*.duckdb\n# a\xf1o")
     for _ in range(2):
         done = CliRunner().invoke(orderbridge, ["init", "--sandbox"])
         assert "not changed. To change a setting, name it" in done.stdout
-    assert (project / ".dlt/secrets.toml").read_text() == "# mine\n"
+    assert file.read_text() == "# mine\n"
     lines = (project / ".gitignore").read_text("latin-1").splitlines()
     assert lines[:3] == ["mine", "*.duckdb", "# año"]
     assert set(project_files.IGNORED) <= set(lines)
@@ -96,9 +101,7 @@ x = 1 # kept
 
 
 def test_a_second_init_shows_what_is_set_and_asks_for_what_is_missing_alone(project: Path) -> None:
-    (project / ".dlt").mkdir()
-    file = project / ".dlt/secrets.toml"
-    file.write_text(MINE)
+    file = secrets(project, MINE)
     done = ask("production", "code", "")
     assert done.exception is None
     assert "sources.legacy.base_url = https://old.example (.dlt/secrets.toml)" in done.stderr
@@ -113,9 +116,7 @@ def test_a_second_init_shows_what_is_set_and_asks_for_what_is_missing_alone(proj
 
 
 def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: Path) -> None:
-    (project / ".dlt").mkdir()
-    file = project / ".dlt/secrets.toml"
-    file.write_text(project_files.SANDBOX_MARK + MINE)
+    file = secrets(project, project_files.SANDBOX_MARK + MINE)
     host, key = "sources.legacy.base_url=https://new.example", "sources.legacy.api_key"
     done = ask("k-2", changes=(host, key, "sources.legacy.page_limit=50"))
     assert (done.exception, "k-2" in done.output) == (None, False)
@@ -166,17 +167,10 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
 
 def test_settings_of_one_project_never_reach_the_host_of_another(tmp_path: Path, nobody: dict[str, str]) -> None:
     with bridge(tmp_path / "first") as one, bridge(tmp_path / "second", customers=7) as two:
-        for name, made in (("one", one), ("two", two)):
-            (tmp_path / name).mkdir()
-            project_files.write_settings(
-                tmp_path / name,
-                {
-                    "sources.legacy.base_url": made.platform.url,
-                    "sources.legacy.api_key": made.platform.legacy_key,
-                    "sources.legacy.environment": "sandbox",
-                },
-            )
         for name, made, customers in (("one", one, 40), ("two", two, 7)):
+            (tmp_path / name).mkdir()
+            values = {"base_url": made.platform.url, "api_key": made.platform.legacy_key, "environment": "sandbox"}
+            project_files.write_settings(tmp_path / name, {f"sources.legacy.{key}": values[key] for key in values})
             asked = made.platform.state.requests
             done = command("--project", str(tmp_path / name), "pull", "customers", env=nobody, cwd=tmp_path)
             assert (done.code, f"customers  {customers:>4} " in done.out) == (0, True), done.said

@@ -28,14 +28,7 @@ DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
 Captured = pytest.CaptureFixture[str]
 
 
-def shown(
-    path: Path,
-    *,
-    rows: int = 10,
-    target: Path | None = None,
-    as_json: bool = False,
-    **options: Any,  # of ReadOptions
-) -> int:
+def shown(path: Path, *, rows: int = 10, target: Path | None = None, as_json: bool = False, **options: Any) -> int:
     return preview(path, ReadOptions(**options), rows=rows, target=target, as_json=as_json)
 
 
@@ -154,18 +147,13 @@ def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> No
         assert load(path).constants == {"documents[0].isDefault": True}
 
 
-def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
+def test_a_mapping_begins_from_the_columns_of_a_file_and_those_that_fit_no_field_are_named(tmp_path: Path) -> None:
     file, path = written(tmp_path, "Artículo;PVP;Descripción;Precio\n1;2;a;3\n", "cp1252"), tmp_path / "mapping.toml"
     text = template("variants", mapping=True, file=file)
     path.write_text(text, "utf-8")
     assert {name: column.field for name, column in load(path).columns.items()} == {"Artículo": "erpCode"}
     for name in ("Descripción", "PVP", "Precio"):
         assert re.search(rf'^# "?{name}"? = ""', text, re.MULTILINE), name
-    with pytest.raises(UsageError, match="--for requires --mapping"):
-        template("variants", mapping=False, file=file)
-
-
-def test_the_command_prints_utf8_and_on_stderr_which_columns_fit_no_field(tmp_path: Path) -> None:
     file = written(tmp_path, "Código;a1x;a2x;a3x;a4x;a5x;a6x;a7x\n1;2;3;4;5;6;7;8\n")
     done = CliRunner().invoke(orderbridge, ["template", "customers", "--mapping", "--for", str(file)])
     said = "7 columns without a field, to edit in the mapping file: a1x, a2x, a3x, a4x, a5x, a6x, a7x\n"

@@ -16,7 +16,6 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_
 from sandbox.public_v1 import KEYS, Key
 from sources.files.formulas import neutralize
 from tests.pipelines.bridge import Bridge, Done, bridge
+from tests.pipelines.reporting.page import Page
 
 SEED = int(os.environ.get("HOSTILE_SEED", "14"))
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\u200f\x7f\x08"
@@ -61,33 +61,19 @@ def test_escaped_text_is_safe_and_plain_text_stays_as_it_is(text: str) -> None:
         assert escape(text) == escape_lines(text) == text
 
 
-def test_json_is_ascii_unless_the_output_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_is_ascii_unless_the_output_is_utf_8_and_no_line_break_starts_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for encoding, text in (("utf-8", '"Peña"'), ("iso8859-1", '"Pe\\u00f1a"')):
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
         assert to_json("Peña") == text
-
-
-def test_a_line_break_from_outside_starts_no_line_of_its_own() -> None:
     assert escape("a\nb") == "a\\nb"
     assert escape_lines("a\norderbridge: all is well") == "a\n  orderbridge: all is well"
 
 
-def test_results_go_to_stdout_while_bars_are_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-    with Reporter() as reporter:
-        print_lines("a" * 200)
-    assert reporter.style == "auto"
-    assert capsys.readouterr().out == f"{'a' * 200}\n"
-
-
 @pytest.mark.parametrize("style", ["plain", "json", "auto"])
-def test_sweeps_steps_and_warnings_are_shown(
-    style: Style,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
+def test_sweeps_steps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
+    style: Style, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
     caplog.set_level("INFO", STEPS)
@@ -101,31 +87,13 @@ def test_sweeps_steps_and_warnings_are_shown(
         logging.getLogger(STEPS).info("publishing")
         logging.getLogger("orderbridge.pull").info("not for people")
         logging.getLogger("orderbridge.http").warning("the platform asks to wait")
-    said = capsys.readouterr().err
+        print_lines("a" * 400)  # which no line of the terminal holds
+    out, said = capsys.readouterr()
+    assert out == f"{'a' * 400}\n"
     for words in ("3 pages, sweep 2", "publishing", "the platform asks to wait"):
         assert words in said
     assert "not for people" not in said
     assert style == "auto" or "reconciling orders" in said
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["preview", f"none{HOSTILE}.csv"],
-        ["pull", f"orders{HOSTILE}"],
-        ["push", f"plan{HOSTILE}"],
-        ["report", "--out", f"no{HOSTILE}/where.html"],
-        ["--project", f"none{HOSTILE}", "status"],
-        ["sandbox", "--fault", HOSTILE],
-        [HOSTILE],
-    ],
-    ids=["file", "choice", "plan", "out", "project", "fault", "command"],
-)
-def test_arguments_are_escaped_in_errors(shop: Bridge, arguments: list[str]) -> None:
-    done = shop.command(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert done.err
-    assert is_safe(done.err)
 
 
 def hostile(draw: random.Random, *, is_formula: bool = False) -> str:
@@ -154,19 +122,6 @@ def poisonous(tmp_path: Path) -> Iterator[Bridge]:
             (tmp_path / f"records/{name}.json").write_text(json.dumps(rows))
     with bridge(tmp_path, records=tmp_path / "records") as made:
         yield made
-
-
-class Page(HTMLParser):
-    """The attributes and addresses of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attributes: set[str] = set()
-        self.addresses: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes |= {name for name, _ in attrs}
-        self.addresses |= {value or "" for name, value in attrs if name in ("href", "src", "xlink:href", "action")}
 
 
 def erp_file(folder: Path, draw: random.Random) -> str:
@@ -222,11 +177,11 @@ def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(poisonous: Bridge, mon
     run("verify", "plan-1")
 
     html = (folder / "report.html").read_text("utf-8")
-    page = Page()
-    page.feed(html)
+    attributes = [attribute for _, given in Page(html).found for attribute in given.items()]
     assert not TAGS.search(html), SEED
-    assert not [name for name in page.attributes if name.startswith("on")]
-    assert not [address for address in page.addresses if not address.startswith(("#", "data:image/"))]
+    assert not [name for name, _ in attributes if name.startswith("on")]
+    links = [value or "" for name, value in attributes if name in ("href", "src", "xlink:href", "action")]
+    assert not [link for link in links if not link.startswith(("#", "data:image/"))]
     assert is_safe(html.replace("\r", "")), SEED
     assert "49" not in re.findall(r"\{\{.*?\}\}|49(?= \*)", html)
 

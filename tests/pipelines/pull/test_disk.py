@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,14 +19,11 @@ from tests.pipelines.pull.truth import RESOURCES, same
 MINE = b"mine"
 
 
-def files_up_to(bytes_: int) -> Callable[[], None]:
-    """For the child: no file grows beyond that, as if the disk were full. Root is bound by it, too."""
-    return partial(resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_))  # Python ignores SIGXFSZ
-
-
 def test_a_disk_that_fills_leaves_the_old_file_or_none(fresh: Bridge) -> None:
     def pulled_up_to(bytes_: int) -> None:
-        done = command("pull", env=fresh.environment(), cwd=fresh.folder, preexec_fn=files_up_to(bytes_))
+        """With no file beyond that size, as if the disk were full. Root is bound by it, too."""
+        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_))  # Python ignores SIGXFSZ
+        done = command("pull", env=fresh.environment(), cwd=fresh.folder, preexec_fn=limit)
         assert (done.code, f"{fresh.folder}: " in done.err, "Free space" in done.err) == (2, True, True), done.err
         assert "Traceback" not in done.said
         # Pages that were fetched may stay to go on from; nothing else does.
@@ -63,14 +59,11 @@ def prepare(path: Path) -> None:
 def refused(path: Path, match: str, hint: str) -> None:
     """A run is refused, and what is there stays as it was."""
     folder = path.parent if path.parent.is_dir() else path.parent.parent
-    before = (
-        {one: one.read_bytes() if one.is_file() else b"" for one in folder.glob("*")} if folder != Path("/proc") else {}
-    )
+    before = {} if folder == Path("/proc") else {one: one.is_file() and one.read_bytes() for one in folder.glob("*")}
     with pytest.raises(UsageError, match=match) as error:
         prepare(path)
     assert hint in error.value.hint
-    for one, content in before.items():
-        assert (one.read_bytes() if one.is_file() else b"") == content
+    assert {one: one.is_file() and one.read_bytes() for one in before} == before
     if before:
         assert {*folder.glob("*")} <= {*before, path.with_name(f"{path.name}.failed.json")}
 
@@ -82,18 +75,16 @@ def refused(path: Path, match: str, hint: str) -> None:
         ("file/deeper/warehouse.duckdb", "file", "writable"),
         ("/proc/warehouse.duckdb", "/proc: ", "writable"),
         *((name, f"cannot be named {name}", "such as warehouse.duckdb") for name in ("raw.duckdb", "RAW.db", "main.x")),
-        *(
-            (f"{name}/warehouse.duckdb", "the path of the warehouse must not contain", "Name another folder")
-            for name in ("it's", "100%", "what?", "back\\slash")
-        ),
+        *((f"{name}/w.duckdb", "must not contain", "another folder") for name in ("it's", "100%", "what?", "a\\b")),
         (f"{'x' * 240}.duckdb", "File name too long", "ame"),
         ("\udcff.duckdb", "not UTF-8", "ame"),
         ("folder", "is a folder", "Name a file in it"),
         ("pipe", "is not a file", "WAREHOUSE__PATH"),
         ("empty", "is not a DuckDB file", "Move it away"),
         ("notes", "is not a DuckDB file", "Move it away"),
-        ("sqlite", "is not a DuckDB file", "Move it away"),
         ("cut", "is not a DuckDB file", "Move it away"),
+        ("taken.duckdb", "File exists", "run again"),
+        ("locked.duckdb", "directory", "run again"),
         ("logged", r"logged\.wal exists: another program writes to the warehouse", "CHECKPOINT"),
     ],
 )
@@ -103,31 +94,13 @@ def test_a_path_that_cannot_be_a_warehouse_is_refused_and_left_alone(
     with duckdb.connect(str(tmp_path / "cut")) as connection:
         connection.execute("CREATE TABLE t AS SELECT 1")
     content = (tmp_path / "cut").read_bytes()
-    files = {"file": MINE, "empty": b"", "notes": b"no database\n" * 2000, "sqlite": b"SQLite format 3\0" * 999}
+    files = {"file": MINE, "empty": b"", "notes": b"no database\n" * 2000, ".build-taken.duckdb": MINE}
     for file, data in {**files, "cut": content[:5000], "logged": content, "logged.wal": MINE}.items():
         (tmp_path / file).write_bytes(data)
-    (tmp_path / "folder").mkdir()
-    if name == "pipe":
-        os.mkfifo(tmp_path / "pipe")
+    for folder in ("folder", ".locked.duckdb.lock"):
+        (tmp_path / folder).mkdir()
+    os.mkfifo(tmp_path / "pipe")
     refused(tmp_path / name, match, hint)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        refused(tmp_path / "warehouse.duckdb", "Permission denied", "writable")
-    finally:
-        tmp_path.chmod(0o700)
-
-
-@pytest.mark.parametrize("name", [".build-warehouse.duckdb", ".warehouse.duckdb.lock"])
-def test_something_else_in_place_of_what_a_run_makes_is_reported(tmp_path: Path, name: str) -> None:
-    if name.endswith(".lock"):
-        (tmp_path / name).mkdir()
-    else:
-        (tmp_path / name).write_bytes(MINE)
-    refused(tmp_path / "warehouse.duckdb", "directory|File exists", "run again")
 
 
 def test_a_file_that_another_program_writes_to_is_reported_before_a_request_and_a_link_to_it_stays_one(

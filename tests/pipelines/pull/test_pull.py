@@ -25,7 +25,7 @@ from pipelines.warehouse import merge
 from sources.errors import AccessError, CoverageError, UsageError
 from sources.extract.result import ListResult
 from sources.extract.walk import walk
-from tests.pipelines.bridge import Bridge, bridge, pulled
+from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, comparable, expected, found, ids, same
 from tests.sources.http.backoff import without_backoff
 
@@ -67,9 +67,6 @@ def test_a_first_pull_publishes_what_the_platform_holds(tmp_path: Path, config: 
         assert {(table, column): kind for table, column, kind in kinds if (table, column) in TYPES} == TYPES
 
 
-# --- a second pull -------------------------------------------------------------------------------------------------
-
-
 def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Bridge) -> None:
     first, state = fresh.pull("customers"), fresh.platform.state
     gone, changed, *_ = state.ids("customers")
@@ -77,7 +74,10 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     state.remove("customers", gone)
     state.change("customers", changed, {"lastName": "Ñandú", "documents": []})
     added = str(state.add("customers", {"firstName": "Zoë", "documents": [{"number": "007"}]})["id"])
-    second = fresh.pull("customers")
+    before = fresh.path.read_bytes()
+    with fresh.path.open("rb") as reader:
+        second = fresh.pull("customers")
+        assert reader.read() == before, "what is open is replaced, and never written to"
     counts = second.changes["customers"]
     assert (second.exit_code, counts.new, counts.changed, counts.newly_missing) == (0, 1, 1, 1)
     assert same(fresh.path, state, "customers")
@@ -119,25 +119,26 @@ def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_i
     assert [len(walked.sweeps) for walked in (first.lists[1], second.lists[0])] == [2, 1]
 
 
-def other_program(published: Bridge, code: str) -> list[str]:
-    """A program of somebody that has the warehouse open for writing."""
-    opened = f"import duckdb, os, sys; connection = duckdb.connect({str(published.path)!r}); "
-    return [sys.executable, "-c", opened + code]
-
-
-def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_cost_the_orders(
-    published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def opened_elsewhere(published: Bridge, monkeypatch: pytest.MonkeyPatch, then: str) -> list[subprocess.Popen[bytes]]:
+    """A program of somebody that opens the warehouse for writing during the walk; it goes on once its input ends."""
+    code = f"import duckdb, os, sys; connection = duckdb.connect({str(published.path)!r}); print(flush=True)\n"
     programs = list[subprocess.Popen[bytes]]()
 
     def opened(*arguments: Any) -> ListResult:
-        started = other_program(published, "print(flush=True); sys.stdin.read()")
+        started = [sys.executable, "-c", f"{code}sys.stdin.read(); {then}"]
         programs.append(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         assert programs[0].stdout is not None
         programs[0].stdout.readline()
         return walk(*arguments)
 
     monkeypatch.setattr(walking, "walk", opened)
+    return programs
+
+
+def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_cost_the_orders(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    programs = opened_elsewhere(published, monkeypatch, "pass")
     assert published.code("orders") == 0
     programs[0].communicate()
     assert "open for writing in another program: what that program writes from now on is lost" in caplog.text
@@ -150,14 +151,10 @@ def test_what_another_program_writes_during_a_pull_is_neither_lost_nor_applied_t
     published: Bridge, monkeypatch: pytest.MonkeyPatch, end: str, words: str
 ) -> None:
     """DuckDB numbers rows in its log: on the new file it deleted another record."""
-    sql, merge_table = "CREATE TABLE IF NOT EXISTS notes AS SELECT 'kept' AS note", merge.merge_table
-
-    def written(*arguments: Any) -> None:
-        subprocess.run(other_program(published, f"connection.execute({sql!r}); {end}"), check=True)
-        merge_table(*arguments)
-
-    run_id = published.one("SELECT max(run_id) FROM ops.runs")
-    monkeypatch.setattr(merge, "merge_table", written)
+    create = "CREATE TABLE IF NOT EXISTS notes AS SELECT 'kept' AS note"
+    programs = opened_elsewhere(published, monkeypatch, f"connection.execute({create!r}); {end}")
+    merge_table, run_id = merge.merge_table, published.one("SELECT max(run_id) FROM ops.runs")
+    monkeypatch.setattr(merge, "merge_table", lambda *given: (programs[0].communicate(), merge_table(*given)))
     with pytest.raises(UsageError, match=words):
         published.pull("price_lists")
     with duckdb.connect(str(published.path)) as connection:
@@ -181,9 +178,6 @@ def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Pa
         assert sorted(seen) == [("3",), ("4",), ("5",)]
         evidence = [text for (text,) in made.rows("SELECT evidence FROM ops.coverage ORDER BY rowid")]
         assert ["as earlier reads confirmed" in text for text in evidence] == [False, True, True, False]
-
-
-# --- guards --------------------------------------------------------------------------------------------------------
 
 
 def test_a_list_that_shrank_is_held_back(published: Bridge) -> None:
@@ -301,9 +295,6 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
             fresh.pull()
 
 
-# --- lists that fail -----------------------------------------------------------------------------------------------
-
-
 def test_lists_that_are_refused_or_break_the_contract_keep_their_old_tables_and_cost_no_other(
     published: Bridge,
 ) -> None:
@@ -371,21 +362,6 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     assert fresh.code("customers") == 0
     assert fresh.left() == ["warehouse.duckdb"]
     assert same(fresh.path, state, "customers")
-
-
-# --- a platform that misbehaves, or answers otherwise than is shown -------------------------------------------------
-
-
-def test_a_fault_at_every_request_costs_no_table(tmp_path: Path) -> None:
-    with without_backoff(), pulled(tmp_path, seed=5) as made:
-        before = made.path.read_bytes()
-        made.platform.set_faults({"error_503": 1.0})
-        assert made.code() == 4
-        assert made.path.read_bytes() == before
-        made.platform.set_faults({"page_drift": 1.0})
-        for walked in made.pull().lists:
-            assert ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
-            assert walked.error is None or same(made.path, made.platform.state, walked.resource)
 
 
 def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_once_the_setting_names_it(

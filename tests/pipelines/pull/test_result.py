@@ -7,6 +7,7 @@ import os
 import subprocess
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ SETTINGS = LegacySettings(
     ids=["the same", "host", "key", "environment", "page size"],
 )
 def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[str, Any], is_resumed: bool) -> None:
-    found: list[bool] = []
+    path, found = tmp_path / "w.duckdb", list[bool]()
 
     def walk(name: str, client: object, folder: Path, spools: SpoolFolder, *_: object) -> ListResult:
         pages = spools.folder / "sweep-1.pages"
@@ -76,19 +77,18 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[
         spools.finish()
         return ListResult(name)
 
-    def walked(settings: LegacySettings, refreshed: list[str]) -> bool:
-        build = Build(tmp_path / "w.duckdb")
-        walks = ListWalks(Targets(settings), build, 1, no_progress, threading.Event(), refreshed=refreshed)
+    def walked(settings: LegacySettings, *refreshed: str) -> bool:
+        walks = ListWalks(Targets(settings), Build(path), 1, no_progress, threading.Event(), refreshed=list(refreshed))
         with mock.patch.object(walking, "walk", walk):
             walks.run(["customers"], mock.Mock())
         return found.pop()
 
-    assert walked(SETTINGS, []) is False
-    assert walked(replace(SETTINGS, **changed), []) is is_resumed
-    assert walked(replace(SETTINGS, **changed), ["customers"]) is False, "a list that is refreshed"
-    (tmp_path / "w.duckdb").touch()
-    os.utime(tmp_path / "w.duckdb", (time.time() + 1,) * 2)
-    assert walked(replace(SETTINGS, **changed), []) is False, "pages of before the last publication"
+    assert not walked(SETTINGS)
+    assert walked(replace(SETTINGS, **changed)) is is_resumed
+    assert not walked(replace(SETTINGS, **changed), "customers"), "a list that is refreshed"
+    path.touch()
+    os.utime(path, (time.time() + 1,) * 2)
+    assert not walked(replace(SETTINGS, **changed)), "pages of before the last publication"
 
 
 @pytest.fixture
@@ -129,9 +129,6 @@ def test_rows_stay_until_their_list_is_read_whole_and_that_is_published(
         assert any(staged) == bool(read.quarantined), "written before the build is published"
     assert lists_in(warehouse) == left
     assert {path.name for path in warehouse.parent.iterdir()} <= {quarantine_file(warehouse).name}
-
-
-# --- check -----------------------------------------------------------------------------------------------------------
 
 
 PRIVATE = (
@@ -221,15 +218,9 @@ def test_check_names_what_whoami_reports_of_a_key(
             monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], key)
         monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE", raising=False)
         results = list(check(threading.Event()))
-    assert (
-        sum(
-            result.message.startswith("login_mode: not set; customers cannot be imported. Next: ") for result in results
-        )
-        == 1
-    )
-    assert worst_exit_code(results) == exit_code
+    unset = "login_mode: not set; customers cannot be imported. Next: "
+    assert [result.message.startswith(unset) for result in results].count(True) == 1
     (found,) = (result for result in results if "(whoami)" in result.what)
-    assert words in found.message
-    assert found.exit_code == exit_code
-    assert sum(result.what.startswith("first page of ") for result in results) == len(RECORDS)
-    assert sum(result.what.startswith("host of ") for result in results) == 2
+    assert (found.exit_code, worst_exit_code(results), words in found.message) == (exit_code, exit_code, True)
+    kinds = Counter(result.what.partition(" of ")[0] for result in results)
+    assert (kinds["first page"], kinds["host"]) == (len(RECORDS), 2)

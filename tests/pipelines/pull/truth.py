@@ -52,7 +52,9 @@ def expected(state: State, resource: str, only: set[str] | None = None) -> dict[
     """The rows of a list's tables as they must be; `only` these ids."""
     records = [r for r in state.records(resource) if only is None or str(r["id"]) in only]
     if not RECORDS[resource].fields:
-        return _orders(records)
+        opened: dict[str, list[Row]] = {}
+        opened["orders"] = [_opened(opened, "orders", record, {}, str(record["id"]), []) for record in records]
+        return opened
     tables: dict[str, list[Row]] = {resource: [_row(resource, r, ("documents",)) for r in records]}
     if resource == "customers":
         tables["customers__documents"] = [
@@ -60,13 +62,6 @@ def expected(state: State, resource: str, only: set[str] | None = None) -> dict[
             for r in records
             for n, d in enumerate(r.get("documents") or [], 1)
         ]
-    return tables
-
-
-def _orders(records: list[Row]) -> dict[str, list[Row]]:
-    tables: dict[str, list[Row]] = {"orders": []}
-    for record in records:
-        tables["orders"].append(_opened(tables, "orders", record, {}, str(record["id"]), []))
     return tables
 
 

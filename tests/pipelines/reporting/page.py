@@ -8,6 +8,8 @@ from pathlib import Path
 import duckdb
 
 from pipelines.reporting.report import report
+from pipelines.warehouse.build import open_warehouse
+from tests.pipelines.reconcile.erp_file import PRIVATE
 
 
 class Page(HTMLParser):
@@ -49,3 +51,11 @@ def made(path: Path) -> Page:
     out = path.with_name("report.html")
     report(out)
     return Page(out.read_text("utf-8"))
+
+
+def personal(path: Path) -> list[str]:
+    """What must not be shown of the customers of a warehouse and of the ERP file."""
+    names = "full_name, email, phone, erp_code, login_code, default_fiscal_name, default_document_number"
+    with open_warehouse(path) as warehouse:
+        found = warehouse.execute(f"SELECT DISTINCT unnest([{names}]) FROM reconciled.customers").fetchall()
+    return [*PRIVATE, *(value for (value,) in found if value and len(value) > 3)]
