@@ -94,7 +94,10 @@ def placed(text: str, tmp_path: Path) -> str:
 
 
 def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Path) -> None:
-    variables, ((_, night), (_, monitor)) = schedule()
+    variables, ((once_a_day, night), (every_hour, monitor)) = schedule()
+    assert (set(variables), "%" in night + monitor) == ({"SHELL", "PATH", "MAILTO"}, False)
+    for times in (once_a_day, every_hour):
+        assert re.fullmatch(r"[0-5]?\d (1?\d|2[0-3])(-(1\d|2[0-3])/\d)? \* \* \*", times)
     data = tmp_path / "srv/data"
     data.mkdir(parents=True)
     reported = {name: value for name, value in platform.environment().items() if "__" in name}
@@ -213,18 +216,6 @@ UNREAD = "not read within 26 h: customers, orders"
 )
 def test_the_summary_of_a_night_has_the_findings_and_why_lists_are_old(event: dict[str, Any], words: str) -> None:
     assert runpy.run_path(str(EXAMPLES / "organizations.py"))["reason"](json.dumps(event)) == words
-
-
-def test_the_times_of_the_crontab_are_times() -> None:
-    variables, lines = schedule()
-    assert set(variables) == {"SHELL", "PATH", "MAILTO"}
-    ranges = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-    for times, command in lines:
-        for field, (first, last) in zip(times.split(), ranges, strict=True):
-            assert re.fullmatch(r"(\*|\d+(-\d+)?)(/\d+)?", field)
-            assert all(first <= int(number) <= last for number in re.findall(r"\d+", field))
-        assert "%" not in command
-        assert shlex.split(command)
 
 
 NIGHTS = [

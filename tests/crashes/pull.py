@@ -16,7 +16,7 @@ import duckdb
 
 from tests.crashes.recorder import Enumeration, Point, Recorder
 from tests.pipelines.bridge import Bridge, bridge
-from tests.pipelines.pull.versions import change_all, version_sql
+from tests.pipelines.pull.truth import change_all, version_sql
 
 SIZES: Final = {"customers": 12, "orders": 6, "promotions": 4, "price_lists": 3}
 PAGE_LIMIT: Final = 5

@@ -26,9 +26,9 @@ from pipelines.reporting.notification import run_summary
 from pipelines.warehouse.lock import run_lock
 from sources import errors
 from sources.settings.setting import SETTINGS
-from tests.artefacts import leftovers, leftovers_in
 from tests.pipelines.bridge import LISTED, SMALL, Bridge, command, start
 from tests.pipelines.pull.truth import RESOURCES
+from tests.pipelines.reporting.page import leftovers, leftovers_in
 
 README = Path(__file__).parents[3] / "README.md"
 HIDDEN = "planted_hidden"

@@ -37,8 +37,7 @@ from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge, bridge, start, wait_for
-from tests.pipelines.pull.truth import RESOURCES, same
-from tests.pipelines.pull.versions import change_all
+from tests.pipelines.pull.truth import RESOURCES, change_all, same
 
 
 def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sandbox.state import State
 from sources.contract import RECORDS
-from tests.pipelines.bridge import reading
+from tests.pipelines.bridge import Bridge, reading
 
 Row = dict[str, Any]
 BOOKKEEPING = ("_run_id", "_first_seen_at", "_last_seen_at", "_missing_since")
@@ -25,6 +25,13 @@ COLUMNS = {
     "price_lists": "id name sourcePriceListId adjustmentType adjustmentValue",
 }
 RESOURCES = tuple(RECORDS)
+MARKED = {
+    "customers": ("lastName", "last_name"),
+    "promotions": ("name", "name"),
+    "price_lists": ("name", "name"),
+    "orders": ("currency", "currency"),
+}
+"""A field of each list that the second version of the platform's records changes, and its column."""
 
 
 def snake(name: str) -> str:
@@ -134,3 +141,26 @@ def same(path: Path, state: State, resource: str) -> bool:
 
 def ids(path: Path, resource: str, *, missing: bool = False) -> set[str]:
     return {row["id"] for row in found(path, resource, missing=missing)[resource]}
+
+
+def version_sql(made: Bridge) -> str:
+    """One row that reports which version the file holds, with a share of every table in it."""
+    parts = []
+    for name, (_, column) in MARKED.items():
+        first = made.platform.state.ids(name)[0]
+        parts.append(f"(SELECT count(*) FROM raw.{name})")
+        parts.append(f"(SELECT {column}::VARCHAR FROM raw.{name} WHERE id = '{first}')")
+        parts.append(f"(SELECT count(*) FROM raw.{name} WHERE _missing_since IS NOT NULL)")
+    parts += [f"(SELECT count(*) FROM {table})" for table in ("raw.customers__documents", "raw.orders__lines")]
+    parts += [f"(SELECT count(DISTINCT run_id) FROM ops.{table})" for table in ("runs", "coverage", "control_totals")]
+    return f"SELECT {', '.join(parts)}"
+
+
+def change_all(made: Bridge) -> None:
+    """The records of the second version."""
+    state = made.platform.state
+    for name, (field, _) in MARKED.items():
+        marker, *_, gone = state.ids(name)
+        state.change(name, marker, {field: "Segunda"})
+        state.remove(name, gone)
+    state.add("customers", {"firstName": "Zoë", "documents": [{"number": "1"}, {"number": "2"}]})

@@ -1,7 +1,8 @@
-"""The report as a test reads it, and changes of the warehouse that it is made from."""
+"""The report as a test reads it, changes of the warehouse that it is made from, and what no output of ours may show."""
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import duckdb
 from pipelines.reporting.report import report
 from pipelines.warehouse.build import open_warehouse
 from tests.pipelines.reconcile.erp_file import PRIVATE
+
+_LEFTOVERS = re.compile(r"\b(?:NaN|NaT|nan|None(?! of|[.:] ?))\b|<NA>|&lt;NA&gt;|(?<![\d.])\d+\.0(?![\d.])")
+"""How Python and pandas write a missing value or a float."""
 
 
 class Page(HTMLParser):
@@ -53,9 +57,35 @@ def made(path: Path) -> Page:
     return Page(out.read_text("utf-8"))
 
 
-def personal(path: Path) -> list[str]:
-    """What must not be shown of the customers of a warehouse and of the ERP file."""
-    names = "full_name, email, phone, erp_code, login_code, default_fiscal_name, default_document_number"
+def personal(path: Path, *more: str) -> list[str]:
+    """What must not be shown of the customers of a warehouse and of the ERP file; `more` of their columns."""
+    columns = (
+        "full_name",
+        "email",
+        "phone",
+        "erp_code",
+        "login_code",
+        "default_fiscal_name",
+        "default_document_number",
+    )
+    names = ", ".join([*columns, *more])
     with open_warehouse(path) as warehouse:
         found = warehouse.execute(f"SELECT DISTINCT unnest([{names}]) FROM reconciled.customers").fetchall()
     return [*PRIVATE, *(value for (value,) in found if value and len(value) > 3)]
+
+
+def leftovers(text: str) -> list[str]:
+    """Missing values (`NaN`, `None`) and whole numbers as floats (`5000.0`), each with the text around it."""
+    if "</" in text:
+        text = re.sub(r"<style.*?</style>|<[^<>]+>", " ", text, flags=re.DOTALL)
+    return [text[max(0, found.start() - 40) : found.end() + 20] for found in _LEFTOVERS.finditer(text)]
+
+
+def leftovers_in(folder: Path) -> dict[str, list[str]]:
+    """Those of every text file below a folder, by name; ERP exports may be cp1252."""
+    texts = {
+        path.name: path.read_bytes().decode("cp1252", "replace")
+        for path in folder.rglob("*")
+        if path.suffix in (".csv", ".json", ".jsonl", ".md", ".html", ".toml")
+    }
+    return {name: found for name, text in texts.items() if (found := leftovers(text))}

@@ -14,9 +14,8 @@ import pytest
 
 from pipelines.reporting.notebook import MASK, masked, tidy
 from pipelines.warehouse.build import open_warehouse
-from tests.artefacts import leftovers
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
-from tests.pipelines.reporting.page import change, personal
+from tests.pipelines.reporting.page import change, leftovers, personal
 
 NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
 PLOTS = {"01_first_look": 2, "02_customers_and_prices": 4, "03_promotions_and_orders": 5, "04_erp_match": 2}
