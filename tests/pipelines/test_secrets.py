@@ -187,7 +187,7 @@ def test_settings_in_a_file_that_is_no_toml_are_not_shown(tmp_path: Path) -> Non
     assert leaks(tmp_path, HIDDEN, but=("secrets.toml",)) == []
 
 
-def answer(status: int, body: bytes, **headers: str) -> bytes:
+def response(status: int, body: bytes, **headers: str) -> bytes:
     lines = {"Content_Type": "application/json", **headers, "Content_Length": str(len(body))}
     head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items())
     return f"HTTP/1.1 {status} Reason\r\n{head}\r\n".encode() + body
@@ -225,7 +225,7 @@ ANSWERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
 def test_no_answer_brings_a_secret_out(tmp_path: Path, answer: str, listening: pytest.LogCaptureFixture) -> None:
     status, body, headers = ANSWERS[answer]
     code = 3 if status in (401, 403) else 4
-    with without_backoff(), bridge(tmp_path) as made, serving(answer(status, body, **headers)) as server:
+    with without_backoff(), bridge(tmp_path) as made, serving(response(status, body, **headers)) as server:
         wrong = {f"SOURCES__{family}__BASE_URL": server.url for family in ("LEGACY", "PUBLIC_V1")}
         wrong |= {f"SOURCES__{family}__API_KEY": ECHOED for family in ("LEGACY", "PUBLIC_V1")}
         done, checked = made.command("pull", **wrong), made.command("check", **wrong)
@@ -247,7 +247,7 @@ def test_rows_of_another_shape_are_kept_for_their_owner_alone(
     tmp_path: Path, rows: bytes, listening: pytest.LogCaptureFixture
 ) -> None:
     body = b'{"data":[%s],"pagination":{"total":1,"hasNextPage":false},"hasMore":false}' % rows
-    with without_backoff(), bridge(tmp_path) as made, serving(answer(200, body)) as server:
+    with without_backoff(), bridge(tmp_path) as made, serving(response(200, body)) as server:
         done = made.command("pull", "customers", "promotions", SOURCES__LEGACY__BASE_URL=server.url)
         assert done.code in (4, 5, 7), done.said
         assert heard(done.said + listening.text, HIDDEN) == []

@@ -175,17 +175,6 @@ def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, patch:
     assert fresh.one(sql.format("_missing_since = r.ended_at")) == 1
 
 
-def test_a_pull_that_is_stopped_while_it_waits_for_whoami_loads_nothing(
-    published: Bridge, patch: pytest.MonkeyPatch
-) -> None:
-    stop, loads = threading.Event(), mock.Mock()
-    patch.setattr(walking, "_result", lambda *_: stop.set())
-    patch.setattr(publishing, "load", loads)
-    with pytest.raises(Stopped):
-        pull(PullOptions(resources=("customers",)), stop=stop)
-    loads.assert_not_called()
-
-
 def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
     published: Bridge, patch: pytest.MonkeyPatch
 ) -> None:

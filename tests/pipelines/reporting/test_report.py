@@ -445,8 +445,8 @@ def test_a_list_is_as_old_as_its_last_read_or_tail_and_too_old_if_it_was_read_in
 ) -> None:
     """A clock that was wrong once would otherwise silence the monitor for years."""
     status = Status("w.duckdb", max_age_h=24, too_old=["orders"] if is_too_old else [])
-    times = [None if hours is None else status.at - timedelta(hours=hours) for hours in (age, tail)]
-    status.lists.append(LastRead("orders", "run", "complete", 5, 0, times[0], times[0], None, None, times[1]))
+    at, tail_at = status.at - timedelta(hours=age), None if tail is None else status.at - timedelta(hours=tail)
+    status.lists.append(LastRead("orders", "run", "complete", 5, 0, at, at, None, None, tail_at))
     assert _is_older(status.lists[0].ages_h(status.at), 24) is is_too_old
     shown = status.as_dict()["lists"][0]
     assert (shown["age_h"], shown["tail_age_h"]) == (pytest.approx(age), pytest.approx(tail))
