@@ -63,7 +63,7 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     form, file = "orders.form_changed", project / ".dlt/accepted.toml"
     assert run(project, "accept").out == "nothing is accepted\n"
     done = run(project, "accept", RULE, "7", "8", "--who", "ana", "--why", "one firm", "--until", "2030-01-31")
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err, done.out.startswith(f"accepted: {RULE} '7': one firm (ana, ")) == (0, "", True)
     file.write_text("# agreed with sales\n" + file.read_text("utf-8"), "utf-8")
     assert run(project, "accept", form, "--who", "eva", "--why", "new ERP").code == 0
     entries: list[Any] = [(RULE, subject, "ana", "one firm", "2030-01-31") for subject in "78"]

@@ -76,19 +76,6 @@ def _pull(*lists: str) -> ListResult:
     return walked
 
 
-def _removing(identifier: str) -> Any:
-    """Removes a record of the list once its first page is sent."""
-    original = PublicV1.answer
-
-    def answer(self: PublicV1, call: Call) -> object:
-        sent = original(self, call)
-        if call.operation.path == "/invoices" and not call.cursor and identifier in self.state.ids(NAME):
-            self.state.remove(NAME, identifier)
-        return sent
-
-    return mock.patch.object(PublicV1, "answer", answer)
-
-
 def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
     walked = _pull()
     assert (walked.verdict, walked.distinct, len(walked.sweeps)) == ("complete", COUNT, 1)
@@ -107,8 +94,18 @@ def test_its_rows_are_loaded_reconciled_and_described(made: Bridge) -> None:
 
 @pytest.mark.parametrize("added", [()], ids=["undocumented"], indirect=True)
 def test_a_row_that_its_cursor_skips_is_neither_lost_nor_marked_as_missing(made: Bridge) -> None:
+    answer, is_gone = PublicV1.answer, "inv_0004"
+
+    def removing(self: PublicV1, call: Call) -> object:
+        """Removes a record of the list once its first page is sent."""
+        sent = answer(self, call)
+        if call.operation.path == "/invoices" and not call.cursor and is_gone in self.state.ids(NAME):
+            self.state.remove(NAME, is_gone)
+        return sent
+
     _pull(NAME, "orders")
-    with mock.patch.object(Rows, "after", lambda self, rank: int(rank) + 1), _removing("inv_0004"):  # an offset
+    by_offset = mock.patch.object(Rows, "after", lambda self, rank: int(rank) + 1)
+    with by_offset, mock.patch.object(PublicV1, "answer", removing):
         walked = _pull(NAME, "orders")
     assert (walked.verdict, len(walked.sweeps)) == ("unproven", 2)
     assert made.one("SELECT count(*) FROM raw.invoices WHERE _missing_since IS NULL") == COUNT

@@ -376,7 +376,8 @@ def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_
         print_pull(refused, "plain")
         (rows,) = (len(walked.quarantined) for walked in refused.lists if walked.resource == "orders")
         assert refused.exit_code == 5
-        assert f"  orders: {rows} rows: id: expected an identifier, found nothing\n" in capsys.readouterr().out
+        said = capsys.readouterr().out.partition(f"  orders: {rows} rows: id: expected an identifier, found nothing\n")
+        assert said[2].startswith("  If another field identifies an order, name it in sources.public_v1.order_key.")
         ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
         assert "assumed" in f"{ended_by} {evidence}"
         os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"

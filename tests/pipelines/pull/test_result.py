@@ -142,14 +142,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "it's a project"
     for folder in (".dlt", ".build-w.duckdb", ".ledger.sqlite.walk", "plan-1/results"):
         (root / folder).mkdir(parents=True)
-    for name in (*PRIVATE, "plan-1/plan.json"):
-        if name != "ledger.sqlite" and not (root / name).is_dir():
-            (root / name).touch()
     monkeypatch.chdir(root)
     monkeypatch.setenv("DLT_PROJECT_DIR", str(root))
     monkeypatch.setenv("WAREHOUSE__PATH", str(root / "w.duckdb"))
-    monkeypatch.delenv("LEDGER__PATH", raising=False)
     Ledger.open(root / "ledger.sqlite").close()
+    for name in (*PRIVATE, "plan-1/plan.json"):
+        (root / name).touch()
     for path in root.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return root
