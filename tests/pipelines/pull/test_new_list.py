@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
