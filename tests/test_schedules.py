@@ -148,7 +148,7 @@ def organizations(tmp_path: Path, *names: str) -> list[str]:
         (tmp_path / "projects" / name / ".dlt").mkdir(parents=True)
         settings = f'[sources.legacy]\nbase_url = "https://{("one", "two")[number % 2]}.example"\n'
         (tmp_path / "projects" / name / ".dlt/secrets.toml").write_text("[torn" if name == "torn" else settings)
-    environment = on_path(tmp_path, ORGANIZATION) | {"LC_ALL": "C"}
+    environment = on_path(tmp_path, ORGANIZATION) | {"LC_ALL": "C", "ORDERBRIDGE": str(tmp_path / "bin/orderbridge")}
     environment |= {"SOURCES__LEGACY__BASE_URL": "https://x", "DESTINATION__POSTGRES__CREDENTIALS": "postgresql://x"}
     command = [sys.executable, str(EXAMPLES / "organizations.py"), str(tmp_path / "projects"), "--wait-s=0"]
     return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *command]
