@@ -183,7 +183,7 @@ def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> 
     ("environment", "typed", "is_agreed"),
     [
         *(("sandbox", typed, True) for typed in ("y", "Sí")), *(("sandbox", typed, False) for typed in ("n", "", "ok")),
-        ("production", "17", True), ("production", "71", False),
+        ("production", "17", True), *(("production", typed, False) for typed in ("71", "y")),
     ],
 )  # fmt: skip
 def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
