@@ -47,14 +47,12 @@ def server() -> Iterator[int]:
         for path in (folder, folder / "password"):
             os.chown(path, NOBODY, NOBODY)
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
-    initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "loader", "-A", "scram-sha-256"]
-    subprocess.run(
-        _as_nobody(*initdb, f"--pwfile={folder / 'password'}"), check=True, env=env, cwd="/tmp", capture_output=True
-    )
-    arguments = [str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-F"]
-    process = subprocess.Popen(
-        _as_nobody(*arguments, "-c", "listen_addresses=127.0.0.1"), env=env, cwd="/tmp", stderr=subprocess.DEVNULL
-    )
+    data = ("-D", str(folder / "data"))
+    initdb = (str(binaries / "initdb"), *data, "-U", "loader", "-A", "scram-sha-256", f"--pwfile={folder}/password")
+    subprocess.run(_as_nobody(*initdb), check=True, env=env, cwd="/tmp", capture_output=True)
+    serve = (str(binaries / "postgres"), *data, "-p", str(port), "-k", str(folder), "-F")
+    line = _as_nobody(*serve, "-c", "listen_addresses=127.0.0.1")
+    process = subprocess.Popen(line, env=env, cwd="/tmp", stderr=subprocess.DEVNULL)
     try:
         for _ in range(300):
             try:

@@ -175,7 +175,9 @@ def pulled(
     """A bridge whose warehouse is as a first pull publishes it: pulled once in this process, copied from then on."""
     key = repr((then, before, sorted(config.items())))
     port, file, result = _PULLED.get(key, (0, b"", None))
-    if not _is_free(port):
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:  # another program listens there
         port, file = 0, b""
     with bridge(folder, port=port, **config) as made:
         if before is not None:
@@ -190,14 +192,6 @@ def pulled(
             _PULLED[key] = int(made.platform.url.rpartition(":")[2]), made.path.read_bytes(), result
         made.result = result
         yield made
-
-
-def _is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

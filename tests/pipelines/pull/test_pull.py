@@ -295,13 +295,21 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
             fresh.pull()
 
 
-def test_lists_that_are_refused_or_break_the_contract_keep_their_old_tables_and_cost_no_other(
+def test_lists_that_fail_keep_their_old_tables_and_cost_no_other_and_where_all_do_nothing_is_published(
     published: Bridge,
 ) -> None:
-    state = published.platform.state
+    state, before = published.platform.state, published.path.read_bytes()
+    legacy, note = os.environ["SOURCES__LEGACY__API_KEY"], published.folder / "warehouse.duckdb.failed.json"
+    for family, key in (("LEGACY", "unknown"), ("PUBLIC_V1", "brand_test_unknown")):
+        os.environ[f"SOURCES__{family}__API_KEY"] = key
+    with pytest.raises(AccessError):
+        published.pull()
+    assert published.path.read_bytes() == before
+    assert (json.loads(note.read_text())["exit_code"], stat.S_IMODE(note.stat().st_mode)) == (3, 0o600)
     old = {name: found(published.path, name) for name in ("orders", "price_lists")}
     for name in ("orders", "customers"):
         state.add(name, {"firstName": "Nueva", "number": 1})
+    os.environ["SOURCES__LEGACY__API_KEY"] = legacy
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = published.platform.v1_no_scope_key
     published.platform.set_faults({"null_cursor": 1.0})
     done = published.pull()
@@ -315,24 +323,10 @@ def test_lists_that_are_refused_or_break_the_contract_keep_their_old_tables_and_
     assert {verdict for _, verdict, *_ in others} == {"complete"}
     scope = published.rows("SELECT value FROM ops.observations WHERE what = 'missing_scope'")
     assert scope == [("status 403, code MISSING_SCOPE",)]
-
-
-def test_where_every_list_fails_the_old_file_stays_or_none_is_made(published: Bridge) -> None:
-    before = published.path.read_bytes()
-    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = "brand_test_unknown"
-    os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
-    with pytest.raises(AccessError):
-        published.pull()
-    assert published.path.read_bytes() == before
-    note = published.folder / "warehouse.duckdb.failed.json"
-    assert json.loads(note.read_text())["exit_code"] == 3
-    assert stat.S_IMODE(note.stat().st_mode) == 0o600
     published.path.unlink()
     with pytest.raises(AccessError):
-        published.pull("customers")
+        published.pull("price_lists")
     assert not published.path.exists()
-    with pytest.raises(UsageError, match="unknown list: coupons"):
-        published.pull("coupons")
 
 
 def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Bridge) -> None:
