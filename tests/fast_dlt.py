@@ -82,6 +82,6 @@ for module in [module for name, module in sys.modules.items() if name.partition(
         if callable(value) and getattr(value, "__hash__", None) and value in answers:
             setattr(module, name, answers[value])
 setattr(validation, "get_type_hints", hints_of)  # noqa: B010 # dlt exports it to nobody
-Destination.capabilities = capabilities  # type: ignore[method-assign]
+Destination.capabilities = capabilities  # type: ignore[method-assign, assignment]
 specs.BaseConfiguration.get_resolvable_fields = classmethod(fields_of)  # type: ignore[method-assign, assignment]
 specs.BaseConfiguration.__len__ = lambda config: number_of_fields(type(config))  # type: ignore[method-assign]
