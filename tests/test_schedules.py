@@ -11,7 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -340,9 +340,9 @@ def workflow() -> dict[Any, Any]:
     return found
 
 
-def step(name: str) -> Mapping[str, Any]:
-    (found,) = [one for one in workflow()["jobs"]["nightly"]["steps"] if one.get("name") == name]
-    return dict(found)
+def step(name: str) -> dict[str, Any]:
+    (found,) = [dict(one) for one in workflow()["jobs"]["nightly"]["steps"] if one.get("name") == name]
+    return found
 
 
 def test_the_workflow_gives_each_secret_to_the_step_that_needs_it() -> None:
@@ -367,27 +367,25 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
     gpg, bash = shutil.which("gpg"), shutil.which("bash")
     if gpg is None or bash is None:
         pytest.skip("no gpg here")
-    (tmp_path / "data").mkdir()
-    home = tmp_path / "g"
+    warehouse, home = tmp_path / "data/warehouse.duckdb", tmp_path / "g"
     home.mkdir(mode=0o700)
-    warehouse = tmp_path / "data/warehouse.duckdb"
-    warehouse.write_bytes(b"una.persona@example.com" * 100)
+    warehouse.parent.mkdir()
+    warehouse.write_bytes(before := b"una.persona@example.com" * 100)
+    environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home)}
 
     def run(name: str, passphrase: str) -> int:
-        environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home), "PASSPHRASE": passphrase}
         script = [bash, "-e", "-o", "pipefail", "-c", step(name)["run"]]
-        return subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, timeout=300).returncode
+        given = environment | {"PASSPHRASE": passphrase}
+        return subprocess.run(script, cwd=tmp_path, env=given, capture_output=True, timeout=300).returncode
 
     try:
         assert run("Encrypt", "a long one") == 0
         assert b"persona" not in (tmp_path / "warehouse.gpg").read_bytes()
-        before = warehouse.read_bytes()
         warehouse.unlink()
         assert (run("Decrypt", "another") == 0, warehouse.exists()) == (False, False)
         assert (run("Decrypt", "a long one"), warehouse.read_bytes()) == (0, before)
         assert run("Encrypt", "a long one") == 0
     finally:
-        environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home)}
         subprocess.run(["gpgconf", "--kill", "all"], env=environment, check=False)
 
 
