@@ -21,21 +21,16 @@ from click.testing import CliRunner
 
 from docs import dictionary
 from pipelines.cli.main import orderbridge
-from pipelines.imports.inputs import SCATTERED, TORN
-from pipelines.imports.lookups import MESSAGES
+from pipelines.imports import inputs as lines
+from pipelines.imports import lookups
 from pipelines.mapping.cells import WORDS
 from pipelines.plan.outcomes import CONFLICTING_LINES
-from pipelines.pull.order_tail import CHANCE
+from pipelines.pull import order_tail
 from pipelines.reporting.tables import anchor
-from pipelines.warehouse.coverage import PROOF_AGE
-from pipelines.warehouse.merge import SHRINK_ROWS, SHRINK_SHARE
+from pipelines.warehouse import coverage, merge
 from sources import inputs
 from sources.errors import ExitCode
-from sources.extract.legacy_pages import ASSUMED_END_STATUSES
-from sources.extract.proof import SECOND_SIZE
-from sources.extract.result import SWEEPS_MAX
-from sources.extract.v1_pages import EMPTY_PAGES_MAX
-from sources.extract.walk import CURSOR_SWEEPS_MAX
+from sources.extract import legacy_pages, proof, result, v1_pages, walk
 from sources.files.model import RejectCode
 from sources.settings import PublicV1Settings
 from sources.settings.setting import SETTINGS, variable
@@ -87,8 +82,8 @@ def test_each_code_of_a_rejected_line_is_explained() -> None:
     section = (CHECKOUT / "docs/mapping.md").read_text("utf-8").partition("## Why a line is rejected\n")[2]
     explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", section, re.M))))
     limits = {code for code, _ in inputs._LIMITS.values()}
-    others = {SCATTERED[0], TORN[0], "group_blank", "lines_differ", "blank", "no_key", CONFLICTING_LINES}
-    assert {*WORDS, *get_args(RejectCode), *MESSAGES, *limits, *others} - explained == set()
+    others = {lines.SCATTERED[0], lines.TORN[0], "group_blank", "lines_differ", "blank", "no_key", CONFLICTING_LINES}
+    assert {*WORDS, *get_args(RejectCode), *lookups.MESSAGES, *limits, *others} - explained == set()
 
 
 def command_lines() -> Iterator[tuple[str, str]]:
@@ -148,16 +143,16 @@ def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
 def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
     page = " ".join((CHECKOUT / "docs/completeness.md").read_text("utf-8").split())
     words = {"an": 1, "one": 1, "second": 2, "three": 3, "four": 4, "million": 10**6}
-    hours = PROOF_AGE.total_seconds() / 3600
+    hours = coverage.PROOF_AGE.total_seconds() / 3600
     numbers: dict[str, list[float]] = {
-        "a different size, {} times the first": [SECOND_SIZE],
-        "up to {} more sweeps follow": [SWEEPS_MAX - 2],
-        "A {} or {} after a consistent page": sorted(ASSUMED_END_STATUSES, reverse=True),
-        "the list is read a {} time": [CURSOR_SWEEPS_MAX],
-        "or {} empty pages in a row": [EMPTY_PAGES_MAX],
-        "chance is below one in a {},": [CHANCE],
+        "a different size, {} times the first": [proof.SECOND_SIZE],
+        "up to {} more sweeps follow": [result.SWEEPS_MAX - 2],
+        "A {} or {} after a consistent page": sorted(legacy_pages.ASSUMED_END_STATUSES, reverse=True),
+        "the list is read a {} time": [walk.CURSOR_SWEEPS_MAX],
+        "or {} empty pages in a row": [v1_pages.EMPTY_PAGES_MAX],
+        "chance is below one in a {},": [order_tail.CHANCE],
         "`sources.public_v1.whole_read_days` ({} days)": [PublicV1Settings.whole_read_days],
-        "newly misses more than {} % (and more than {} rows)": [SHRINK_SHARE * 100, SHRINK_ROWS],
+        "newly misses more than {} % (and more than {} rows)": [merge.SHRINK_SHARE * 100, merge.SHRINK_ROWS],
         "held back, with exit code {},": [ExitCode.COVERAGE],
         "took more than {} hour longer": [hours],
         "at most {} hour after the first": [hours],
