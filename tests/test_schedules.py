@@ -198,24 +198,20 @@ def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(tm
     assert (tmp_path / "projects/a-slow/nightly.jsonl").read_text() == "{}\n"
 
 
-FINDINGS = [("error", "login_missing"), ("error", "x"), ("info", "y")]
-FOUND = [{"severity": severity, "entity": "customers", "rule": rule, "count": 8} for severity, rule in FINDINGS]
-STATUS = {"event": "status", "max_age_h": 26.0, "too_old": ["customers", "orders"], "problems": {}, "failure": None}
-UNREAD = "not read within 26 h: customers, orders"
-
-
-@pytest.mark.parametrize(
-    ("event", "words"),
-    [
-        ({"event": "reconcile", "findings": FOUND}, "8 error customers.login_missing; 8 error customers.x"),
-        ({"event": "reconcile", "findings": FOUND[2:]}, "8 info customers.y"),
-        (STATUS, UNREAD),
-        (STATUS | {"failure": {"message": "cannot connect"}}, f"{UNREAD}; the last run failed: cannot connect"),
-        (STATUS | {"problems": {"orders": "gone"}}, f"{UNREAD}; orders: gone"),
-    ],
-)
-def test_the_summary_of_a_night_has_the_findings_and_why_lists_are_old(event: dict[str, Any], words: str) -> None:
-    assert runpy.run_path(str(EXAMPLES / "organizations.py"))["reason"](json.dumps(event)) == words
+def test_the_summary_of_a_night_has_the_findings_and_why_lists_are_old() -> None:
+    reason = runpy.run_path(str(EXAMPLES / "organizations.py"))["reason"]
+    named = [("error", "login_missing"), ("error", "x"), ("info", "y")]
+    found = [{"severity": severity, "entity": "customers", "rule": rule, "count": 8} for severity, rule in named]
+    status = {"event": "status", "max_age_h": 26.0, "too_old": ["customers", "orders"], "problems": {}, "failure": None}
+    unread = "not read within 26 h: customers, orders"
+    for event, words in (
+        ({"event": "reconcile", "findings": found}, "8 error customers.login_missing; 8 error customers.x"),
+        ({"event": "reconcile", "findings": found[2:]}, "8 info customers.y"),
+        (status, unread),
+        (status | {"failure": {"message": "cannot connect"}}, f"{unread}; the last run failed: cannot connect"),
+        (status | {"problems": {"orders": "gone"}}, f"{unread}; orders: gone"),
+    ):
+        assert reason(json.dumps(event)) == words
 
 
 NIGHTS = [

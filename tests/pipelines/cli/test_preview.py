@@ -106,13 +106,13 @@ def test_no_column_of_a_wide_table_is_squeezed_away(tmp_path: Path, capsys: Capt
     assert all(f"value {n}" in lines[-1] for n in range(26))
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_passwords_are_not_shown(tmp_path: Path, capsys: Captured, as_json: bool) -> None:
+def test_passwords_are_not_shown(tmp_path: Path, capsys: Captured) -> None:
     path = written(tmp_path, "erpCode;Contraseña;city\nE1;planted-1;Vigo\nE2;;Lugo\nE3;planted-2;Ourense\n")
-    assert shown(path, as_json=as_json, target=tmp_path / "out.csv") == 0
-    out = capsys.readouterr().out
-    assert all(text in out for text in ("***", "E1", "Vigo", "E2", "Lugo"))
-    assert "planted" not in out
+    for as_json in (False, True):
+        assert shown(path, as_json=as_json, target=tmp_path / "out.csv") == 0
+        out = capsys.readouterr().out
+        assert all(text in out for text in ("***", "E1", "Vigo", "E2", "Lugo"))
+        assert "planted" not in out
     assert "planted-2" in (tmp_path / "out.csv").read_text("utf-8")
     known = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
     for name in ("password", *known["customers"]["password"].split(", ")):

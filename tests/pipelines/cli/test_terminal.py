@@ -26,9 +26,11 @@ from hypothesis import strategies as st
 from pipelines.cli import console
 from pipelines.cli.console import STEPS, Reporter
 from pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
+from sandbox.app import Platform
+from sandbox.config import SandboxConfig
 from sandbox.public_v1 import KEYS, Key
 from sources.files.formulas import neutralize
-from tests.pipelines.bridge import Bridge, Done, bridge
+from tests.pipelines.bridge import SMALL, Bridge, Done, bridge
 from tests.pipelines.reporting.page import Page
 
 SEED = int(os.environ.get("HOSTILE_SEED", "14"))
@@ -114,12 +116,11 @@ def poisoned(draw: random.Random, value: Any, path: str = "") -> Any:
 
 @pytest.fixture
 def poisonous(tmp_path: Path) -> Iterator[Bridge]:
-    draw = random.Random(SEED)
+    draw, state = random.Random(SEED), Platform(SandboxConfig(**SMALL)).state
     (tmp_path / "records").mkdir()
-    with bridge(tmp_path / "first") as first:
-        for name in ("customers", "promotions", "price_lists", "orders"):
-            rows = [poisoned(draw, row) for row in first.platform.state.records(name)]
-            (tmp_path / f"records/{name}.json").write_text(json.dumps(rows))
+    for name in ("customers", "promotions", "price_lists", "orders"):
+        rows = [poisoned(draw, row) for row in state.records(name)]
+        (tmp_path / f"records/{name}.json").write_text(json.dumps(rows))
     with bridge(tmp_path, records=tmp_path / "records") as made:
         yield made
 

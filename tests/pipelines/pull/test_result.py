@@ -18,8 +18,8 @@ import pytest
 from pipelines.ledger.store import Ledger
 from pipelines.pull import walking
 from pipelines.pull.check import check, permission_warnings, worst_exit_code
-from pipelines.pull.model import PullResult
-from pipelines.pull.publishing import quarantine_file, staged_quarantine
+from pipelines.pull.model import PullOptions, PullResult
+from pipelines.pull.publishing import check_coverage, quarantine_file, staged_quarantine
 from pipelines.pull.targets import Targets, Whoami, read_whoami
 from pipelines.pull.walking import ListWalks
 from pipelines.warehouse.build import Build
@@ -49,6 +49,10 @@ def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
     result.lists.append(ListResult("customers", error=AccessError("no")))
     assert result.exit_code == ExitCode.ACCESS, "a key that is refused, after a list that failed for another reason"
     assert PullResult("run", Path(), [], step_code=ExitCode.REJECTED).exit_code == ExitCode.REJECTED
+    errors = (ContractBroken("of the host"), AccessError("of the key"), ContractBroken("of the host"))
+    result.lists = [ListResult("orders", error=error) for error in errors]
+    with pytest.raises(AccessError, match="of the key"):
+        check_coverage(result, PullOptions())
 
 
 SETTINGS = LegacySettings(
