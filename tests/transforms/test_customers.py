@@ -7,15 +7,15 @@ from itertools import permutations
 from typing import Any
 
 import pandas as pd
-import pytest
 from pandas.testing import assert_frame_equal
 
 from tests.pipelines.reconcile.in_parts import customers
+from tests.transforms.rows import values
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
 from transforms.documents import RAW_DOCUMENTS, sort_documents
 from transforms.findings import FINDINGS
-from transforms.frames import BIGINT, TEXT, frame, to_arrow, typed
+from transforms.frames import BIGINT, TEXT, frame, typed
 
 DOCUMENT_ROWS = {"customer_id": TEXT, **RAW_DOCUMENTS}
 
@@ -53,14 +53,10 @@ def reconciled(
     return made, findings
 
 
-def found(findings: pd.DataFrame, *but: str) -> list[tuple[str | None, str]]:
+def found(findings: pd.DataFrame, *but: str) -> list[Any]:
     """Ids and rules, without what rows without documents have, and without some."""
     left = findings[~findings["rule"].isin(["document_missing", "document_tax_missing", *but])]
-    return [(None if pd.isna(i) else i, rule) for i, rule in left[["entity_id", "rule"]].itertuples(index=False)]
-
-
-def columns(made: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in to_arrow(made, CUSTOMERS).select(list(names)).to_pylist()]
+    return values(left, "entity_id", "rule")
 
 
 def test_a_customer_has_the_declared_columns() -> None:
@@ -88,41 +84,35 @@ def test_price_lists_are_bridged_across_the_families() -> None:
     rows = [row(str(n), price_list_id=case[0]) for n, case in enumerate(cases)]
     names = ("price_list_status", "price_list_name", "price_list_id")
     made, findings = reconciled(rows, lists=LISTS)
-    assert columns(made, *names) == [case[1:] for case in cases]
+    assert values(made, *names) == [case[1:] for case in cases]
     not_listed = [(one, "price_list_not_listed") for one in "234"]
     assert found(findings) == [("7", "price_list_id_impossible"), *not_listed]
     # one that was not read is not listed only where that is proven
     made, findings = reconciled(rows, lists=LISTS, coverage_gap="price_lists: unproven")
     statuses = ["matched", "matched", "unknown", "unknown", "unknown", "default", "default", "not_listed"]
-    assert made["price_list_status"].to_list() == statuses
-    assert found(findings) == [("7", "price_list_id_impossible"), (None, "price_lists_unproven")]
-    (finding,) = findings[findings["rule"] == "price_lists_unproven"].to_dict("records")
-    said = ("warning", "priceListId of 3 customers: price_lists: unproven")
-    assert (finding["severity"], finding["detail"]) == said
+    assert values(made, "price_list_status") == statuses
+    assert values(findings[findings["entity_id"].isna()], "rule", "severity", "detail") == [
+        ("price_lists_unproven", "warning", "priceListId of 3 customers: price_lists: unproven")
+    ]
     assert found(reconciled(rows[:1], lists=LISTS, coverage_gap="price_lists: unproven")[1]) == []
 
 
-BOTH = {"is_default": True, "for_taxes": True}
-
-
-@pytest.mark.parametrize(
-    ("documents", "default", "tax", "rules"),
-    [
+def test_the_document_that_counts() -> None:
+    both = {"is_default": True, "for_taxes": True}
+    cases: list[tuple[list[dict[str, Any]], str | None, str | None, list[str]]] = [
         ([], None, None, ["document_missing"]),
-        ([document("7", 0)], "7-0", None, ["document_tax_missing"]),  # the only one, not flagged
-        ([document("7", 0, is_default=True), document("7", 1, for_taxes=True)], "7-0", "7-1", []),
-        ([document("7", 1), document("7", 0)], None, None, ["document_default_missing", "document_tax_missing"]),
-        ([document("7", 2, **BOTH), document("7", 1, **BOTH)], "7-1", "7-1",  # the first by position
+        ([document("1", 0)], "1-0", None, ["document_tax_missing"]),  # the only one, not flagged
+        ([document("2", 0, is_default=True), document("2", 1, for_taxes=True)], "2-0", "2-1", []),
+        ([document("3", 1), document("3", 0)], None, None, ["document_default_missing", "document_tax_missing"]),
+        ([document("4", 2, **both), document("4", 1, **both)], "4-1", "4-1",  # the first by position
          ["document_default_several", "document_tax_several"]),
-        ([document("7", 0, number=" ", **BOTH)], " ", " ", ["document_number_missing"]),
-    ],
-)  # fmt: skip
-def test_the_document_that_counts(
-    documents: list[dict[str, Any]], default: str | None, tax: str | None, rules: list[str]
-) -> None:
-    made, findings = reconciled([row("7")], documents)
-    numbers = columns(made, "document_count", "default_document_number", "tax_document_number")
-    assert (numbers, findings["rule"].tolist()) == ([(len(documents), default, tax)], rules)
+        ([document("5", 0, number=" ", **both)], " ", " ", ["document_number_missing"]),
+    ]  # fmt: skip
+    made, findings = reconciled([row(str(n)) for n in range(6)], [one for papers, *_ in cases for one in papers])
+    found = values(made, "document_count", "default_document_number", "tax_document_number")
+    assert found == [(len(papers), default, tax) for papers, default, tax, _ in cases]
+    expected = [(str(n), rule) for n, (*_, rules) in enumerate(cases) for rule in rules]
+    assert sorted(values(findings, "entity_id", "rule")) == expected
 
 
 def test_documents_with_one_position_are_in_the_order_of_their_values() -> None:
@@ -146,14 +136,13 @@ def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> 
     ]
 
 
-@pytest.mark.parametrize("flags", [{}, {"is_default": True, "for_taxes": True}])
-def test_customers_that_are_no_longer_listed_cause_no_findings(flags: dict[str, bool]) -> None:
+def test_customers_that_are_no_longer_listed_cause_no_findings() -> None:
     wrong = {
         "erp_code": " 1", "email": "none", "login_code": None, "phone": "x", "first_name": None, "last_name": None,
         "birthdate": date(2027, 1, 1), "created_at": "2026-03-02T03:00:00Z", "price_list_id": "9",
     }  # fmt: skip
-    documents = [document("1", 0, number=" ", **flags), document("1", 1, **flags)]
-    for papers, count in ((documents, 3), ([], 1)):
+    flagged = [document("1", n, number=" ", is_default=True, for_taxes=True) for n in (0, 1)]
+    for papers, count in (([document("1", 0, number=" "), document("1", 1)], 3), (flagged, 3), ([], 1)):
         assert reconciled([row("1", **wrong, _missing_since=GONE)], papers)[1].empty
         assert len(reconciled([row("1", **wrong)], papers)[1]) == 7 + count
 
@@ -185,12 +174,6 @@ def test_a_field_that_cannot_be_right_is_found() -> None:
     ]  # fmt: skip
     _, findings = reconciled([row(f"{n:02}", **fields) for n, (fields, _) in enumerate(cases)])
     assert sorted(map(str, found(findings))) == [str((f"{n:02}", rule)) for n, (_, rule) in enumerate(cases) if rule]
-
-
-def test_a_column_of_dates_without_a_proven_form_is_one_finding() -> None:
-    made, findings = reconciled([row("1", created_at="01/02/2024"), row("2", created_at="02/02/2024")])
-    assert made["created_at"].isna().all()
-    assert found(findings) == [(None, "created_at_form")]
 
 
 def test_findings_hold_no_personal_data() -> None:

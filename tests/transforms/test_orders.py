@@ -14,16 +14,16 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile.order_totals import CUSTOMER_ORDERS
-from tests.pipelines.reconcile.in_parts import Orders, choose_fields, customer_orders, order_lines, orders
+from tests.pipelines.reconcile.in_parts import Orders, customer_orders, order_lines, orders
 from tests.transforms.rows import values
-from transforms.customer_index import ORDERING_CUSTOMERS, CustomerNotation
+from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex, CustomerNotation
 from transforms.dates import DateContext
 from transforms.findings import FINDINGS
-from transforms.frames import BIGINT, MONEY, TEXT, frame
+from transforms.frames import BIGINT, MONEY, TEXT, column, frame
 from transforms.keys import BOOKKEEPING
 from transforms.order_fields import AmountEvidence, OrderFields, money
-from transforms.order_lines import ORDER_LINES, line_sums, lines_tables
-from transforms.orders import ORDERS
+from transforms.order_lines import ORDER_LINES, line_sums
+from transforms.orders import ORDERS, order_customers
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 IN_UTC = DateContext(AS_OF, timezone="UTC")
@@ -79,12 +79,7 @@ def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:
     kinds = {"Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT}
     result = made({"Total": "x", "customer_id": 1}, fields=OrderFields("customer_id"), kinds=kinds)
     assert list(result.orders) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKKEEPING]
-
-
-def test_fields_that_are_not_known_cause_no_findings() -> None:
-    result = made((9, None, "1"), fields=OrderFields())
-    assert result.orders[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
-    assert (found(result), result.form) == ([], "empty")
+    assert (found(result), result.form) == ([], "empty"), "fields that are not known cause no findings"
 
 
 @pytest.mark.parametrize(
@@ -113,92 +108,71 @@ def test_customers_are_matched_unknown_or_none(
     assert found(result) == rules
 
 
-def numbered(name: str, count: int) -> pd.DataFrame:
-    return raw(*({name: n} for n in range(1, count + 1)), **{name: BIGINT})
-
-
-@pytest.mark.parametrize(
-    ("codes", "status", "rules"),
-    [(9, "matched", ["customer_unknown"]), (8, None, ["customer_notation"]), (5, None, ["customer_notation"]),
-     (4, "matched", [])],
-)  # fmt: skip
-def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_read(
-    codes: int, status: str | None, rules: list[str]
-) -> None:
-    """With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others."""
-    table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > codes))} for n in range(1, 11)]
-    customers, rows = frame(ORDERING_CUSTOMERS, table), numbered("customer_code", 10)
-    assert choose_fields(rows, customers).fields.customer_id == (None if status is None else "customer_code")
-    result = orders(rows, customers, OrderFields("customer_code"), IN_UTC)
-    statuses = values(result.orders, "customer_status")
-    assert set(statuses) == {status, *(["unknown"] if rules == ["customer_unknown"] else [])}
-    assert result.orders["customer_id"].count() == statuses.count("matched")
-    is_stated = [not because.startswith("customer_id") for because in result.orders["unknown_because"]]
-    assert is_stated == [status is not None for status in statuses]
-    assert result.findings["rule"].tolist() == rules
-
-
 def reversed_codes(listed: int) -> pd.DataFrame:
     """100 customers whose codes are their ids in reverse; from one on, they have other ids."""
     table = [{"customer_id": str(n) if n <= listed else f"x{n}", "erp_code": str(101 - n)} for n in range(1, 101)]
     return frame(ORDERING_CUSTOMERS, table)
 
 
-def second_customer(result: Orders) -> str | None:
-    one = result.orders.set_index("order_id")["customer_id"].loc["o1"]
-    return None if pd.isna(one) else one.removeprefix("x")
+def shifted_codes(count: int) -> pd.DataFrame:
+    """10 customers, of whose codes so many are the id of the next."""
+    table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > count))} for n in range(1, 11)]
+    return frame(ORDERING_CUSTOMERS, table)
+
+
+def own_codes(count: int) -> pd.DataFrame:
+    """10 customers, of whom so many have their id as their code."""
+    table = [{"customer_id": str(n), "erp_code": str(n) if n <= count else None} for n in range(1, 11)]
+    return frame(ORDERING_CUSTOMERS, table)
 
 
 @pytest.mark.parametrize(
-    ("name", "listed", "customer"),
+    ("name", "known", "pinned", "customer", "notation", "rule"),
     [
-        ("customer_id", 99, "2"),  # one customer is not listed yet: ids stay ids, though more values are codes
-        ("customer_id", 80, None), ("customer_id", 40, "99"),
-        ("buyer", 100, "2"), ("buyer", 99, None), ("buyer", 80, "99"), ("cliente_codigo", 99, "99"),
-    ],
-)  # fmt: skip
-def test_ids_that_are_codes_of_others_by_chance_stay_ids_when_a_customer_is_absent(
-    name: str, listed: int, customer: str | None
-) -> None:
-    result = orders(numbered(name, 100), reversed_codes(listed), OrderFields(name), IN_UTC)
-    assert second_customer(result) == customer
-    assert ("customer_notation" in set(result.findings["rule"])) == (customer is None)
-
-
-@pytest.mark.parametrize(
-    ("listed", "pinned", "customer", "is_changed"),
-    [
-        (99, "ids", "2", False),
-        (80, "ids", "2", True),  # 80 of 100 values are ids, all are codes
-        (80, "codes", "99", False),
-        (100, "codes", "99", False),  # all are both
-        (100, None, "2", False),
+        # With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others.
+        ("customer_code", shifted_codes(9), None, "1", "codes", ""),
+        ("customer_code", shifted_codes(8), None, None, None, "customer_notation"),
+        ("customer_code", shifted_codes(5), None, None, None, "customer_notation"),
+        ("customer_code", shifted_codes(4), None, "2", "ids", ""),
+        # One customer is not listed yet: ids stay ids, though more values are codes.
+        ("customer_id", reversed_codes(99), None, "2", "ids", ""),
+        ("customer_id", reversed_codes(80), None, None, None, "customer_notation"),
+        ("customer_id", reversed_codes(40), None, "x99", "codes", ""),
+        ("buyer", reversed_codes(100), None, "2", "ids", ""),
+        ("buyer", reversed_codes(99), None, None, None, "customer_notation"),
+        ("buyer", reversed_codes(80), None, "x99", "codes", ""),
+        ("cliente_codigo", reversed_codes(99), None, "99", "codes", ""),
+        # As the last run read them: else all orders would go to others when some are not listed, or get a code.
+        ("buyer", reversed_codes(99), "ids", "2", "ids", ""),
+        ("buyer", reversed_codes(80), "ids", "2", "ids", "field_changed"),  # 80 of 100 values are ids, all are codes
+        ("buyer", reversed_codes(80), "codes", "x99", "codes", ""),
+        ("buyer", reversed_codes(100), "codes", "99", "codes", ""),  # all are both
+        # Not pinned while some have no code: the next run would report a change although nothing changed.
+        ("customer_code", own_codes(10), None, "2", "codes", ""),
+        ("customer_code", own_codes(8), None, "2", None, ""),
     ],
 )
-def test_customers_are_read_as_the_last_run_read_them(
-    listed: int, pinned: CustomerNotation | None, customer: str, is_changed: bool
+def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all(
+    name: str,
+    known: pd.DataFrame,
+    pinned: CustomerNotation | None,
+    customer: str | None,
+    notation: str | None,
+    rule: str,
 ) -> None:
-    """Otherwise all orders would go to other customers when some are not listed, or get a code."""
-    rows, customers = numbered("buyer", 100), reversed_codes(listed)
-    choice = choose_fields(rows, customers, pinned=OrderFields("buyer", customer_notation=pinned))
-    result = orders(rows, customers, choice.fields, IN_UTC)
-    assert (second_customer(result), result.customer_notation) == (customer, pinned or "ids")
-    details = result.findings.loc[result.findings["rule"] == "field_changed", "detail"].tolist()
-    expected = "customer_id: buyer is read as ids, but 80 of 100 are ids of customers, 100 are ERP codes; set "
-    assert details == [expected + "reconcile.order_customer_notation"] * is_changed
-    decided = choose_fields(rows, customers, OrderFields(customer_notation=pinned), OrderFields("buyer")).fields
-    result = orders(rows, customers, decided, IN_UTC)
-    assert "field_changed" not in set(result.findings["rule"]), "a setting is what the finding asks for"
-
-
-@pytest.mark.parametrize(("count", "notation"), [(10, "codes"), (8, None), (6, None)])
-def test_codes_that_are_the_ids_are_not_pinned_while_some_customers_have_none(count: int, notation: str | None) -> None:
-    """The next run would report a change although nothing changed."""
-    table = [{"customer_id": str(n), "erp_code": str(n) if n <= count else None} for n in range(1, 11)]
-    known = frame(ORDERING_CUSTOMERS, table)
-    result = orders(numbered("customer_code", 10), known, OrderFields("customer_code"), IN_UTC)
-    assert (result.customer_notation, result.orders["customer_id"].count()) == (notation, count)
-    assert set(result.findings["rule"]) == ({"customer_unknown"} if count < 10 else set())
+    numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
+    counts = column(pa.array([1] * len(known)))
+    for is_set in (False, True):
+        fields = OrderFields(name, customer_notation=pinned, is_notation_set=is_set)
+        made = order_customers(numbers, counts, CustomerIndex.of(known), fields)
+        assert values(made.table, "customer_id", "customer_status")[1] == (customer, customer and "matched")
+        assert (made.notation, bool(made.unknown)) == (notation, customer is None)
+        if rule == "field_changed":
+            detail = "customer_id: buyer is read as ids, but 80 of 100 are ids of customers, 100 are ERP codes; set "
+            found = [(rule, detail + "reconcile.order_customer_notation")] * (not is_set)
+            assert values(made.findings, "rule", "detail") == found
+        else:
+            assert values(made.findings, "rule") == [rule] * bool(rule)
 
 
 def test_a_falling_share_of_known_customers_is_an_error() -> None:
@@ -340,13 +314,6 @@ def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() ->
     assert ordered["last_ordered_at"].notna().tolist() == [any(times) for times, _ in cases]
 
 
-def test_orders_whose_customers_are_not_known_are_not_counted_as_none() -> None:
-    ordered = customer_orders(made(ORDERED[0]).orders, CUSTOMERS, IN_UTC, {"customer_id": "who is lost"})
-    assert ordered["customer_id"].tolist() == CUSTOMERS["customer_id"].tolist()
-    assert ordered.drop(columns=["customer_id", "unknown_because"]).isna().all(axis=None)
-    assert ordered["unknown_because"].unique().tolist() == ["who is lost"]
-
-
 def test_sums_of_the_largest_amounts_do_not_overflow_and_revenue_by_currency_is_json() -> None:
     largest = "9" * 20 + "." + "9" * 9
     result = made(*[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN"))
@@ -400,10 +367,6 @@ def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() 
     for is_missing, quantities in ((["o0"], [None, 4]), (["o0", "o1"], [3, None])):
         of_orders["is_missing"] = of_orders["order_id"].isin(is_missing)
         assert values(order_lines(given, of_orders)[0], "quantity") == quantities
-
-
-def test_the_tables_of_lines_are_found_by_their_names() -> None:
-    assert lines_tables(["orders__items", "orders__discounts", "orders__lines"]) == ["orders__lines", "orders__items"]
 
 
 def test_an_order_with_a_line_of_no_amount_comes_to_nothing_known() -> None:

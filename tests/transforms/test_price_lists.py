@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from pandas.testing import assert_frame_equal
 
+from tests.transforms.rows import values
 from transforms.findings import FINDINGS
-from transforms.frames import frame, to_arrow
+from transforms.frames import frame
 from transforms.price_lists import CUSTOMER_PRICE_LISTS, PRICE_LISTS, RAW_PRICE_LISTS, price_lists
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
@@ -22,14 +22,11 @@ def row(list_id: str | None, source: str | None = None, **fields: Any) -> dict[s
     return {"id": list_id, "name": f"List {list_id}", "source_price_list_id": source, **fields}
 
 
-def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[str, str | None, int | None]], list[tuple[str, str]]]:
+def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[Any, ...]], list[Any]]:
     """Status, root and depth by id; ids and rules of the findings."""
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY)
-    chains_by_id = {
-        one["price_list_id"]: (one["chain_status"], one["root_price_list_id"], one["depth"])
-        for one in to_arrow(made, PRICE_LISTS).to_pylist()
-    }
-    return chains_by_id, list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
+    found = values(made, "price_list_id", "chain_status", "root_price_list_id", "depth")
+    return {one: tuple(chain) for one, *chain in found}, values(findings, "entity_id", "rule")
 
 
 def test_a_price_list_has_the_declared_columns() -> None:
@@ -42,33 +39,20 @@ def test_a_price_list_has_the_declared_columns() -> None:
     assert_frame_equal(findings, frame(FINDINGS))
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected", "rules"),
-    [
-        (
-            [row("1"), row("2", "1"), row("3", "2"), row("4", "3.0"), row("5", " ")],
-            {"1": ("root", "1", 0), "2": ("linked", "1", 1), "3": ("linked", "1", 2), "4": ("linked", "1", 3),
-             "5": ("root", "5", 0)},
-            [],
-        ),
-        (
-            [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE),
-             row("5", "4", _missing_since=GONE)],
-            {**dict.fromkeys("123", ("orphan", None, None)), "4": ("root", "4", 0), "5": ("linked", "4", 1)},
-            [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")],
-        ),
-        (
-            [row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6")],
-            {**dict.fromkeys("12345", ("cycle", None, None)), "6": ("root", "6", 0)},
-            [(one, "chain_cycle") for one in "12345"],
-        ),
-    ],
-    ids=["to their root", "a source that is not listed", "circles and what leads into them"],
-)  # fmt: skip
-def test_chains_are_followed(
-    rows: list[dict[str, Any]], expected: dict[str, Any], rules: list[tuple[str, str]]
-) -> None:
-    assert chains(*rows) == (expected, rules)
+def test_chains_are_followed_to_their_root_a_source_that_is_not_listed_or_a_circle() -> None:
+    found, rules = chains(
+        *(row(one, source) for one, source in (("1", None), ("2", "1"), ("3", "2"), ("4", "3.0"), ("5", " "))),
+        *(row(one, source) for one, source in (("a1", "a9"), ("a2", "a1"), ("a3", "a4"))),
+        *(row(one, source, _missing_since=GONE) for one, source in (("a4", None), ("a5", "a4"))),
+        *(row(f"b{n}", f"b{source}") for n, source in enumerate((1, 3, 4, 2, 4), 1)),
+    )
+    assert found == {
+        "1": ("root", "1", 0), "2": ("linked", "1", 1), "3": ("linked", "1", 2), "4": ("linked", "1", 3),
+        "5": ("root", "5", 0), **dict.fromkeys(("a1", "a2", "a3"), ("orphan", None, None)), "a4": ("root", "a4", 0),
+        "a5": ("linked", "a4", 1), **dict.fromkeys(("b1", "b2", "b3", "b4", "b5"), ("cycle", None, None)),
+    }  # fmt: skip
+    orphans = [("a2", "chain_orphaned"), ("a1", "source_not_listed"), ("a3", "source_not_listed")]
+    assert rules == [*((f"b{n}", "chain_cycle") for n in range(1, 6)), *orphans]
 
 
 def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
@@ -77,10 +61,9 @@ def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven()
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, gap)
     assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
-    rows = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
-    assert rows == [
+    assert values(findings, "entity_id", "rule", "severity", "detail") == [
         ("5", "chain_cycle", "error", "sourcePriceListId"),
-        ("", "sources_unproven", "warning", "sourcePriceListId of 3 price lists: price_lists: unproven"),
+        (None, "sources_unproven", "warning", "sourcePriceListId of 3 price lists: price_lists: unproven"),
     ]
 
 

@@ -155,15 +155,11 @@ def test_a_field_is_sent_where_it_differs_from_the_last_confirmed(
 
 
 def test_a_price_with_its_point_slipped_is_noticed_up_and_down() -> None:
-    before = ["19.90", "19.90", "19.90", "19.90", "0", "1990"]
-    now = ["1990", "1.99", "21.50", "19900.5", "5", "19.9"]
+    before = ["19.90", "19.90", "19.90", "19.90", "0", "1990", "5", "1.99"]
+    now = ["1990", "1.99", "21.50", "19900.5", "5", "19.9", "0", "19.9"]
     known = [{"key": str(at), "field": "price", "value": value} for at, value in enumerate(before)]
-    inputs = texts(key=list(map(str, range(6))), price=list(now))
+    inputs = texts(key=list(map(str, range(8))), price=list(now))
     made = price_jumps(inputs, frame(CONFIRMED, known))
-    assert values(made, "row", "power", "before") == [
-        (0, 2, "19.90"),
-        (1, -1, "19.90"),
-        (3, 3, "19.90"),
-        (5, -2, "1990"),
-    ]
+    assert values(made, "row", "power") == [(0, 2), (1, -1), (3, 3), (5, -2), (7, 1)]
+    assert made["before"].tolist()[0] == "19.90"
     assert price_jumps(inputs, frame(CONFIRMED)).empty

@@ -25,8 +25,8 @@ from pipelines.reconcile.parts import Findings, Parts, folder_of
 from transforms.cancelled import Cancellation
 from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import DateContext
-from transforms.findings import FINDINGS, combine_findings
-from transforms.frames import column, constant, frame, from_arrow, typed
+from transforms.findings import combine_findings
+from transforms.frames import column, constant, from_arrow
 from transforms.keys import BOOKKEEPING
 from transforms.order_fields import AmountEvidence, FieldChoice, OrderFields, texts_of
 from transforms.order_fields import choose_fields as choose
@@ -56,19 +56,12 @@ def build_of(part_rows: int | None = None, **tables: pd.DataFrame) -> Iterator[P
 
 def rows_of(tables: Parts, table: str, order: str) -> pd.DataFrame:
     """The rows of a table of the build."""
-    return typed_as_is(from_arrow(tables.build.sql(f"FROM {table} ORDER BY {order}").to_arrow_table()))
-
-
-def typed_as_is(rows: pd.DataFrame) -> pd.DataFrame:
-    """The frame in one chunk a column."""
-    table = pa.Table.from_pandas(rows, preserve_index=False)
-    return typed(rows, dict(zip(table.schema.names, table.schema.types, strict=True)))
+    return from_arrow(tables.build.sql(f"FROM {table} ORDER BY {order}").to_arrow_table().combine_chunks())
 
 
 def found_in(tables: Parts) -> pd.DataFrame:
     """The findings so far, in the order of `combine_findings`."""
-    found = rows_of(tables, tables.findings.written(), "ALL")
-    return combine_findings([typed(found, FINDINGS)]) if len(found) else frame(FINDINGS)
+    return combine_findings([rows_of(tables, tables.findings.written(), "ALL")])
 
 
 class Orders(NamedTuple):

@@ -24,6 +24,7 @@ from sources.errors import BridgeError, UsageError
 from sources.files import Row, open_table
 from tests.pipelines.bridge import Bridge, Done, bridge, command, pulled
 from tests.pipelines.push.plans import patch, place
+from tests.transforms.rows import values
 from transforms.erp.match import match_part
 from transforms.erp.variants import variants
 
@@ -101,19 +102,16 @@ give = { priceListId = "tarifa" }
 """
 GROUPED = """
 kind = "customers"
+group.by = ["Código"]
 [columns]
 "Código" = "erpCode"
 Nombre = "firstName"
 Correo = "email"
 NIF = "documents[+].number"
-[group]
-by = ["Código"]
 """
 PREPARED = """
 kind = "customers"
-[rows]
-fill_down = ["Zona"]
-skip_blank = ["Código"]
+rows = { fill_down = ["Zona"], skip_blank = ["Código"] }
 [columns]
 "Código" = "erpCode"
 Zona = "firstName"
@@ -125,8 +123,7 @@ give = { email = "correo" }
 """
 MAPPING = """
 kind = "customers"
-[rows]
-empty = ["NULL"]
+rows.empty = ["NULL"]
 [columns]
 "Código" = "erpCode"
 Nombre = "email"
@@ -244,7 +241,7 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
         assert shop.made.path.read_bytes() == before
 
 
-def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
+def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bridge(tmp_path, customers=0, orders=0) as made:
         add_customers(made)
         shop = Shop(made)
@@ -260,6 +257,11 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
         assert reported["erp"]["refused"] == [3]
         assert made.one("SELECT exit_code FROM ops.runs") == 9
         assert shop.differences() == DIFFERENCES
+        # phones without a country code are compared in the country of the settings
+        shop.write("00013;915 550 103 ext. 4", "00014;34-91 555 01 99", header="Código;Teléfono")
+        monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
+        reconcile(ErpFiles(shop.file))
+        assert [row[2:] for row in shop.differences()] == [("34-91 555 01 99", "915550199")]
 
 
 def test_without_a_file_the_last_match_is_kept_with_its_findings_until_it_is_to_be_forgotten(shop: Shop) -> None:
@@ -294,33 +296,19 @@ def read(folder: Path, *lines: str, header: str, mapping: str = "", lookup: str 
 
 
 def cells(found: ErpCustomers, *names: str) -> list[list[Any]]:
-    rows = found.rows[["_line", *names]].astype(object)
-    values: list[list[Any]] = rows.where(rows.notna() & (rows != ""), None).to_numpy().tolist()
-    return values
+    return [[one or None for one in row] for row in values(found.rows, "_line", *names)]
 
 
-@pytest.mark.parametrize(
-    ("header", "mapping", "match"),
-    [
+def test_a_file_whose_columns_do_not_fit_is_refused(tmp_path: Path) -> None:
+    for header, mapping, words in (
         ("Nombre;Ciudad", "", "no column is a code"),
         ("Código;Cód.", "", "both match erpCode"),
         ("Código;Correo", MAPPING, "has no column Nombre, Tel, which the mapping names"),
-    ],
-)
-def test_a_file_whose_columns_do_not_fit_is_refused(tmp_path: Path, header: str, mapping: str, match: str) -> None:
-    with pytest.raises(UsageError, match=match):
-        read(tmp_path, "a;b", header=header, mapping=mapping)
+    ):
+        with pytest.raises(UsageError, match=words):
+            read(tmp_path, "a;b", header=header, mapping=mapping)
     with pytest.raises(UsageError, match="--erp-mapping requires --erp-customers"):
         read_erp_customers(ErpFiles(mapping=tmp_path / "clientes.toml"))
-
-
-def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(tmp_path: Path) -> None:
-    lines = ("A-9;NULL;Rosa;NULL", "B-1;sol@example.com;Sol;91")
-    found = read(tmp_path, *lines, header="Código;Nombre;Correo;Tel", mapping=MAPPING)
-    assert found.columns == {"erp_code": "Código", "email": "Nombre", "first_name": "Correo", "phone": "Tel"}
-    assert cells(found, "email", "phone") == [[2, None, None], [3, "sol@example.com", "91"]]
-    found = read(tmp_path, "1;2;3;4", header="erpCode;E-MAIL;razón_social;Tax ID")
-    assert list(found.columns) == ["erp_code", "email", "fiscal_name", "document_number"]
 
 
 def codes(erp: ErpCustomers) -> dict[int, str]:
@@ -341,17 +329,6 @@ def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
     ]
     assert (codes(found), found.skipped) == ({4: "lookup_not_found", 7: "too_short"}, 1)
     assert (found.columns["email"], found.unread) == ("correo of otro.csv", ())
-
-
-def test_a_note_after_the_table_is_reported_and_a_last_line_that_was_cut_off_is_rejected(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    found = read(tmp_path, "C-1;Ana;a@x.es", "", "Listado completo", header="Código;Nombre;Correo")
-    assert cells(found, "erp_code") == [[2, "C-1"]]
-    (record,) = caplog.records
-    assert record.getMessage().startswith("clientes.csv: lines after the table are not read, as footnotes: 4;")
-    found = read(tmp_path, "C-1;Ana;a@x.es", "C-2", header="Código;Nombre;Correo")
-    assert (cells(found, "erp_code"), codes(found)) == ([[2, "C-1"]], {3: "too_short"})
 
 
 def test_the_lines_of_a_group_are_one_customer(tmp_path: Path) -> None:
@@ -389,15 +366,6 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) 
     planned = open_inputs("customers", tmp_path / "clientes.csv", columns, login_mode="email")
     rejected = [line for item in planned if isinstance(item, RejectedInput) for line in item.lines]
     assert sorted(rejected) == sorted(found.refused)
-
-
-def test_phones_without_a_country_code_are_compared_in_the_country_of_the_settings(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.write("00013;915 550 103 ext. 4", "00014;34-91 555 01 99", header="Código;Teléfono")
-    monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
-    reconcile(ErpFiles(shop.file))
-    assert [row[2:] for row in shop.differences()] == [("34-91 555 01 99", "915550199")]
 
 
 def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:

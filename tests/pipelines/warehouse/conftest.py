@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from tests.pipelines.warehouse.destinations import (
-    Destination,
-    DuckdbFile,
-    DuckLake,
-    ParquetFiles,
-    Postgres,
-    Shop,
-    begin,
-)
+from tests.pipelines.warehouse.destinations import KINDS, Destination, Postgres, Shop, begin
 from tests.postgres import server
-
-KINDS: Final[dict[str, type[Destination]]] = {
-    "duckdb": DuckdbFile, "filesystem": ParquetFiles, "postgres": Postgres, "ducklake": DuckLake
-}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

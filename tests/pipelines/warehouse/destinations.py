@@ -255,6 +255,11 @@ class ParquetFiles(Destination):
         return metadata[b"description"].decode()
 
 
+KINDS: dict[str, type[Destination]] = {
+    "duckdb": DuckdbFile, "filesystem": ParquetFiles, "postgres": Postgres, "ducklake": DuckLake
+}  # fmt: skip
+
+
 def begin(made: Destination, folder: Path) -> None:
     """Makes a destination ready, and dlt with this project's settings alone."""
     os.environ["DLT_PROJECT_DIR"] = str(folder)

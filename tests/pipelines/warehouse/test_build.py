@@ -11,8 +11,10 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -77,7 +79,7 @@ def test_clients_of_duckdb_1_2_open_the_published_file_and_one_of_version_0_1_is
     open_warehouse(path).close()
 
 
-def test_what_another_program_wrote_meanwhile_is_not_replaced_and_the_mode_is_kept_except_for_all_users(
+def test_what_another_program_wrote_meanwhile_or_keeps_a_log_is_not_published_and_the_mode_is_kept_but_for_all_users(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "w.duckdb"
@@ -86,13 +88,21 @@ def test_what_another_program_wrote_meanwhile_is_not_replaced_and_the_mode_is_ke
     path.chmod(0o644)
     built(path, "CREATE TABLE two AS SELECT 1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    build = Build(path)
+    before, build = path.read_bytes(), Build(path)
+    build.start()
+    connection = build.open()
+    keeping = mock.Mock(wraps=connection)
+    keeping.close.side_effect = build.file.with_name("build.duckdb.wal").touch
+    with pytest.raises(BridgeError, match="kept a write-ahead log"):
+        build.publish(keeping)
+    connection.close()
+    assert (path.read_bytes(), build.is_published) == (before, False)
     build.start()
     with build.open() as connection:
         os.utime(path, (1, 1))  # in place: its number and its size are as they were
         with pytest.raises(UsageError, match="another program wrote to"):
             build.publish(connection)
-    assert (path.stat().st_mtime, build.is_published) == (1, False)
+    assert (path.read_bytes(), build.is_published) == (before, False)
 
 
 def test_what_opens_a_warehouse_reaches_no_other_file(tmp_path: Path) -> None:
@@ -127,40 +137,16 @@ def test_what_opens_a_warehouse_reaches_no_other_file(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_a_build_that_keeps_a_log_after_its_checkpoint_is_not_published(tmp_path: Path) -> None:
-    class KeepingLog:
-        def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-            self.execute, self._close = connection.execute, connection.close
-
-        def close(self) -> None:
-            self._close()
-            build.file.with_name("build.duckdb.wal").touch()
-
-    path = tmp_path / "w.duckdb"
-    built(path, "CREATE TABLE t AS SELECT 1 AS a")
-    before, build = path.read_bytes(), Build(path)
-    build.start()
-    connection: Any = KeepingLog(build.open())
-    with pytest.raises(BridgeError, match="kept a write-ahead log"):
-        build.publish(connection)
-    assert (path.read_bytes(), build.is_published) == (before, False)
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
+def test_an_error_of_duckdb_about_the_disk_names_the_folder_and_no_value(tmp_path: Path) -> None:
+    for error, words in (
         (duckdb.IOException("Could not write: no space left on device, 'Zoë'"), "no space left on the disk"),
         (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not write its file"),
         (duckdb.OutOfMemoryException("'Zoë'"), "DuckDB ran out of memory"),
-    ],
-)
-def test_an_error_of_duckdb_about_the_disk_names_the_folder_and_no_value(
-    tmp_path: Path, error: duckdb.Error, words: str
-) -> None:
-    with pytest.raises(UsageError, match=words) as caught, warehouse_errors(tmp_path):
-        raise error
-    assert "Zoë" not in str(caught.value)
-    assert "The published warehouse is untouched." in caught.value.hint
+    ):
+        with pytest.raises(UsageError, match=words) as caught, warehouse_errors(tmp_path):
+            raise error
+        assert "Zoë" not in str(caught.value)
+        assert "The published warehouse is untouched." in caught.value.hint
     with pytest.raises(duckdb.BinderException), warehouse_errors(tmp_path):
         raise duckdb.BinderException("no such column")
 
@@ -168,26 +154,21 @@ def test_an_error_of_duckdb_about_the_disk_names_the_folder_and_no_value(
 def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path)) as connection:
-        connection.execute("CREATE SCHEMA mine; CREATE MACRO mine.lower(x) AS x; CREATE MACRO half(x) AS x / 2")
-        connection.execute("CREATE SCHEMA raw; CREATE VIEW raw.mine AS SELECT 1 AS a")
-        connection.execute("CREATE SCHEMA ops; CREATE VIEW ops.last_read AS SELECT 1 AS a")
+        connection.execute("""CREATE SCHEMA mine; CREATE MACRO mine.lower(x) AS x; CREATE MACRO half(x) AS x / 2;
+            CREATE SCHEMA raw; CREATE VIEW raw.mine AS SELECT 1 AS a;
+            CREATE SCHEMA ops; CREATE VIEW ops.last_read AS SELECT 1 AS a""")
     with Build(path).published():
         pass
     with duckdb.connect(str(path)) as connection:
-        connection.execute("CREATE MACRO read_parquet(file) AS TABLE SELECT 'planted'; CREATE MACRO count(x) AS 0")
-        connection.execute("CREATE MACRO duckdb_functions() AS TABLE SELECT 'main', 'nothing', true WHERE false")
-        connection.execute("CREATE VIEW raw.customers AS SELECT 1 AS id")
+        connection.execute("""CREATE MACRO read_parquet(file) AS TABLE SELECT 'planted'; CREATE MACRO count(x) AS 0;
+            CREATE MACRO duckdb_functions() AS TABLE SELECT 'main', 'nothing', true WHERE false;
+            CREATE VIEW raw.customers AS SELECT 1 AS id""")
     content = path.read_bytes()
     with pytest.raises(UsageError, match="names that orderbridge uses") as caught, Build(path).published():
         pass
-    names = (
-        "view raw.customers",
-        "function main.count",
-        "function main.duckdb_functions",
-        "function main.read_parquet",
-    )
-    assert all(name in caught.value.message for name in names)
-    assert "lower" not in caught.value.message
+    named = set(re.findall(r"(?:view|function) [a-z_.]+", caught.value.message))
+    functions = {f"function main.{name}" for name in ("count", "duckdb_functions", "read_parquet")}
+    assert named == {"view raw.customers", *functions}
     assert "Rename or drop them" in caught.value.hint
     assert path.read_bytes() == content
 
@@ -224,9 +205,6 @@ def test_duckdb_keeps_the_rows_of_a_table_made_and_added_to_in_one_transaction()
         assert connection.execute("SELECT count(DISTINCT id) FROM t").fetchone() == (130_000,)
 
 
-# --- two runs on one warehouse ---------------------------------------------------------------------------------------
-
-
 HINT = "make the folder writable"
 
 
@@ -250,27 +228,21 @@ def test_a_second_pull_leaves_at_once_and_names_the_first_whose_lock_dies_with_i
         assert made.left() == [made.path.name]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    for content, words in (
         (b"", "a process that is just starting"),
         (b"\xff\xfe", "\ufffd\ufffd"),
-        (
-            b"process 1 (pull, since 2020-01-01T00:00:00), longer than what the next one writes",
-            r"process 1 \(pull, since 2020",
-        ),
-    ],
-)
-def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path, content: bytes, words: str) -> None:
-    path = tmp_path / "lock"
-    path.write_bytes(content)
-    with path.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(LockedError, match=words), run_lock(path, "pull", HINT):
-            pass
-    with run_lock(path, "pull", HINT):
-        assert re.fullmatch(rf"process {os.getpid()} \(pull, since 20[\dT:+-]+\)", path.read_text())
-    assert not path.exists()
+        (b"process 1 (pull, since 2020-01-01T00:00:00), longer than what the next one writes", r"process 1 \(pull, s"),
+    ):
+        path.write_bytes(content)
+        with path.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(LockedError, match=words), run_lock(path, "pull", HINT):
+                pass
+        with run_lock(path, "pull", HINT):
+            assert re.fullmatch(rf"process {os.getpid()} \(pull, since 20[\dT:+-]+\)", path.read_text())
+        assert not path.exists()
     with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
@@ -293,16 +265,11 @@ def test_many_at_once_hold_it_one_at_a_time(tmp_path: Path) -> None:
             except LockedError:
                 continue
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        for one in [pool.submit(work) for _ in range(4)]:
+            one.result()
     assert most[0] == 1
     assert most[1] > 10
-
-
-# --- the note of a run that failed -----------------------------------------------------------------------------------
 
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -331,25 +298,18 @@ def test_the_note_has_what_failed_is_private_and_follows_no_link(path: Path, tmp
     assert note.items() >= {**facts, "message": "the mapping is not there", "hint": "Name one."}.items()
     assert stat.S_IMODE(file.lstat().st_mode) == 0o600
     assert victim.read_text() == "theirs"
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "words"),
-    [
+    for place, is_noted in ((path, True), (path.with_name("other.duckdb"), False)):  # of a run that did not begin
+        assert (noted(place, UsageError("no"), run_id="") is not None) is is_noted
+    full = "no space left: the disk is full, or a quota or a limit on the size of files is reached"
+    for error, code, words in (
         (ValueError(SECRET), 1, "internal error in orderbridge: ValueError"),
         (PermissionError(13, "Permission denied", "/srv/a.csv"), 2, "/srv/a.csv cannot be used: Permission denied"),
         (MemoryError(), 2, "out of memory"),
         (RuntimeError("Query of something else"), 1, "internal error in orderbridge: RuntimeError"),
-        (
-            OSError(errno.EFBIG, "File too large"),
-            2,
-            "no space left: the disk is full, or a quota or a limit on the size of files is reached",
-        ),
-    ],
-)
-def test_an_error_is_described_without_values_of_rows(path: Path, error: Exception, code: int, words: str) -> None:
-    note = noted(path, error) or {}
-    assert (note["exit_code"], note["message"]) == (code, words)
+        (OSError(errno.EFBIG, "File too large"), 2, full),
+    ):
+        note = noted(path, error) or {}
+        assert (note["exit_code"], note["message"]) == (code, words)
 
 
 def test_a_view_over_other_files_is_an_error_of_the_warehouse_that_shows_none(tmp_path: Path) -> None:
@@ -363,31 +323,17 @@ def test_a_view_over_other_files_is_an_error_of_the_warehouse_that_shows_none(tm
     assert (code, "reads other files" in message, SECRET in message + hint) == (2, True, False)
 
 
-def test_a_run_that_did_not_begin_leaves_a_note_next_to_a_warehouse_only(path: Path) -> None:
-    for place, is_noted in ((path, True), (path.with_name("other.duckdb"), False)):
-        assert (noted(place, UsageError("no"), run_id="") is not None) is is_noted
-
-
-@pytest.mark.parametrize(
-    ("failed", "succeeds", "stays"),
-    [
-        ("pull", "pull", False), ("run", "pull", False), ("reconcile", "pull", True), ("pull", "run", False),
-        ("reconcile", "run", False), ("reconcile", "reconcile", False), ("pull", "reconcile", True),
-        ("run", "reconcile", True),
-    ],
-)  # fmt: skip
-def test_a_success_removes_the_note_that_it_makes_good(path: Path, failed: str, succeeds: str, stays: bool) -> None:
-    noted(path, UsageError("no"), failed)
-    clear_failure(path, succeeds)
-    assert (read(path) is not None) is stays
-
-
-@pytest.mark.parametrize("content", [b'{"exit_', b"[" * 100_000, b"9" * 5000, b"\xff\xfe"])
-def test_a_note_that_cannot_be_read_is_a_failure_until_a_run_succeeds(path: Path, content: bytes) -> None:
-    failure_file(path).write_bytes(content)
-    assert "cut off" in (read(path) or {})["message"]
-    clear_failure(path, "pull")
-    assert read(path) is None
+def test_a_success_removes_the_note_that_it_makes_good_and_one_that_cannot_be_read(path: Path) -> None:
+    makes_good = {"pull": ("pull", "run"), "run": ("pull", "run"), "reconcile": ("reconcile", "run")}
+    for failed, succeeds in product(makes_good, repeat=2):
+        noted(path, UsageError("no"), failed)
+        clear_failure(path, succeeds)
+        assert (read(path) is None) is (succeeds in makes_good[failed]), (failed, succeeds)
+    for content in (b'{"exit_', b"[" * 100_000, b"9" * 5000, b"\xff\xfe"):
+        failure_file(path).write_bytes(content)
+        assert "cut off" in (read(path) or {})["message"]
+        clear_failure(path, "pull")
+        assert read(path) is None
 
 
 @pytest.mark.parametrize("is_destination", [False, True])

@@ -15,7 +15,7 @@ from pipelines.cli.reconcile import match_lines
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reconcile.reconcile import ReconcileResult, Reconciling
+from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.views import statements
@@ -119,13 +119,12 @@ def test_the_last_read_of_a_warehouse_of_version_0_2_is_known_and_it_gets_the_co
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     with duckdb.connect() as empty:
-        assert last_reads(empty) == {}
-        assert ops.last_observed(empty, "orders_total_gap") is None
+        assert (last_reads(empty), ops.last_observed(empty, "orders_total_gap")) == ({}, None)
     record(build, ("r1", "orders", "complete", 0), ("r2-", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))
     before = last_reads(build)
     assert before["orders"].run_id == "r1"
-    build.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN read_number")
-    build.execute("ALTER TABLE ops.order_fields DROP COLUMN notation; DROP TABLE ops.column_values")
+    build.execute("""DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN read_number;
+        ALTER TABLE ops.order_fields DROP COLUMN notation; DROP TABLE ops.column_values""")
     assert last_reads(build) == before
     ops.create_missing(build)
     assert last_reads(build) == before
@@ -150,48 +149,35 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(fresh: Bri
     state = fresh.platform.state
     base, derived, further, *_ = state.ids("price_lists")
     buyer, refused, *_ = state.ids("customers")
-    erp_code = state.records("customers")[1]["erpCode"]
     order, customer = state.ids("orders")[0], state.records("orders")[0]["customer"]
+    export = tmp_path / "erp.csv"
+    export.write_text(f"erpCode;Razón social\n{state.records('customers')[1]['erpCode']};Uno\nnobody;Dos\n", "utf-8")
     state.change("price_lists", base, {"adjustmentValue": "mucho", "sourcePriceListId": None})
     state.change("price_lists", derived, {"sourcePriceListId": base})
     state.change("price_lists", further, {"sourcePriceListId": derived})
     state.change("customers", buyer, {"priceListId": int(base)})
     state.change("customers", refused, {"birthdate": ["mañana"]})
     state.change("orders", order, {"customer": {**customer, "id": int(refused)}})
-    export = tmp_path / "erp.csv"
-    export.write_text(f"erpCode;Razón social\n{erp_code};Uno\nnobody;Dos\n", "utf-8")
-
-    def reconciled() -> tuple[ReconcileResult, set[tuple[str, str]], dict[tuple[str, str], str], list[str]]:
-        """What is said: of what is absent, of what is not known, and of what names it."""
-        after = Reconciling(ErpFiles(customers=export))
-        pull(PullOptions(command="run"), step=after)
-        assert after.result is not None
-        absent = "('price_list_not_listed', 'source_not_listed', 'chain_orphaned', 'customer_unknown')"
-        said = fresh.rows("SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven'")
-        sql = f"SELECT rule, entity_id FROM reconciled.exceptions WHERE rule IN {absent}"
-        statuses = [
-            fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer),
-            fresh.one("SELECT chain_status FROM reconciled.price_lists WHERE price_list_id = $1", further),
-            fresh.one("SELECT customer_status FROM reconciled.orders WHERE order_id = $1", order),
-        ]
-        return after.result, set(fresh.rows(sql)), {(entity, rule): text for entity, rule, text in said}, statuses
-
-    given, absences, said, statuses = reconciled()
-    assert (absences, statuses) == (set(), ["unknown"] * 3)
-    assert " price lists: price_lists: unproven, quarantined rows: 1" in said["price_lists", "sources_unproven"]
-    assert "customers: price_lists: unproven, quarantined rows: 1" in said["customers", "price_lists_unproven"]
-    assert "orders: customers: unproven, quarantined rows: 1" in said["orders", "customers_unproven"]
-    only_in_erp = "2 lines only in the ERP: customers: unproven, quarantined rows: 1"
-    assert said["erp_customers", "customers_unproven"] == only_in_erp
-    assert said["customers", "unproven"] == "customers: unproven, quarantined rows: 1; rows of earlier walks: 0"
-    assert given.match is not None
-    assert any("may still be on the platform" in line for line in match_lines(given.match))
-
-    state.remove("price_lists", base)
-    state.change("customers", refused, {"birthdate": None})
-    given, absences, said, statuses = reconciled()
-    assert (said, statuses[0]) == ({}, "not_listed")
-    assert {("source_not_listed", derived), ("chain_orphaned", further), ("price_list_not_listed", buyer)} <= absences
-    assert given.match is not None
-    assert [count for name, _, count in given.match.statuses if name == "only_in_erp"] == [1]
-    assert not any("may still be on the platform" in line for line in match_lines(given.match))
+    unread, lists = (f"{name}: unproven, quarantined rows: 1" for name in ("customers", "price_lists"))
+    expected = {
+        "price_lists.sources_unproven": f" price lists: {lists}",
+        "customers.price_lists_unproven": f" customers: {lists}",
+        "orders.customers_unproven": f"customer__id of 1 orders: {unread}",
+        "erp_customers.customers_unproven": f"2 lines only in the ERP: {unread}",
+        "customers.unproven": f"{unread}; rows of earlier walks: 0",
+    }
+    after = Reconciling(ErpFiles(customers=export))
+    pull(PullOptions(command="run"), step=after)
+    rules = "('price_list_not_listed', 'source_not_listed', 'chain_orphaned', 'customer_unknown')"
+    assert fresh.rows(f"SELECT rule FROM reconciled.exceptions WHERE rule IN {rules}") == []
+    sql = "SELECT entity || '.' || rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven'"
+    said = dict(fresh.rows(sql))
+    assert [name for name, words in expected.items() if not said[name].endswith(words)] == []
+    for table, name, status, one in (
+        ("customers", "customer_id", "price_list_status", buyer), ("orders", "order_id", "customer_status", order),
+        ("price_lists", "price_list_id", "chain_status", further),
+    ):  # fmt: skip
+        assert fresh.one(f"SELECT {status} FROM reconciled.{table} WHERE {name} = $1", one) == "unknown"
+    assert after.result is not None
+    assert after.result.match is not None
+    assert any("may still be on the platform" in line for line in match_lines(after.result.match))

@@ -16,34 +16,28 @@ from tests.pipelines.bridge import LISTED, Bridge
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
 
 
-def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more(reconciled: Bridge) -> None:
+def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more_and_has_a_comment(reconciled: Bridge) -> None:
     listed = {(*table, column) for table, columns in tables().items() for column, _ in columns}
-    there = set(reconciled.rows(f"SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE {DESCRIBED}"))
-    assert listed - there == set()
-    found = {(schema, table) for schema, table, _ in there - listed}
-    assert found == {
+    sql = f"SELECT schema_name, table_name, column_name, comment FROM duckdb_columns() WHERE {DESCRIBED}"
+    comments = {tuple(name): comment for *name, comment in reconciled.rows(sql)}
+    assert listed - comments.keys() == set()
+    assert {(schema, table) for schema, table, _ in comments.keys() - listed} == {
         ("raw", "orders"), ("raw", "orders__lines"), ("raw", "orders__lines__taxes"),
         ("reconciled", "orders"), ("reconciled", "order_lines"),
     }  # fmt: skip
-    of_orders = {name for schema, table, name in there if schema == "raw" and table.startswith("orders")}
-    further = {name for schema, _, name in there - listed if schema == "reconciled"}
+    of_orders = {name for schema, table, name in comments if schema == "raw" and table.startswith("orders")}
+    further = {name for schema, _, name in comments.keys() - listed if schema == "reconciled"}
     assert {name.removeprefix("raw_") for name in further} <= of_orders
-
-
-def test_every_table_view_and_column_has_a_comment(reconciled: Bridge) -> None:
-    name = "concat_ws('.', schema_name, table_name, column_name)"
-    columns = reconciled.rows(f"SELECT {name}, comment FROM duckdb_columns() WHERE {DESCRIBED}")
-    assert [name for name, comment in columns if not comment] == []
-    comments = dict(columns)
-    assert comments["raw.customers.first_name"] == "first name; firstName of GET /customers"
+    assert [name for name, comment in comments.items() if not comment] == []
     words = "field of the platform's orders, which the interface does not show"
-    assert comments["raw.orders.created_at"] == comments["reconciled.orders.raw_total"] == words
-    assert comments["raw.orders__lines__taxes.lines_position"] == (
-        "position of the row in orders__lines that it belongs to"
-    )
-    for kind, name in (("tables", "table_name"), ("views", "view_name")):
-        sql = f"SELECT {name} FROM duckdb_{kind}() WHERE {DESCRIBED} AND comment IS NULL"
-        assert reconciled.rows(sql) == [], kind
+    for name, comment in {
+        "raw.customers.first_name": "first name; firstName of GET /customers", "raw.orders.created_at": words,
+        "reconciled.orders.raw_total": words,
+        "raw.orders__lines__taxes.lines_position": "position of the row in orders__lines that it belongs to",
+    }.items():  # fmt: skip
+        assert comments[tuple(name.split("."))] == comment
+    for kind in ("tables", "views"):
+        assert reconciled.rows(f"FROM duckdb_{kind}() WHERE {DESCRIBED} AND comment IS NULL") == [], kind
     with duckdb.connect(str(reconciled.path)) as connection:
         connection.execute("COMMENT ON TABLE ops.runs IS 'earlier'; COMMENT ON COLUMN ops.runs.run_id IS 'earlier'")
         write_comments(connection)

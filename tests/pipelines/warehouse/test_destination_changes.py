@@ -73,8 +73,10 @@ SEEN = f"SET _run_id = 'r2', _last_seen_at = '{TIMES[1]}'"
 def test_rows_of_changed_keys_are_sent_and_stamps_move(
     tmp_path: Path, warehouse: duckdb.DuckDBPyConnection, table: str, change: str, expected: Any, moves: list[list[str]]
 ) -> None:
-    changes, held = copied(warehouse, tmp_path, table, None)
+    _, missed = copied(warehouse, tmp_path, table, None)
+    changes, held = copied(warehouse, tmp_path, table, "of others")
     assert sent(changes) == "all"
+    assert sent(CopyNotes(tmp_path / "warehouse.duckdb").changes(warehouse, "raw", table, missed)) == "all"
     warehouse.execute(change)
     changes, _ = copied(warehouse, tmp_path, table, held)
     assert (sent(changes), changes.moves or []) == (expected, moves)
@@ -83,15 +85,6 @@ def test_rows_of_changed_keys_are_sent_and_stamps_move(
         present = warehouse.execute(f"FROM raw.{table}").fetchall()
         assert sorted(row[:-1] for row in rows if not row[-1]) == sorted(row for row in present if row[0] in expected)
         assert [f"-{row[0]}" for row in rows if row[-1]] == [key for key in expected if key.startswith("-")]
-
-
-def test_all_rows_are_sent_where_the_destination_missed_a_copy(
-    tmp_path: Path, warehouse: duckdb.DuckDBPyConnection
-) -> None:
-    _, first = copied(warehouse, tmp_path, "orders", None)
-    _, second = copied(warehouse, tmp_path, "orders", first)
-    assert sent(copied(warehouse, tmp_path, "orders", first)[0]) == "all"
-    assert sent(copied(warehouse, tmp_path, "orders", second)[0]) == "all", "its notes were replaced"
 
 
 def test_a_stamp_that_differs_within_a_key_is_content(tmp_path: Path, warehouse: duckdb.DuckDBPyConnection) -> None:

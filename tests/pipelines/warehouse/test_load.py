@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import dlt
 import duckdb
@@ -65,42 +66,32 @@ def doubled_customer(result: ListResult) -> None:
 
 @pytest.mark.parametrize(
     ("harm", "words"),
-    [
-        (lost_document, "customers__documents: 12 rows were walked"),
-        (doubled_customer, "the totals do not balance"),
-    ],
+    [(lost_document, "customers__documents: 12 rows were walked"), (doubled_customer, "the totals do not balance")],
 )
 def test_loaded_rows_are_compared_with_walked_ones(
     tmp_path: Path, harm: Callable[[ListResult], None], words: str
 ) -> None:
-    result = walked(tmp_path)
+    result, folder = walked(tmp_path), tmp_path / "load"
     assert result.verdict == "complete"
     harm(result)
-    load([result], tmp_path / "load")
-    with (
-        duckdb.connect() as build,
-        pytest.raises(BridgeError, match=words),
-        attached(build, [result], tmp_path / "load"),
-    ):
+    load([result], folder)
+    with duckdb.connect() as build, pytest.raises(BridgeError, match=words), attached(build, [result], folder):
         pytest.fail("the totals were not compared")
 
 
-@pytest.mark.parametrize(
-    ("error", "expected", "words"),
-    [
-        (ValueError("Zoë"), BridgeError, "^dlt could not load the rows: step extract, ResourceExtractionError"),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"), OSError, "No space left on device$"),
-        (RuntimeError("can't start new thread"), MemoryError, "^$"),
-    ],
-)
-def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: type[Exception], words: str
-) -> None:
-    def rows() -> Iterator[object]:
+def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(error: Exception) -> Iterator[object]:
         yield from ()
         raise error
 
-    monkeypatch.setattr("sources.resources.file_resources", lambda _: [dlt.resource(rows, name="customers")])
-    with pytest.raises(expected, match=words) as caught:
-        load([ListResult("customers")], tmp_path / "load")
-    assert "Zoë" not in str(caught.value)
+    cases: tuple[tuple[Exception, type[Exception], str], ...] = (
+        (ValueError("Zoë"), BridgeError, "^dlt could not load the rows: step extract, ResourceExtractionError"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"), OSError, "No space left on device$"),
+        (RuntimeError("can't start new thread"), MemoryError, "^$"),
+    )
+    for n, (error, expected, words) in enumerate(cases):
+        failing = dlt.resource(rows, name="customers")(error)
+        monkeypatch.setattr("sources.resources.file_resources", mock.Mock(return_value=[failing]))
+        with pytest.raises(expected, match=words) as caught:
+            load([ListResult("customers")], tmp_path / f"load{n}")
+        assert "Zoë" not in str(caught.value)

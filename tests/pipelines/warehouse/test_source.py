@@ -58,30 +58,30 @@ def test_another_host_is_refused_before_the_first_request_unless_accepted(publis
         assert published.one("SELECT legacy_host FROM ops.warehouse") == other.url.removeprefix("http://")
 
 
-@pytest.mark.parametrize(("column", "name"), [("environment", "orders"), ("organization", "customers")])
-def test_another_environment_or_organization_is_refused(published: Bridge, column: str, name: str) -> None:
-    with duckdb.connect(str(published.path)) as connection:
-        connection.execute(f"UPDATE ops.warehouse SET {column} = 'production'")
-    before, requests = published.path.read_bytes(), published.platform.state.requests
-    with pytest.raises(UsageError, match=f"another source: {column} production, not "):
-        published.pull(name)
-    others = ", ".join(sorted({"customers", "orders", "price_lists", "promotions"} - {name}))
-    with pytest.raises(UsageError, match=f"{others} would stay that of the one before") as left:
-        published.pull(name, accept_new_source=True)
-    assert "Pull all lists in one run" in left.value.hint
-    is_known_before = published.platform.state.requests == requests
-    assert is_known_before == (column == "environment"), "the settings have the environment"
-    assert published.path.read_bytes() == before
-    if name == "customers":
-        assert published.code(accept_new_source=True) == 0
-        assert published.code(name) == 0
+def test_another_environment_or_organization_is_refused(published: Bridge) -> None:
+    state, lists = published.platform.state, {"customers", "orders", "price_lists", "promotions"}
+    for column, name in (("environment", "orders"), ("organization", "customers")):
+        with duckdb.connect(str(published.path)) as connection:
+            connection.execute(
+                f"UPDATE ops.warehouse SET environment = 'sandbox'; UPDATE ops.warehouse SET {column} = 'production'"
+            )
+        before, requests = published.path.read_bytes(), state.requests
+        with pytest.raises(UsageError, match=f"another source: {column} production, not "):
+            published.pull(name)
+        others = ", ".join(sorted(lists - {name}))
+        with pytest.raises(UsageError, match=f"{others} would stay that of the one before") as left:
+            published.pull(name, accept_new_source=True)
+        assert "Pull all lists in one run" in left.value.hint
+        assert (state.requests == requests) == (column == "environment"), "the settings have the environment"
+        assert published.path.read_bytes() == before
+    assert published.code(accept_new_source=True) == 0
+    assert published.code("customers") == 0
 
 
-@pytest.mark.parametrize(("name", "value"), [("API_KEY", ""), ("API_KEY", "key_live_1"), ("BASE_URL", "ftp://x")])
-def test_a_pull_of_legacy_lists_needs_no_public_v1_settings(
-    fresh: Bridge, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_a_pull_of_legacy_lists_needs_no_public_v1_settings(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_targets(["customers"]).whoami is not None
-    monkeypatch.setenv(f"SOURCES__PUBLIC_V1__{name}", value)
-    targets = read_targets(["customers"])
-    assert (targets.whoami, targets.source) == (None, DataSource(host(fresh), None, "sandbox"))
+    for name, value in (("API_KEY", ""), ("API_KEY", "key_live_1"), ("BASE_URL", "ftp://x")):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"SOURCES__PUBLIC_V1__{name}", value)
+            targets = read_targets(["customers"])
+            assert (targets.whoami, targets.source) == (None, DataSource(host(fresh), None, "sandbox"))

@@ -92,24 +92,20 @@ def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnect
 
 
 def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.DuckDBPyConnection) -> None:
-    moved = datetime(2026, 5, 15, tzinfo=UTC)
-    first = datetime(2026, 4, 15, tzinfo=UTC)
+    first, moved = datetime(2026, 4, 15, tzinfo=UTC), datetime(2026, 5, 15, tzinfo=UTC)
     insert(
-        build, "reconciled.price_lists", {"price_list_id": "A", "name": "Old"}, {"price_list_id": "B", "name": "New"}
+        build, "reconciled.price_lists", *({"price_list_id": one, "name": n} for one, n in (("A", "Old"), ("B", "New")))
     )
-    insert(
-        build,
-        "reconciled.customer_history",
-        {"customer_id": "1", "price_list_id": "A", "version": 1, "valid_from": first, "valid_to": moved},
-        {"customer_id": "1", "price_list_id": "B", "version": 2, "valid_from": moved, "valid_to": None},
-    )
+    for customer, price_list, version, begin, end in (
+        ("1", "A", 1, first, moved), ("1", "B", 2, moved, None), ("2", None, 1, first, None),
+        ("3", "Z", 1, first, None),
+    ):  # fmt: skip
+        row = {"customer_id": customer, "price_list_id": price_list, "version": version}
+        insert(build, "reconciled.customer_history", row | {"valid_from": begin, "valid_to": end})
     days = (date(2026, 4, 1), date(2026, 5, 1), date(2026, 5, 20), date(2026, 5, 21))
     orders = [order(str(day), day) for day in days]
     insert(build, "reconciled.orders", *orders, order("gone", days[0], is_missing=True))
     insert(build, "reconciled.orders", order("cancelled", days[2], is_cancelled=True))
-    for customer, price_list in (("2", None), ("3", "Z")):
-        version = {"customer_id": customer, "price_list_id": price_list, "version": 1, "valid_from": first}
-        insert(build, "reconciled.customer_history", version)
     others = [order(one, days[1], customer, total=None) for one, customer in (("x", "2"), ("y", "3"), ("z", "nobody"))]
     insert(build, "reconciled.orders", *others, order("guest", days[1], customer_id=None, customer_status="none"))
     sql = """SELECT month, price_list, price_list_name, currency, orders, revenue, assumed_orders, unpriced_orders
@@ -131,9 +127,8 @@ def test_revenue_of_a_customer_is_0_without_orders_and_null_with_a_reason_in_sev
         insert(build, "reconciled.customers", {"customer_id": customer, "is_missing": False})
         sums = {"order_count": count, "revenue": revenue, "revenue_by_currency": by_currency}
         insert(build, "reconciled.customer_orders", {"customer_id": customer} | sums)
-    assert build.execute("SELECT revenue, unknown_because FROM bi.customers ORDER BY customer_id").fetchall() == [
-        (0, None), (None, "revenue: several currencies"), (5, None),
-    ]  # fmt: skip
+    found = build.execute("SELECT revenue, unknown_because FROM bi.customers ORDER BY customer_id").fetchall()
+    assert found == [(0, None), (None, "revenue: several currencies"), (5, None)]
 
 
 def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyConnection) -> None:
@@ -164,13 +159,10 @@ def test_the_match_is_counted_by_outcome_and_reason(build: duckdb.DuckDBPyConnec
     ]
 
 
-def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone() -> None:
+def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone_and_statements_for_a_copy_name_its_schemas() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
         create_views(connection)
         assert connection.execute("FROM bi.orders").fetchall() == [("theirs",)]
-
-
-def test_statements_for_a_copy_name_its_schemas() -> None:
     for sql in statements("ours_")[1:]:
         assert not re.findall(r"(?<![\w'])(?:reconciled|ops|bi)\.", sql)

@@ -9,17 +9,10 @@ import pandas as pd
 
 from pipelines.reconcile import match as matching
 from tests.pipelines.reconcile.in_parts import build_of
-from transforms.erp.tables import (
-    ERP_CUSTOMERS,
-    ERP_DIFFERENCES,
-    ERP_FIELDS,
-    ERP_PAIRS,
-    PLATFORM_CUSTOMERS,
-    PLATFORM_DOCUMENTS,
-)
+from transforms.erp import tables as of_match
 from transforms.frames import BIGINT, TEXT, frame, from_arrow, typed
 
-TABLES = {"erp_customers": ERP_CUSTOMERS, "erp_pairs": ERP_PAIRS, "erp_differences": ERP_DIFFERENCES}
+TABLES = {name: getattr(of_match, name.upper()) for name in ("erp_customers", "erp_pairs", "erp_differences")}
 
 
 class MatchResult(NamedTuple):
@@ -33,16 +26,18 @@ class MatchResult(NamedTuple):
 
 
 def erp(*rows: dict[str, Any], without: tuple[str, ...] = ()) -> pd.DataFrame:
-    schema = {"_line": BIGINT, **{name: TEXT for name in ERP_FIELDS if name not in without}}
+    schema = {"_line": BIGINT, **{name: TEXT for name in of_match.ERP_FIELDS if name not in without}}
     return frame(schema, [{"_line": line, **row} for line, row in enumerate(rows, 2)])
 
 
 def customers(*rows: dict[str, Any]) -> pd.DataFrame:
-    return frame(PLATFORM_CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
+    return frame(of_match.PLATFORM_CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
 
 
 def documents(*rows: dict[str, Any]) -> pd.DataFrame:
-    return frame(PLATFORM_DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)])
+    return frame(
+        of_match.PLATFORM_DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)]
+    )
 
 
 def match(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -41,15 +42,6 @@ def differing(made: MatchResult) -> list[Any]:
 
 def rules(made: MatchResult) -> list[Any]:
     return values(made.findings, "entity", "rule", "entity_id")
-
-
-def pair(line: dict[str, Any], customer: dict[str, Any]) -> MatchResult:
-    """The match of one line and one customer; the keys of a document are in a document."""
-    known = dict(customer)
-    paper: dict[str, Any] = {name: known.pop(name, None) for name in ("fiscal_name", "fiscal_address")}
-    paper |= {"number": known.pop("document_number", None)}
-    known["full_name"] = f"{known.get('first_name') or ''} {known.get('last_name') or ''}".strip()
-    return match(erp(line), customers(known), documents({"customer_id": "1", "is_default": True, **paper}))
 
 
 def test_keys_are_tried_in_their_order() -> None:
@@ -160,9 +152,7 @@ def test_columns_or_rows_that_a_side_lacks() -> None:
     assert len(match(erp(), customers()).customers) == 0
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "outcome"),
-    [
+PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
         # One other key that differs may be a typo; two are more likely another customer.
         ({"erp_code": "A1", "email": "a@x"}, {"erp_code": "A1", "email": "b@x"}, "erp_code"),
         ({"erp_code": "A1", "email": "a@x", "document_number": "D1"},
@@ -206,28 +196,47 @@ def test_columns_or_rows_that_a_side_lacks() -> None:
          {"erp_code": "A1", "phone": "912345678", "fiscal_address": "Luna 2"}, "erp_code, doubtful"),
         ({"erp_code": "A1", "phone": "987654321"}, {"erp_code": "A1", "phone": "912345678"}, "erp_code"),
         ({"erp_code": "A1", "first_name": "Ana María"}, {"erp_code": "A1", "first_name": "Ana"}, "erp_code"),
-    ],
-)  # fmt: skip
-def test_a_pair_is_matched_or_doubtful_or_ambiguous_with_the_reason(
-    ours: dict[str, Any], theirs: dict[str, Any], outcome: str | None
-) -> None:
-    result = pair(ours, theirs)
-    line, *rest = reported(result, "status", "matched_by", "reason")
-    if outcome and outcome.split(",")[0] in ours and "differ" not in outcome:
-        assert (line, rest) == (("matched", outcome.split(",")[0], None), [])
-        assert (("erp_customers", "match_doubtful", "2") in rules(result)) == outcome.endswith("doubtful")
-    elif outcome is None:
-        assert (line[0], rest[0][0]) == ("only_in_erp", "only_in_platform")
-    else:
-        assert (line[0], line[2]) == ("ambiguous", outcome)
-        assert rest == [line]
-        assert reported(result, "members", "member_lines") == [("1", None), (None, "2")]
-        assert differing(result) == []
-        assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(rules(result))
+]  # fmt: skip
+
+
+def test_a_pair_is_matched_or_doubtful_or_ambiguous_with_the_reason() -> None:
+    """All are in one match, in which each has keys of its own."""
+    sides: tuple[Rows, Rows] = ([], [])
+    for (n, pair), side in product(enumerate(PAIRS, 10), (0, 1)):
+        keys = {name: value for name, value in pair[side].items() if name in MATCH_KEYS and value != "S/N"}
+        own = {name: value.replace("@x", f"@x{n}") if "@" in value else f"{value}{n}" for name, value in keys.items()}
+        sides[side].append(pair[side] | own)
+    names = [f"{one.get('first_name') or ''} {one.get('last_name') or ''}".strip() for one in sides[1]]
+    known = [one | {"full_name": name} for one, name in zip(sides[1], names, strict=True)]
+    papers = [
+        {"customer_id": str(n), "is_default": True, "number": one.pop("document_number", None)}
+        | {name: one.pop(name, None) for name in ("fiscal_name", "fiscal_address")}
+        for n, one in enumerate(known, 1)
+    ]
+    made = match(erp(*sides[0]), customers(*known), documents(*papers))
+    rows = reported(made, "line", "customer_id", "status", "matched_by", "reason", "members", "member_lines")
+    found, differences = set(rules(made)), {one for one, *_ in differing(made)}
+    for line, (*pair, outcome) in enumerate(PAIRS, 2):
+        customer = str(line - 1)
+        of_pair = [row[2:] for row in rows if row[0] == line or row[1] == customer]
+        if outcome is None:
+            assert [row[0] for row in of_pair] == ["only_in_erp", "only_in_platform"], pair
+        elif outcome.endswith(("differ", "equal")):
+            key = of_pair[0][1]
+            assert of_pair == [
+                ("ambiguous", key, outcome, customer, None), ("ambiguous", key, outcome, None, str(line))
+            ], pair  # fmt: skip
+            assert customer not in differences
+            assert {("erp_customers", "match_ambiguous", str(line)), ("customers", "erp_ambiguous", customer)} <= found
+        else:
+            key, _, doubtful = outcome.partition(", ")
+            assert of_pair == [("matched", key, None, None, None)], pair
+            assert (("erp_customers", "match_doubtful", str(line)) in found) == bool(doubtful), pair
 
 
 def test_a_pair_shows_what_agrees_and_what_differs_and_its_weight() -> None:
-    result = pair({"erp_code": "A1", "email": "a@x", **PERSON}, {"erp_code": "A1", "email": "b@x", **PERSON})
+    known = {"erp_code": "A1", "email": "b@x", "full_name": "Ana García Ruiz", **PERSON}
+    result = match(erp({"erp_code": "A1", "email": "a@x", **PERSON}), customers(known))
     assert values(result.pairs) == [
         (2, "A1", "1", "matched", "erp_code", 10 - 3 + 3 + 3 + 3, "erp_code, first_name, last_name, phone", "email",
          "email: a@x / b@x", "code A1")
@@ -319,14 +328,13 @@ def test_stand_ins_are_no_keys_and_values_that_only_resemble_them_are() -> None:
 
 def test_composed_accents_and_invisible_characters_make_no_other_value() -> None:
     texts = ("nin\u0303o@x", "niño\u200b@x", "\ufeffNIñO@x", " niño@X\u00a0")
-    lines, known = (
-        [{"email": email.replace("@", f"{n}@")} for n, email in enumerate(of)] for of in (texts, ["niño@x"] * 4)
-    )
-    by_email = match(erp(*lines), customers(*known))
-    assert set(reported(by_email, "status", "matched_by", "difference_count")) == {("matched", "email", 0)}
-    coded = [{**one, "erp_code": f"Ñ\u200b{n}"} for n, one in enumerate(lines)]
-    by_code = match(erp(*coded), customers(*({**one, "erp_code": f"N\u0303{n}"} for n, one in enumerate(known))))
-    assert set(reported(by_code, "status", "matched_by", "difference_count")) == {("matched", "erp_code", 0)}
+    coded: Rows = [{"erp_code": f"Ñ\u200b{n}", "email": email.replace("@", f"{n}@")} for n, email in enumerate(texts)]
+    lines = [*coded, *({"email": email.replace("@", f"0{n}@")} for n, email in enumerate(texts))]
+    known = [{"erp_code": f"N\u0303{n}", "email": f"niño{n}@x"} for n in range(4)] + [
+        {"email": f"niño0{n}@x"} for n in range(4)
+    ]
+    found = reported(match(erp(*lines), customers(*known)), "status", "matched_by", "difference_count")
+    assert found == [("matched", "erp_code", 0)] * 4 + [("matched", "email", 0)] * 4
 
 
 LOOK_ALIKE = (
