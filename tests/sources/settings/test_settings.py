@@ -212,38 +212,6 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("name", INVALID)
-def test_an_invalid_value_is_an_error_that_names_the_variable(
-    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    write(root, LEGACY + V1)
-    load = LOADERS[name.rpartition("__")[0]]
-    load()
-    for value in INVALID[name]:
-        monkeypatch.setenv(name, value)
-        with refused(name):
-            load()
-
-
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        *((f"SOURCES__LEGACY__{name}", f"{name.lower()} = 5") for name in ("BASE_URL", "API_KEY", "ENVIRONMENT")),
-        ("SOURCES__LEGACY__PAGE_LIMIT", "page_limit = true"),
-        ("WAREHOUSE__PATH", 'path = "a\\u0000b"'),
-        ("RECONCILE__COUNTRY", "country = 34"),
-    ],
-)
-def test_a_value_that_only_a_file_can_hold_is_an_error(root: Path, name: str, line: str) -> None:
-    section = name.rpartition("__")[0]
-    key = line.partition(" ")[0]
-    rest = "\n".join(one for one in LEGACY.splitlines() if not one.startswith(key)) if "LEGACY" in name else ""
-    table = rest or f"[{section.lower()}]"
-    write(root, f"{table}\n{line}\n")
-    with refused(name, "is not"):
-        LOADERS[section]()
-
-
 def test_values_are_read_from_files_and_variables(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert http_settings() == HttpSettings(timeout_s=120.0, read_timeout_s=30.0)
     assert (reconcile_settings().timezone, reconcile_settings().country) == (None, None)
@@ -276,21 +244,59 @@ def test_paths_are_relative_to_the_project(root: Path, tmp_path: Path, monkeypat
     assert ledger_path() == tmp_path / "l.sqlite"
 
 
-@pytest.mark.parametrize("name", ["WAREHOUSE__PATH", "LEDGER__PATH", "SOURCES__HTTP__CA_FILE"])
-@pytest.mark.parametrize(
-    ("form", "message"),
-    [
-        ('"{}"', "begins or ends with a quotation mark"), ("'{}", "begins or ends with a quotation mark"),
-        (" {}", "or a blank"), ("{}\r", "or a blank"), ("$HOME{}", "a variable that was not expanded"),
-        ("${{HOME}}{}", "a variable that was not expanded"),
-    ],
-)  # fmt: skip
-def test_a_path_as_docker_cron_or_an_editor_leaves_it_names_no_other_file(
-    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: str, message: str
+def without(setting: str, line: str = "") -> str:
+    """The settings of the legacy family without one, or with another line for it."""
+    return "\n".join(line if each.startswith(setting) else each for each in LEGACY.splitlines())
+
+
+PATHS_LEFT = {
+    "begins or ends with a quotation mark": ('"{}"', "'{}"),
+    "or a blank": (" {}", "{}\r"),
+    "a variable that was not expanded": ("$HOME{}", "${{HOME}}{}"),
+}
+"""Paths as docker, cron or an editor leaves them."""
+REFUSALS: list[tuple[str, str, dict[str, str], str]] = [
+    # what is not set
+    *(("SOURCES__LEGACY", without(name), {}, f"sources.legacy.{name} (SOURCES__LEGACY__{name.upper()}) is not set")
+      for name in ("base_url", "api_key", "environment")),
+    ("SOURCES__PUBLIC_V1", "", {}, "base_url (SOURCES__PUBLIC_V1__BASE_URL) … API_KEY) are not … init"),
+    ("SOURCES__LEGACY", "", {"SOURCES__LEGACY_BASE_URL": "https://x"}, "There is a `SOURCES__LEGACY_BASE_URL`"),
+    ("SOURCES__LEGACY", LEGACY.replace("sources.", "source."), {}, "There is a `source.legacy.base_url`"),
+    # what is no setting
+    ("SOURCES__LEGACY", f"{LEGACY}page_limmit = 5", {}, "no setting `sources.legacy.page_limmit` … mean `page_limit`"),
+    ("SOURCES__LEGACY", f"{LEGACY}API_KEY = 'PLANTED'", {}, "`sources.legacy.API_KEY` … Known: base_url, api_key"),
+    *(("SOURCES__LEGACY", LEGACY, {name: "PLANTED"}, f"{name} … Did you mean `SOURCES__LEGACY__API_KEY`")
+      for name in ("SOURCES__LEGACY__APIKEY", "sources__legacy__api_key", "SOURCES__LEGACY__API__KEY")),
+    ("WAREHOUSE", "", {"WAREHOUSE__PATHS": "PLANTED"}, "WAREHOUSE__PATHS … Known: "),
+    ("LEDGER", "", {"LEDGER__FILE": "PLANTED"}, "LEDGER__FILE … Known: "),
+    # values that cannot be used, and those that only a file can hold
+    *((name.rpartition("__")[0], LEGACY + V1, {name: value}, name)
+      for name, values in INVALID.items() for value in values),
+    *(("SOURCES__LEGACY", without(name, f"{name} = 5"), {}, f"SOURCES__LEGACY__{name.upper()} … is not")
+      for name in ("base_url", "api_key", "environment")),
+    ("SOURCES__LEGACY", f"{LEGACY}page_limit = true", {}, "SOURCES__LEGACY__PAGE_LIMIT … is not"),
+    ("WAREHOUSE", '[warehouse]\npath = "a\\u0000b"', {}, "WAREHOUSE__PATH … is not"),
+    ("RECONCILE", "[reconcile]\ncountry = 34", {}, "RECONCILE__COUNTRY … is not"),
+    *((name.rpartition("__")[0], "", {name: form.format("/data/file")}, f"{name} … {words}")
+      for name in ("WAREHOUSE__PATH", "LEDGER__PATH", "SOURCES__HTTP__CA_FILE")
+      for words, forms in PATHS_LEFT.items() for form in forms),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(REFUSALS)))
+def test_settings_that_cannot_be_used_are_named_with_what_to_do(
+    root: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setenv(name, form.format(root / "file"))
-    with refused(name, message):
-        LOADERS[name.rpartition("__")[0]]()
+    loader, secrets, environment, words = REFUSALS[number]
+    write(root, secrets)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with refused(*words.split(" … ")):
+        LOADERS[loader]()
+    write(root, LEGACY + V1)
+    for name in environment:
+        monkeypatch.delenv(name)
+    LOADERS[loader]()
 
 
 def test_a_secret_is_masked_and_not_pickled() -> None:
@@ -323,25 +329,6 @@ def test_a_family_needs_only_its_own_settings(root: Path) -> None:
     assert (is_set("sources.public_v1"), is_set("sources.legacy")) == (True, False)
 
 
-@pytest.mark.parametrize("left_out", ["base_url", "api_key", "environment"])
-def test_missing_settings_are_named_with_their_variables(root: Path, left_out: str) -> None:
-    write(root, "\n".join(line for line in LEGACY.splitlines() if not line.startswith(left_out)))
-    with refused(f"sources.legacy.{left_out} (SOURCES__LEGACY__{left_out.upper()}) is not set", "orderbridge init"):
-        legacy_settings()
-    with refused("base_url (SOURCES__PUBLIC_V1__BASE_URL)", "api_key (SOURCES__PUBLIC_V1__API_KEY) are not set"):
-        public_v1_settings()
-
-
-def test_a_missing_setting_suggests_a_similar_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCES__LEGACY_BASE_URL", "https://a.example")
-    with refused("There is a `SOURCES__LEGACY_BASE_URL`"):
-        legacy_settings()
-    write(root, LEGACY.replace("sources.legacy", "source.legacy"))
-    monkeypatch.delenv("SOURCES__LEGACY_BASE_URL")
-    with refused("There is a `source.legacy.base_url`"):
-        legacy_settings()
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -351,6 +338,7 @@ def test_a_missing_setting_suggests_a_similar_name(root: Path, monkeypatch: pyte
 )
 def test_a_name_that_only_looks_like_a_setting_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     write(root, LEGACY)
+    monkeypatch.setenv("SOURCES__LEGACY__APIKEY", "PLANTED")  # an error of its own
     assert misspelt_names() == {}
     if name.isupper():
         monkeypatch.setenv(name, "PLANTED")
@@ -360,53 +348,24 @@ def test_a_name_that_only_looks_like_a_setting_is_named(root: Path, monkeypatch:
         assert misspelt_names() == {f"{name}.stock_semantics": "sources.legacy.stock_semantics"}
 
 
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [
-        ("page_limmit", "mean `page_limit`"),
-        ("API_KEY", "Known: base_url, api_key"),
-        ("SOURCES__LEGACY__APIKEY", "Did you mean `SOURCES__LEGACY__API_KEY`"),
-        ("sources__legacy__api_key", "Did you mean `SOURCES__LEGACY__API_KEY`"),
-        ("SOURCES__LEGACY__API__KEY", "Did you mean `SOURCES__LEGACY__API_KEY`"),
-        ("WAREHOUSE__PATHS", "Known: "),
-        ("LEDGER__FILE", "Known: "),
-    ],
-)
-def test_an_unknown_name_or_variable_suggests_the_nearest(
-    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, nearest: str
-) -> None:
-    write(root, LEGACY if "__" in name else f"{LEGACY}{name} = 'PLANTED'\n")
-    if "__" in name:
-        monkeypatch.setenv(name, "PLANTED")
-    section = next((one for one in LOADERS if name.upper().startswith(one + "__")), "SOURCES__LEGACY")
-    with refused(name, nearest):
-        LOADERS[section]()
-    assert misspelt_names() == {} or name == "SOURCES__LEGACY__API__KEY"
+UNUSABLE: dict[bytes, str] = {
+    b"[sources.legacy]\napi_key = PLANTED\n": "line 2: not valid TOML",
+    b"x = '\xff'\n": "UTF-8",
+    b"sources = 5\n": "is not a table",
+    f"[sources.legacy]\npage_limit = {HUGE}\n".encode(): "too long",
+    f"unrelated = {HUGE}\n".encode(): "too long",
+    b"unrelated = " + b"[" * 5000 + b"]" * 5000: "nested too deeply",
+    b"unrelated = " + b"{a = " * 400 + b"1" + b"}" * 400: "nested too deeply",
+    b"a." * 5000 + b"b = 1\n": "nested too deeply",
+}
 
 
 @pytest.mark.parametrize("file", ["secrets.toml", "config.toml"])
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (b"[sources.legacy]\napi_key = PLANTED\n", "line 2: not valid TOML"),
-        (b"x = '\xff'\n", "UTF-8"),
-        (b"sources = 5\n", "is not a table"),
-        (f"[sources.legacy]\npage_limit = {HUGE}\n".encode(), "too long"),
-        (f"unrelated = {HUGE}\n".encode(), "too long"),
-        (b"unrelated = " + b"[" * 5000 + b"]" * 5000, "nested too deeply"),
-        (b"unrelated = " + b"{a = " * 400 + b"1" + b"}" * 400, "nested too deeply"),
-        (b"a." * 5000 + b"b = 1\n", "nested too deeply"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(
-    root: Path, file: str, text: bytes, words: str
-) -> None:
-    (root / ".dlt" / file).write_bytes(text)
-    with refused(file, words):
-        legacy_settings()
-
-
-def test_a_secret_in_the_config_file_is_an_error(root: Path) -> None:
+def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(root: Path, file: str) -> None:
+    for text, words in UNUSABLE.items():
+        (root / ".dlt" / file).write_bytes(text)
+        with refused(file, words):
+            legacy_settings()
     write(root, "", LEGACY)
     with refused("Move it to .dlt/secrets.toml"):
         legacy_settings()
