@@ -55,42 +55,40 @@ def test_a_replaced_file_is_old_or_new_and_nothing_is_left_of_a_failure(tmp_path
 
 
 def test_a_prepared_file_or_link_is_replaced_and_not_written_to(tmp_path: Path) -> None:
-    prepared, link, victim = tmp_path / "prepared", tmp_path / "link", tmp_path / "victim"
-    prepared.write_text("theirs")
-    prepared.chmod(0o666)
-    reader = prepared.open("rb")
-    victim.write_text("theirs")
+    prepared, link, victim, left = (tmp_path / name for name in ("prepared", "link", "victim", ".prepared.abc.new"))
+    for path in (prepared, victim, left):
+        path.write_text("theirs")
+        path.chmod(0o666)
     link.symlink_to(victim)
-    for path in (prepared, link):
-        write_private(path, b"secret")
-        assert not path.is_symlink()
-        assert mode(path) == 0o600
-        assert path.read_bytes() == b"secret"
-    assert victim.read_text() == "theirs"
-    with reader:
-        assert reader.read() == b"theirs"
+    with prepared.open("rb") as reader:
+        for path in (prepared, link):
+            write_private(path, b"secret")
+            assert not path.is_symlink()
+            assert (mode(path), path.read_bytes()) == (0o600, b"secret")
+        assert (reader.read(), victim.read_text()) == (b"theirs", "theirs")
+    assert left.exists()
+    write_private(prepared, b"two", is_only_writer=True)  # what a killed writer left goes
+    assert not left.exists()
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_only_writer(tmp_path: Path) -> None:
-    (tmp_path / ".passwords.csv.abc.new").write_text("secret")
-    write_private(tmp_path / "passwords.csv", b"one")
-    assert len(names(tmp_path)) == 2
-    write_private(tmp_path / "passwords.csv", b"two", is_only_writer=True)
-    assert names(tmp_path) == ["passwords.csv"]
-
-
-def test_a_created_file_is_new_and_private_whatever_the_umask(tmp_path: Path) -> None:
-    path, link = tmp_path / "new", tmp_path / "link"
-    os.close(open_private(tmp_path / "opened"))
-    assert mode(tmp_path / "opened") == 0o600
+def test_a_created_file_or_folder_is_new_and_private_whatever_the_umask(tmp_path: Path) -> None:
+    path, opened, link, folder = (tmp_path / name for name in ("new", "opened", "link", "a/build"))
+    os.close(open_private(opened))
     link.symlink_to(tmp_path / "elsewhere")
     with create_private(path) as file:
         file.write(b"1")
-    assert mode(path) == 0o600
+    assert mode(opened) == mode(path) == 0o600
     for existing in (path, link):
         with pytest.raises(FileExistsError):
             create_private(existing)
     assert not (tmp_path / "elsewhere").exists()
+    private_folder(folder)
+    assert mode(folder) == 0o700
+    folder.chmod(0o755)
+    private_folder(folder)
+    assert mode(folder) == 0o700
+    with pytest.raises(FileExistsError):
+        private_folder(path)
 
 
 def test_a_new_file_keeps_group_and_mode_of_ones_own_and_nothing_for_all(tmp_path: Path) -> None:
@@ -106,18 +104,6 @@ def test_a_new_file_keeps_group_and_mode_of_ones_own_and_nothing_for_all(tmp_pat
     with mock.patch.object(os, "geteuid", return_value=-1):  # another user's
         copy_access(old, new)
     assert mode(new) == 0o600
-
-
-def test_a_private_folder_is_made_private(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "build"
-    private_folder(folder)
-    assert mode(folder) == 0o700
-    folder.chmod(0o755)
-    private_folder(folder)
-    assert mode(folder) == 0o700
-    (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError):
-        private_folder(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
