@@ -116,11 +116,8 @@ def test_a_disk_error_names_the_subject_the_reason_and_what_to_do(number: int, h
     assert error.value.hint == hint
     with pytest.raises(BrokenPipeError), disk_errors("/data", ""):
         raise BrokenPipeError
-
-
-def test_a_full_disk_is_recognised_among_the_causes() -> None:
-    error = RuntimeError("load failed")
-    error.__cause__ = ValueError("IO Error: write: No space left on device")
-    assert is_disk_full(error)
+    error_of_duckdb = RuntimeError("load failed")
+    error_of_duckdb.__cause__ = ValueError("IO Error: write: No space left on device")
+    assert is_disk_full(error_of_duckdb)
     assert is_disk_full(OSError(errno.EDQUOT, ""))
     assert not is_disk_full(RuntimeError("disk"))

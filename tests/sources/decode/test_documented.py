@@ -98,6 +98,11 @@ def test_a_batch_is_read_at_once() -> None:
         {"customer_id": "1", "position": 2, "number": "8", "_page": 1, "_position": 1},
         {"customer_id": "3", "position": 1, "number": None, "_page": 3, "_position": 2},
     ]
+    lists = columnar(
+        table_schema(LISTED), [page({"id": 1, "lists": []}, {"id": 2, "lists": ["A"]}, {"id": 3, "lists": None})]
+    )
+    assert lists is not None
+    assert lists.tables["customers"]["lists"].to_pylist() == ["[]", '["A"]', None]
 
 
 IDENTIFIERS = {
@@ -232,13 +237,6 @@ def test_mistyped_fields_in_every_combination_stay_on_the_fast_path() -> None:
     assert lines == [{"number": "12345678", "_extra": '{"number":12345678}'}, {"number": "007", "_extra": None}]
 
 
-def test_lists_are_read_at_once_whatever_the_first_row_has() -> None:
-    rows = [{"id": 1, "lists": []}, {"id": 2, "lists": ["A"]}, {"id": 3, "lists": None}]
-    fast = columnar(table_schema(LISTED), [page(*rows)])
-    assert fast is not None
-    assert fast.tables["customers"]["lists"].to_pylist() == ["[]", '["A"]', None]
-
-
 def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
     rows = b'[{"id":1},{"id":2.0,"erpCode":[12345]}]'
     decoded = decode(CUSTOMER, [page({"id": 9}, number=6), Page(7, rows)])
@@ -250,7 +248,7 @@ def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
     assert "12345" not in repr(row)
 
 
-def test_fields_beside_the_contract_are_kept_as_they_came() -> None:
+def test_fields_beside_the_contract_are_kept_as_they_came_and_absent_ones_are_observed() -> None:
     row = '{"id":1,"tier":1.50,"documents":[{"number":"1"},{"x":{"y": [1e2]}}],"año":"\\u00e9"}'
     decoded = one(CUSTOMER, row)
     assert decoded.tables["customers"]["_extra"].to_pylist() == ['{"año":"\\u00e9","tier":1.50}']
@@ -263,9 +261,6 @@ def test_fields_beside_the_contract_are_kept_as_they_came() -> None:
         }
     )
     assert columnar(table_schema(CUSTOMER), [Page(1, f"[{row}]".encode())]) is not None
-
-
-def test_a_required_field_that_is_absent_is_observed() -> None:
     decoded = one(PROMOTION, '{"id":1,"name":"a","isActive":true,"startDate":null,"expirationDate":"b"}')
     absent = "required by the interface, absent or null"
     assert decoded.observations == Counter(

@@ -180,12 +180,9 @@ def position_after(limit: int, *pages: tuple[str, int]) -> CursorPosition | None
     return paginator.position
 
 
-def test_an_empty_last_page_is_not_where_a_tail_starts() -> None:
+def test_a_tail_does_not_start_at_an_empty_last_page_or_a_cursor_that_cannot_be_saved() -> None:
+    for cursor in ("x" * (CURSOR_LENGTH_MAX + 1), "a\nb", "a\x00b"):
+        assert position_after(1, (cursor, 1), ("b", 1)) is None
     position = position_after(2, ("x", 2), ("a", 2), ("b", 1))
     assert position is not None
     assert (position.cursor, position.rows, position.limit) == ("x", 3, 2)
-
-
-@pytest.mark.parametrize("cursor", ["x" * (CURSOR_LENGTH_MAX + 1), "a\nb", "a\x00b"])
-def test_a_cursor_that_cannot_be_saved_is_not(cursor: str) -> None:
-    assert position_after(1, (cursor, 1), ("b", 1)) is None

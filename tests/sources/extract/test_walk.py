@@ -322,17 +322,6 @@ def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
     assert walked(platform, tmp_path / "one", "orders", sweeps=1).verdict == "unproven"
 
 
-def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
-    first: list[Row] = [{"id": key, "total": key} for key in (1, 2, 2, 3)]
-    second: list[Row] = [{"id": 4, "total": 12.5, "note": "new"}, *({"id": key, "total": key} for key in (1, 1, 3))]
-    result = walked(Orders.of(first, second, size=2), tmp_path, "orders")
-    tables = [pq.read_table(path) for path, _ in result.files["orders"]]
-    assert (result.verdict, len(tables)) == ("unproven", 2)
-    assert tables[0].schema == tables[1].schema
-    rows = {row["id"]: (row["total"], row["note"]) for row in rows_of(result, "orders")}
-    assert rows == {"4": (12.5, "new"), "1": (1.0, None), "2": (2.0, None), "3": (3.0, None)}
-
-
 def test_pages_are_requested_in_advance_and_taken_in_their_place(tmp_path: Path) -> None:
     page_3 = threading.Event()
 
@@ -557,19 +546,6 @@ def test_random_pages_break_the_walk(
     assert isinstance(result.error, ContractBroken)
     assert result.error.path == f"/{resource}"
     assert re.search(r"\d new ids in the last \d+ rows", result.error.message)
-
-
-def test_rows_without_an_id_are_different_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_files, "BATCH_PAGES", 1)
-    monkeypatch.setattr(page_files, "CHECK_ROWS", 2)
-
-    def reply(params: Params) -> bytes:
-        page = int(params.get("startingAfter", 0))
-        more = {"hasMore": page < 9, "nextCursor": f"{page + 1}" if page < 9 else None}
-        return json.dumps({"data": [{"number": page * 2}, {"number": page * 2 + 1}], **more}).encode()
-
-    result = walked(Replies(reply), tmp_path, "orders")
-    assert (result.verdict, result.error, len(result.quarantined)) == ("unproven", None, 20)
 
 
 DEEP = b"[" * 1_500 + b"]" * 1_500

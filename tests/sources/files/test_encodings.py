@@ -153,19 +153,6 @@ ASCII_ROWS = [f"{name} {kind}" for name in ("Perno", "Tuerca", "Clavo", "Llave")
 ACCENTED_ROWS = [word for word in LANGUAGES["Spanish"].split() if not word.isascii()]
 
 
-@pytest.mark.parametrize(
-    ("page", "language", "price"),
-    [("cp1250", "Hungarian", ""), ("mac-roman", "French", ""), ("iso8859-15", "Finnish", "€")],
-)
-def test_a_short_file_in_another_code_page_is_refused_with_the_right_candidate(
-    tmp_path: Path, page: str, language: str, price: str
-) -> None:
-    for word in in_code_page(page, language):
-        if price or not word.isascii():
-            text = lines([*ASCII_ROWS, word, *([price] if price else [])])
-            is_right_or_refused(tmp_path, text, page, [price or word])
-
-
 SIGNS = "Nº 3|1ª|25 °C|«Cañón»|L’Oréal|Aujourd’hui|10 €|5×3|½ kg|Café – Bar|NESCAFÉ®|Mª José|D´Ávila"
 
 

@@ -78,11 +78,6 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "given", "expected"), HEADERS)
-def test_the_header_is_found_or_asked_about(tmp_path: Path, text: str, given: str, expected: dict[str, Any]) -> None:
-    check(tmp_path, text, options(given), **expected)
-
-
 TITLES = [
     "ACME SL;;Fecha:;02/01/2025\nB1234;;Página:;1\n;;;\n",
     "LISTADO;;;\nFecha:;02/01/2025;;\n;;;\n",
@@ -150,11 +145,6 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "given", "expected"), TABLES)
-def test_another_table_is_not_read_on(tmp_path: Path, text: str, given: str, expected: dict[str, Any]) -> None:
-    check(tmp_path, text, options(given), **expected)
-
-
 LINES: list[tuple[str, str, dict[str, Any]]] = [
     (f"Listado\nFecha;2024-05-01\n\n{NAMES}{ROWS}\nTotal registros: 3\n", "",
      {"preamble": (1, 2), "header": (4,), "footnotes": (9,), "rows": [5, 6, 7]}),
@@ -203,23 +193,11 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "given", "expected"), LINES)
-def test_lines_are_rows_or_rejected_or_reported(
+@pytest.mark.parametrize(("text", "given", "expected"), [*HEADERS, *TABLES, *LINES])
+def test_lines_are_header_or_rows_or_rejected_or_reported_or_asked_about(
     tmp_path: Path, text: str, given: str, expected: dict[str, Any]
 ) -> None:
     check(tmp_path, text, options(given), **expected)
-
-
-@pytest.mark.parametrize("end", ["", ";"])
-def test_both_parts_of_a_row_that_a_line_break_tore_are_rejected(tmp_path: Path, end: str) -> None:
-    lines = [f"{n};Ana;a@b.com;Calle {n}" for n in range(2, 60)]
-    lines[8:9] = ["10;Ana;a@b.com;Calle 10", "28001 Madrid"]  # the rest of the last cell
-    lines[18:19] = ["001", "9;Ana;a@b.com;Calle 19"]  # the first cell
-    lines[28:29] = ["30;Ana;a@b.com;Calle 30", "", "28001 Madrid"]  # with a blank line in it
-    lines[40:41] = ["42;Ana", "María;a@b.com;Calle 40"]  # a cell in the middle
-    text = "".join(f"{line}{end}\n" if line else "\n" for line in ["code;name;email;street", *lines])
-    torn = "10 torn, 11 too_short, 12 torn, 19 torn, 20 too_short, 21 torn, 30 torn, 32 too_short, 33 torn"
-    check(tmp_path, text, rejected=f"{torn}, 42 too_short, 43 too_short")
 
 
 def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:

@@ -151,30 +151,20 @@ def test_quotes_beyond_the_sample_are_found(tmp_path: Path, monkeypatch: pytest.
     check(tmp_path, literal, rejected="4 quoting, 29 quoting")
 
 
-@pytest.mark.parametrize(
-    ("header", "cell"),
-    [
-        ("code,name", "Red\nSoft, warm"),
-        ("name,code", "Red, soft\nwarm"),
-        ("code,name,price,text", "Sizes:\nS,M,L,XL\nWash at 30"),
-        ("code,text,price,stock", "Colours: red, green, blue, black\n\nred, green\nred"),
-        ("a,b,c,text,e,f,g,h", "One, two, three, four, five, six, seven, eight\n" * 2),
-        ("text", "x\n\ny"),
-    ],
-)
-def test_a_cell_of_several_lines_is_read(tmp_path: Path, header: str, cell: str) -> None:
-    names = header.split(",")
-    row = tuple(cell if name in ("name", "text", "address") else "1" for name in names)
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([names, row, ["x"] * len(names), row])
-    assert cells(table(tmp_path, out.getvalue()))[::2] == [row] * 2
-
-
-def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors(
+def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_what_is_before_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ReadOptions(quote='"', delimiter=";")
     check(tmp_path, f'a;b\n"1";"2"\n"3;4\n{"5;6" * 9}', options, error="a quote opened on line 3 is never closed")
+    for last, codes in (("5;6", []), ("5", ["torn", "too_short"])):
+        opened = table(tmp_path, f'a;b\n"1";"2"\n3;4\n{last}\n"7;8\n', options)
+        found: list[Row | RejectedRow] = []
+        rejects: list[RejectedRow] = []
+        with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
+            found.extend(opened.rows())
+        with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
+            list(opened.batches(on_reject=rejects.append))
+        assert ([row.line for row in found], [row.code for row in rejects]) == ([2, 3, 4], codes)
     for module in (encoding, dialect, reader):
         monkeypatch.setattr(module, "MAX_LINE", encoding.MIB)
     with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 1 million"):
@@ -182,18 +172,6 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors(
     opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * encoding.MIB, options)
     with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 1 million"):
         list(opened.rows())
-
-
-@pytest.mark.parametrize(("last", "codes"), [("5;6", []), ("5", ["torn", "too_short"])])
-def test_what_is_before_a_quote_never_closed_is_read(tmp_path: Path, last: str, codes: list[str]) -> None:
-    opened = table(tmp_path, f'a;b\n"1";"2"\n3;4\n{last}\n"7;8\n', ReadOptions(quote='"', delimiter=";"))
-    found: list[Row | RejectedRow] = []
-    rejects: list[RejectedRow] = []
-    with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
-        found.extend(opened.rows())
-    with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
-        list(opened.batches(on_reject=rejects.append))
-    assert ([row.line for row in found], [row.code for row in rejects]) == ([2, 3, 4], codes)
 
 
 @pytest.mark.parametrize(
