@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -50,12 +50,8 @@ SHEET: tuple[list[object], ...] = (
 def write_files(folder: Path) -> None:
     corrected = CUSTOMERS.replace(";;Plaza", ";inigo@example.com;Plaza") + NEXT_DAY
     with_zone = "".join(f"{line};{'Zona' if at == 0 else 'Norte'}\n" for at, line in enumerate(corrected.splitlines()))
-    texts = {
-        "clientes.csv": CUSTOMERS,
-        "clientes-2.csv": with_zone,
-        "articulos.csv": ARTICLES,
-        "articulos-2.csv": ARTICLES.replace("1.263,50", "1.350,00"),
-    }
+    texts = {"clientes.csv": CUSTOMERS, "clientes-2.csv": with_zone, "articulos.csv": ARTICLES}
+    texts["articulos-2.csv"] = ARTICLES.replace("1.263,50", "1.350,00")
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode("cp1252"))
     (folder / "customers_export.csv").write_text(SHOPIFY, "utf-8")
@@ -82,7 +78,7 @@ def at_a_terminal(name: str) -> None:
     sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
-def run(arguments: list[str], typed: str, folder: Path, env: dict[str, str]) -> str:
+def run(arguments: list[str], typed: str, folder: Path, env: Mapping[str, str]) -> str:
     """What a command prints, with a terminal as its input."""
     for pattern in [argument for argument in arguments if argument.endswith("result.xlsx")]:
         (file,) = folder.glob(pattern.replace("…", "*"))
@@ -118,9 +114,7 @@ def test_the_transcripts_are_what_is_seen(
     write_files(tmp_path)
     (tmp_path / "home").mkdir()
     with serve(SandboxConfig(customers=8, orders=0, promotions=0, price_lists=2)) as platform:
-        env = {
-            **settings(platform, tmp_path), "PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"),
-        }  # fmt: skip
+        env = settings(platform, tmp_path, PATH=os.environ["PATH"], HOME=str(tmp_path / "home"))
         steps = list(zip(*map(commands, pages), strict=True))  # the pages of a language each show the same commands
         assert len(steps) == count
         for (arguments, typed, shown), *others in steps:

@@ -120,10 +120,9 @@ def warehouse(number: int) -> PlannedOperation:
 
 def kind_of(one: PlannedOperation) -> KindName:
     """The kind whose request an operation is; of none, customers."""
-    for kind in KINDS.values():
-        if kind.operation.verb == one.method and path_pattern(kind.operation.path).fullmatch(one.path):
-            return kind.name
-    return "customers"
+    operations = {kind.name: kind.operation for kind in KINDS.values()}
+    names = (n for n, op in operations.items() if op.verb == one.method and path_pattern(op.path).fullmatch(one.path))
+    return next(names, "customers")
 
 
 def write_plan(

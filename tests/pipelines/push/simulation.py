@@ -229,13 +229,8 @@ class Run:
         else:
             rate = self.draw.choice((0.1, 0.2, 0.4))
             faults = dict.fromkeys(self.draw.sample(FAULTS, self.draw.randint(0, 3)), rate)
-        config = SandboxConfig(
-            customers=2,
-            orders=0,
-            promotions=0,
-            price_lists=1,
-            readings={"stock_semantics": "increment", "price_semantics": "increment"},
-        )
+        adds = {"stock_semantics": "increment", "price_semantics": "increment"}
+        config = SandboxConfig(customers=2, orders=0, promotions=0, price_lists=1, readings=adds)
         self.world = World(self.draw, {**faults, "crash_commit": 0.02, "unproven": 0.1}, State(config))
         self.plans = [
             write_plan(self.folder / f"plan-{number}", HOST, operations, self.kind)
