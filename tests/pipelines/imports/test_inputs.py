@@ -304,8 +304,8 @@ PRICE = f"{VARIANT}price"
         ("price", ["1,234", "2.50", 19.99, 1.234], "1234 2.5 19.99 1.234", "1.234", None),
         ("price", ["1,5", "1.5", 1.234], "mixed_numbers mixed_numbers 1.234", "1·234", None),
         ("stock", ["1.000", 2.5, 7], "ambiguous_number not_whole 7", "2·5", None),
-        ("price", ["1.234", 1.234, "2,5"], "1234 1.234 2.5", "1·234", f'[numbers]\ndecimal = ","\n{PRICE} = "price"\n'),
-        ("price", ["2,50", 1.234], "2.5 1.234", "1,234", f'{PRICE} = {{ field = "price", also = ["sku"] }}\n'),
+        ("price", ["1.234", 1.234, "2,5"], "1234 1.234 2.5", "1,234", f'[numbers]\ndecimal = ","\n{PRICE} = "price"\n'),
+        ("price", ["2,50", 1.234], "2.5 1.234", "1·234", f'{PRICE} = {{ field = "price", also = ["sku"] }}\n'),
     ],
 )
 def test_texts_are_read_by_texts_and_numbers_as_they_are(
