@@ -701,6 +701,7 @@ def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytes
     assert at.code(plan, abandon=ids(2)) == 5
     assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "unsent.abandoned"}
     assert results(plan)["unsent"][0]["words"] == "abandoned before it was sent"
+    refused(at, plan, "not in doubt: operation 2", landed=ids(2))
     plan = at.lost(subcategory(3), lines=[(9, "merged", 4, "", "", "")])
     for abandoned in (ids(3), ids()):
         pushed = at.push(plan, abandon=abandoned)
