@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,19 +14,25 @@ import pytest
 from sandbox import Sandbox, SandboxConfig, SandboxConfigError
 from sandbox.faults import NAMES
 from sandbox.public_v1 import KEYS
+from sandbox.server import run
 from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
 
-ROOT = Path(__file__).parents[2]
 
-
-def test_pages_of_promotions(client: httpx.Client) -> None:
+def test_lists_are_paged_found_by_a_term_and_empty(client: httpx.Client) -> None:
+    names = ["page", "pages", "total", "hasPrevPage", "hasNextPage"]
     pagination = client.get("/promotions", params={"page": 2, "limit": 25}).json()["pagination"]
-    assert pagination == {"page": 2, "pages": 3, "total": 60, "hasPrevPage": True, "hasNextPage": True}
-    assert list(pagination) == ["page", "pages", "total", "hasPrevPage", "hasNextPage"]
-    named = client.get("/promotions", params={"term": "25 %", "limit": 60}).json()["data"]
-    assert 0 < len(named) < 60
-    assert all("25 %" in row["name"] for row in named)
+    assert list(pagination.items()) == list(zip(names, [2, 3, 60, True, True], strict=True))
+    found = client.get("/promotions", params={"term": "25 %", "limit": 60}).json()["data"]
+    assert 0 < len(found) < 60
+    assert all("25 %" in row["name"] for row in found)
+    with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, empty):
+        assert empty.get("/customers").json() == {"data": []}
+        pagination = dict(zip(names, [1, 0, 0, False, False], strict=True))
+        assert empty.get("/promotions").json()["pagination"] == pagination
+        assert empty.get("/promotions?page=3").json()["pagination"]["hasPrevPage"] is False
+        assert empty.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
+        assert empty.get(f"{V1}/prices/lists").json() == {"priceLists": []}
 
 
 def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Client) -> None:
@@ -52,21 +55,20 @@ def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Cli
 
 
 def test_records_look_real_and_have_fields_of_the_interface_only(sandbox: Sandbox) -> None:
+    records = sandbox.state.records
     for record in (record for record in RECORDS.values() if record.fields):
-        rows = sandbox.state.records(record.name)
+        rows = records(record.name)
         assert set().union(*(row.keys() for row in rows)) == {field.name for field in record.fields}, record.name
         assert all({field.name for field in record.fields if field.required} <= row.keys() for row in rows)
-    customers = sandbox.state.records("customers")
-    documents = [row.get("documents", []) for row in customers]
-    assert {len(found) for found in documents} == {0, 1, 2, 3}
+    customers, lists = records("customers"), records("price_lists")
+    assert {len(row.get("documents", [])) for row in customers} == {0, 1, 2, 3}
     names = {field.name for field in RECORDS["customers"].field("documents").fields}
-    assert all(document.keys() <= names for found in documents for document in found)
+    assert all(document.keys() <= names for row in customers for document in row.get("documents", []))
     assert any("email" not in row for row in customers)
     assert any(not row["firstName"].isascii() for row in customers)
-    assert {len(row["lines"]) for row in sandbox.state.records("orders")} == {1, 2, 3, 4, 5}
-    sources = {row.get("sourcePriceListId") for row in sandbox.state.records("price_lists")}
-    assert None in sources
-    assert sources - {row["id"] for row in sandbox.state.records("price_lists")} - {None}, "no orphan"
+    assert {len(row["lines"]) for row in records("orders")} == {1, 2, 3, 4, 5}
+    assert None in (sources := {row.get("sourcePriceListId") for row in lists})
+    assert sources - {row["id"] for row in lists} - {None}, "no orphan"
 
 
 def test_the_same_seed_gives_the_same_records() -> None:
@@ -213,16 +215,6 @@ def test_invalid_configurations_are_errors(config: dict[str, Any], words: str) -
     assert SandboxConfig(faults=dict.fromkeys(NAMES, 0.5)).faults.keys() == NAMES.keys()
 
 
-def test_no_records_at_all() -> None:
-    with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, client):
-        assert client.get("/customers").json() == {"data": []}
-        pagination = {"page": 1, "pages": 0, "total": 0, "hasPrevPage": False, "hasNextPage": False}
-        assert client.get("/promotions").json()["pagination"] == pagination
-        assert client.get("/promotions?page=3").json()["pagination"]["hasPrevPage"] is False
-        assert client.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
-        assert client.get(f"{V1}/prices/lists").json() == {"priceLists": []}
-
-
 def test_own_records_keep_their_bytes_and_need_no_id(tmp_path: Path) -> None:
     row = '{ "id": 1.0, "total": 12.50, "big": 12345678901234567890.10, "name": "\\u00e1" }'
     (tmp_path / "customers.json").write_text(f"[ {row} ,\n {row.replace('1.0', '2', 1)}\n]")
@@ -243,34 +235,8 @@ def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
         pass
 
 
-def test_a_taken_port(sandbox: Sandbox) -> None:
-    with pytest.raises(OSError, match="in use"), talking(port=int(sandbox.url.rpartition(":")[2])):
-        pass
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command(number: signal.Signals) -> None:
-    code = "from sandbox import SandboxConfig; from sandbox.server import run; run(SandboxConfig(customers=3))"
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        assert process.stderr
-        try:
-            ready, *rest = [process.stdout.readline().strip() for _ in range(7)]
-            url, settings = ready.removeprefix("ready "), dict(line.split("=", 1) for line in rest)
-            assert settings["SOURCES__LEGACY__BASE_URL"] == settings["SOURCES__PUBLIC_V1__BASE_URL"] == url
-            assert settings["SOURCES__LEGACY__ENVIRONMENT"] == "sandbox"
-            assert settings["SOURCES__LEGACY__LOGIN_MODE"] == "email"
-            headers = {"api-key": settings["SOURCES__LEGACY__API_KEY"]}
-            assert len(httpx.get(f"{url}/customers", headers=headers).json()["data"]) == 3
-            bearer = {"Authorization": f"Bearer {settings['SOURCES__PUBLIC_V1__API_KEY']}"}
-            assert httpx.get(f"{url}{V1}/whoami", headers=bearer).status_code == 200
-            process.send_signal(number)
-            assert (process.wait(10), process.stdout.read(), process.stderr.read()) == (0, "", "")
-        finally:
-            process.kill()
+def test_it_serves_until_a_signal(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    run(SandboxConfig(customers=0), on_ready=lambda _: signal.raise_signal(number))
+    assert signal.getsignal(number) is before
