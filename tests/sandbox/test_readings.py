@@ -47,9 +47,8 @@ def customers_end(sandbox: Sandbox, client: httpx.Client) -> object:
 
 
 def rows_by_limit(sandbox: Sandbox, client: httpx.Client) -> object:
-    return [
-        len(client.get("/customers" + query).json()["data"]) for query in ("", "?limit=3", "?limit=30", "?limit=500")
-    ]
+    queries = ("", "?limit=3", "?limit=30", "?limit=500")
+    return [len(client.get(f"/customers{query}").json()["data"]) for query in queries]
 
 
 def total_after_a_removal(sandbox: Sandbox, client: httpx.Client) -> object:
@@ -61,9 +60,10 @@ def total_after_a_removal(sandbox: Sandbox, client: httpx.Client) -> object:
 
 def first_page(sandbox: Sandbox, client: httpx.Client) -> object:
     default, *numbered = (client.get(f"/promotions{query}").json() for query in ("", "?page=0", "?page=1"))
-    first = numbered.index(default)
+    first = 0 if numbered[1]["pagination"]["hasPrevPage"] else 1
+    assert default == numbered[first]
     assert pages(client, "/customers", 100, first=first) == sandbox.state.records("customers")
-    return first, numbered[1]["pagination"]["hasPrevPage"]
+    return first
 
 
 def order_shape(sandbox: Sandbox, client: httpx.Client) -> object:
@@ -101,7 +101,7 @@ def created_body(sandbox: Sandbox, client: httpx.Client) -> object:
 
 def refusal(sandbox: Sandbox, client: httpx.Client) -> object:
     answer = client.get("/customers", headers={"api-key": "wrong"})
-    return answer.status_code, [*answer.json()] if "json" in answer.headers["content-type"] else answer.text
+    return answer.status_code, [*answer.json()] if "json" in answer.headers.get("content-type", "") else answer.text
 
 
 def missing_scope(sandbox: Sandbox, client: httpx.Client) -> object:
@@ -173,7 +173,7 @@ LOOKS: dict[str, tuple[Look, dict[str, Any]]] = {
         "honoured": [20, 3, 30, 500], "capped": [20, 3, 30, 50], "ignored": [20, 20, 20, 20],
     }),
     "legacy_total": (total_after_a_removal, {"listed": -1, "with_deleted": DELETED}),
-    "legacy_first_page": (first_page, {"one": (1, False), "zero": (0, True)}),
+    "legacy_first_page": (first_page, {"one": 1, "zero": 0}),
     "order_shape": (order_shape, {"nested": "nested", "flat": "flat", "wide": "wide"}),
     "order_key": (order_key, {"id": ["id"], "uuid": ["uuid"]}),
     "adjustment_types": (adjustment_types, {
