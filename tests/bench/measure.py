@@ -48,19 +48,19 @@ class Series:
     rows: int
     name: str
     costs: list[Cost]
-    reference: str = ""
+    reference: str
 
 
 def measured_rounds(
-    task: str, rows: int, rounds: int, contenders: Mapping[str, Callable[[], Cost]], references: Mapping[str, str]
+    task: str, rows: int, rounds: int, contender: Callable[[str], Cost], references: Mapping[str, str]
 ) -> list[Series]:
-    """Runs the contenders in turn, as often as asked for; `references` are the ones that they are compared with."""
-    costs: dict[str, list[Cost]] = {name: [] for name in contenders}
+    """Runs the contenders in turn, as often as asked for; `references` has what each is compared with, if anything."""
+    costs: dict[str, list[Cost]] = {name: [] for name in references}
     for _ in range(rounds):
-        for name, contender in contenders.items():
-            costs[name].append(contender())
+        for name in references:
+            costs[name].append(contender(name))
             print(f"{task}, {rows:,} rows: {name} {costs[name][-1].compared_s:.2f} s", file=sys.stderr, flush=True)
-    return [Series(task, rows, name, of, references.get(name, "")) for name, of in costs.items()]
+    return [Series(task, rows, name, of, references[name]) for name, of in costs.items()]
 
 
 def started(module: str, *arguments: str, folder: Path, settings: Mapping[str, str], **streams: Any) -> Any:

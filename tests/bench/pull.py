@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from tests.bench.measure import Cost, Failed, Series, called, line_of, measured_rounds, run, serving
 
-REFERENCES = {"pull": "floor", "certified": "pull", "floor": "requests"}
+REFERENCES = {"requests": "", "floor": "requests", "pull": "floor", "certified": "pull"}
 PAGE = 100
 READY_LINES = 7
 _COLUMNS = {
@@ -69,9 +68,7 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
                 return cost
 
             references = REFERENCES | ({"pull": "requests"} if latency_ms else {})
-            contenders = {name: partial(one, name) for name in ("requests", "floor", "pull", "certified")}
-            task = f"pull, {latency_ms} ms" if latency_ms else "pull"
-            return measured_rounds(task, rows, rounds, contenders, references)
+            return measured_rounds(f"pull, {latency_ms} ms" if latency_ms else "pull", rows, rounds, one, references)
 
 
 def known(rows: str) -> dict[str, Any]:

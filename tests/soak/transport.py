@@ -104,5 +104,5 @@ class InlineExecutor:
             future.set_exception(error)
         return future
 
-    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
+    def shutdown(self, **_: object) -> None:
         """Nothing is running."""

@@ -57,18 +57,10 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
 class WalkSeed:
-    resource: str
-    count: int
-    page_limit: int
-    options: WalkOptions
-    faults: Mapping[str, float]
-    readings: Mapping[str, str]
-    stops: tuple[int, ...] = field(default=())
+    """The list of a seed, how it is walked and what goes wrong."""
 
-    @classmethod
-    def drawn(cls, seed: int) -> WalkSeed:
+    def __init__(self, seed: int) -> None:
         draw = random.Random(seed)
         names = draw.sample([name for name in CALM if name not in SLOW], draw.choice((0, 0, 1, 2, 3)))
         names += [name for name in DANGEROUS if draw.random() < 0.25 and name not in names]
@@ -77,15 +69,12 @@ class WalkSeed:
         gaps = draw.sample([gap for gap in GAPS if gap.name not in UNMIXED], draw.randrange(5))
         is_long = "page_drift" in names
         page_limit = draw.choice((3, 7, 10) if is_long else (1, 2, 3, 7, 10, 25))
-        return cls(
-            draw.choice(RESOURCES),
-            draw.choice((20, 41, 90) if is_long else (0, 1, 2, 7, 20, 41, 90)),
-            page_limit,
-            WalkOptions(page_limit, draw.choice((1, 2, 6, 6, 6)), draw.choice((1, 4))),
-            {name: draw.choice((0.02, 0.1, 0.3, 1.0 if name in HOSTILE else 0.3)) for name in names},
-            {gap.name: draw.choice(gap.readings) for gap in gaps},
-            tuple(draw.randrange(1, 30) for _ in range(draw.choice((0, 0, 0, 1, STOPS_MAX)))),
-        )
+        self.resource = draw.choice(RESOURCES)
+        self.count = draw.choice((20, 41, 90) if is_long else (0, 1, 2, 7, 20, 41, 90))
+        self.options = WalkOptions(page_limit, draw.choice((1, 2, 6, 6, 6)), draw.choice((1, 4)))
+        self.faults = {name: draw.choice((0.02, 0.1, 0.3, 1.0 if name in HOSTILE else 0.3)) for name in names}
+        self.readings = {gap.name: draw.choice(gap.readings) for gap in gaps}
+        self.stops = [draw.randrange(1, 30) for _ in range(draw.choice((0, 0, 0, 1, STOPS_MAX)))]
 
 
 @contextmanager
@@ -110,7 +99,7 @@ def inline() -> Iterator[None]:
 
 def walk_seed(seed: int) -> Outcome:
     """Walks the list of a seed to its end, and judges it."""
-    drawn = WalkSeed.drawn(seed)
+    drawn = WalkSeed(seed)
     config = SandboxConfig(
         seed=seed, customers=0, orders=0, promotions=0, price_lists=0, faults=drawn.faults, readings=drawn.readings
     )
