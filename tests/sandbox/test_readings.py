@@ -61,7 +61,7 @@ def total_after_a_removal(sandbox: Sandbox, client: httpx.Client) -> object:
 def first_page(sandbox: Sandbox, client: httpx.Client) -> object:
     default, *numbered = (client.get(f"/promotions{query}").json() for query in ("", "?page=0", "?page=1"))
     first = 0 if numbered[1]["pagination"]["hasPrevPage"] else 1
-    assert default == numbered[first]
+    assert default == numbered[0] == numbered[first], "a page before the first one is the first one"
     assert pages(client, "/customers", 100, first=first) == sandbox.state.records("customers")
     return first
 
@@ -140,9 +140,9 @@ def limited(sandbox: Sandbox, client: httpx.Client) -> object:
     return {answer.status_code for answer in answers[:20]}, waits
 
 
-def after_two(field: str) -> Look:
+def after(field: str, *values: float) -> Look:
     def look(sandbox: Sandbox, client: httpx.Client) -> object:
-        for value in (3, 4):
+        for value in values:
             client.patch(VARIANT, json={field: value})
         return sandbox.state.variants[1, 1].fields[field]
 
@@ -204,8 +204,8 @@ LOOKS: dict[str, tuple[Look, dict[str, Any]]] = {
         "terse": ["org", "env", "scope"],
     }),
     "rate_limit": (limited, {"none": ({200}, set()), "per_second": ({200}, {"1"})}),
-    "price_semantics": (after_two("price"), {"set": 4, "increment": 7}),
-    "stock_semantics": (after_two("stock"), {"set": 4, "increment": 7}),
+    "price_semantics": (after("price", 0.1, 0.2), {"set": 0.2, "increment": 0.3}),
+    "stock_semantics": (after("stock", 3, 4), {"set": 4, "increment": 7}),
     "subcategory_required": (status("POST", SUBCATEGORIES, {}), {"none": 201, "name": 400}),
 }  # fmt: skip
 """By gap what is looked at, and by reading what it has to be."""
