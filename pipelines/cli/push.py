@@ -174,7 +174,6 @@ def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
     question, answers = ("Send? [y/N]", _YES) if is_sandbox else (f"To send, type {count}", (str(count),))
     typed = click.prompt(f"{text}. {question}", default="", show_default=False, err=True)
     if typed.strip().casefold() not in answers:
-        kept = f"{plan.folder} is kept for you to look at what would be sent and what is rejected; it may be removed."
-        hint = f"Correct the file first, or run the same command again to send it.\n  {kept}"
+        hint = f"Correct the file first, or run the same command again to send {plan.folder}, which may be removed."
         raise UsageError("nothing was sent", hint)
     return True

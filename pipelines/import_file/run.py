@@ -26,7 +26,7 @@ from pipelines.import_file.mappings import (
     new_mapping,
 )
 from pipelines.import_file.result import write_result
-from pipelines.imports import open_inputs
+from pipelines.imports import Inputs, open_inputs
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping, load
@@ -133,9 +133,13 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         _check_passwords(plan, options.passwords)
         steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
     else:
-        _check_file(options)
-        _pull_customers(options.kind, options.max_age_h, steps)
-        made = make_plan(options)
+
+        def pull(inputs: Inputs) -> None:  # once the file is known to have all that is needed
+            if KINDS[options.kind].has_login:
+                password_source(options, inputs)
+            _pull_customers(options.kind, options.max_age_h, steps)
+
+        made = make_plan(options, on_inputs=pull)
         steps.on_plan(made)
         if given is not None:
             keep_given_mapping(options.kind, given)
@@ -196,17 +200,6 @@ def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> 
     if is_given or not KINDS[options.kind].has_login:
         return options.passwords
     return steps.ask_passwords()
-
-
-def _check_file(options: ImportOptions) -> None:
-    """What file, mapping and settings lack is said before the first request. Raises UsageError."""
-    settings, mapping = legacy_settings(), None
-    if options.mapping is not None:
-        mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
-    semantics = settings.semantics
-    inputs = open_inputs(options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=semantics)
-    if KINDS[options.kind].has_login:
-        password_source(options, inputs)
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:

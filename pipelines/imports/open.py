@@ -125,11 +125,10 @@ def _opened(file: Path, options: ReadOptions, _: tuple[int, ...]) -> SourceTable
         if option is None:
             raise
         key = option[0].removeprefix("--").replace("-", "_")
-        way = "`import` and `preview` have this option"
-        if key != "sheet":
-            written = f"orderbridge preview {shlex.quote(file.name)} {option[0]} VALUE --csv clean.csv"
-            way = f"To import it: {written}, then import clean.csv"
-        where = f"({way}; or set {key} under [file] in the mapping.)"
+        written = f"orderbridge preview {shlex.quote(file.name)} {option[0]} VALUE --csv clean.csv"
+        where = f"(To import it: {written}, then import clean.csv; or set {key} under [file] in the mapping.)"
+        if key == "sheet":
+            where = f"(`import` has it too; or set {key} under [file] in the mapping.)"
         raise UsageError(error.message, f"{error.hint}\n  {where}") from None
 
 

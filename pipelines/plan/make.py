@@ -120,10 +120,13 @@ def check_login_mode(kind: KindName, settings: LegacySettings) -> None:
         raise UsageError("it is not known how customers log in", hint)
 
 
-def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] = list) -> PlanResult:
+def make_plan(
+    options: PlanOptions, on_proposal: Callable[[list[str]], object] = list, on_inputs: Callable[[Inputs], object] = id
+) -> PlanResult:
     """Makes a plan (`orderbridge plan`).
 
-    If no mapping was given, `on_proposal` is called with a line per column of the proposed one.
+    If no mapping was given, `on_proposal` is called with a line per column of the proposed one; `on_inputs` is called
+    before it is looked up what the platform has.
 
     Raises:
         UsageError: settings, file or mapping cannot be used; it is not known what the platform has; the folder contains
@@ -143,6 +146,7 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
     parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
+    on_inputs(inputs)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         organization = current_state.known_organization(warehouse_path(), settings, ledger)
         maker = _PlanMaker(options, settings, inputs, ledger, organization)
