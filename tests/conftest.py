@@ -43,7 +43,7 @@ LONGEST_FIRST = (
     "pull/test_new_list.py", "import_file/test_mappings.py", "reconcile/test_history.py",
     "reconcile/test_parts.py", "erp/test_match.py", "push/test_command.py", "test_schedules.py",
     "import_file/test_result.py", "push/test_settle.py", "test_crashes.py", "pull/test_disk.py",
-    "reconcile/test_match.py", "warehouse/test_schema_changes.py", "cli/test_terminal.py",
+    "warehouse/test_schema_changes.py", "cli/test_terminal.py",
     "pull/test_order_tail.py", "cli/test_notify.py",
 )  # fmt: skip
 """Files that take ten seconds or more: begun at the end, one of them would keep a worker busy while the others wait."""

@@ -116,6 +116,15 @@ def test_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(bench: TailB
     assert ops.last_reads(bench.warehouse)["orders"].quarantined_rows == 1
 
 
+def test_a_cursor_that_does_not_continue_is_followed_by_a_whole_read(tmp_path: Path) -> None:
+    bench = TailBench.of(tmp_path, readings={"cursor_reuse": "restarts"})
+    bench.pull(tail=False)
+    bench.state.grow("orders", 12)
+    result = bench.pull()
+    assert (result.verdict, "saved cursor" in bench.reason()) == ("complete", True)
+    assert {what for what, _ in result.observations} >= {"cursor_reuse", "order_sequence"}
+
+
 @pytest.mark.parametrize(("reading", "reason"), [("newest_first", "not listed last"), ("unordered", "nothing shows")])
 def test_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, reading: str, reason: str) -> None:
     bench = TailBench.of(tmp_path, readings={"order_sequence": reading})
