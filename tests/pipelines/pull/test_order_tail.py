@@ -149,6 +149,9 @@ def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(t
         verdicts.append(bench.pull().verdict)
         add(new)
     assert verdicts == ["complete", "complete", "complete", "tail"]  # three could be the last ones by chance
+    bench.organization = "other"
+    bench.pull(tail=False)
+    assert "nothing shows where" in bench.objection(), "where another organization's orders were is no proof"
 
 
 @pytest.mark.parametrize("customers", [100, 3])
