@@ -176,17 +176,17 @@ def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention
 
 
 def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(desk: Desk) -> None:
-    text = "productId;variantId;sku;price\n01;1001;00038;consultar\n1;1002;A7;consultar\n1;1003;00040;consultar\n"
+    text = "productId;variantId;sku;price\n01;1001;00380;consultar\n1;1002;A7;consultar\n1;1003;00040;consultar\n"
     first = desk.run(desk.write(text, "articulos.csv"), "variants")
     rejects = first.plan.folder / "rejects.csv"
-    assert b"00038" not in (first.plan.folder / CODES_FILE).read_bytes()
+    assert b"00380" not in (first.plan.folder / CODES_FILE).read_bytes()
     desk.write("productId;variantId;sku;price\n1;1009;x;1\n", "articulos.csv")
     corrected = rejects.read_text("cp1252").replace("consultar", "5")
-    rejects.write_text(corrected.replace("00038", "38").replace("A7", "A8"), "cp1252")
-    with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00038\n"):
+    rejects.write_text(corrected.replace("00380", "380").replace("A7", "A8"), "cp1252")
+    with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00380\n"):
         desk.run(rejects, "variants")
     meant = corrected.replace("A7", "A8").replace("00040", "41")
     rejects.write_text(meant.replace("01;1001", "1;1001"), "cp1252")  # an id is a number
     assert desk.run(rejects, "variants").exit_code == 0
     skus = [desk.at.platform.state.variants[1, number].fields["sku"] for number in (1001, 1002, 1003)]
-    assert skus == ["00038", "A8", "41"]
+    assert skus == ["00380", "A8", "41"]

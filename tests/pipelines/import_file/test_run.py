@@ -13,12 +13,15 @@ import pytest
 
 from pipelines.cli.push import lines_of
 from pipelines.import_file import run
+from pipelines.import_file.examples import examples
+from pipelines.plan.model import DIFFERENCES_FILE, Plan
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
 from sources.errors import Unreachable, UsageError
 from tests.pipelines.bridge import command
 from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
-from tests.pipelines.push.plans import outcomes
+from tests.pipelines.push.plans import outcomes, patch
 
 CODES = [f"{n:05d}" for n in range(1, 7)]
 
@@ -164,6 +167,13 @@ def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.Monk
     assert desk.asked[1] == [
         f"{first}: stock 9 (last sent: 5)", f"{first}: price 19.99 → 21.5", f"{second}: stock 7, sent again"
     ]  # fmt: skip
+
+
+def test_a_change_is_shown_with_its_sign(desk: Desk) -> None:
+    changes = (patch(number, number, stock=stock) for number, stock in ((1, 5), (2, -5)))
+    plan = desk.at.plan([*changes], semantics={"stock": "increment"})
+    (plan / DIFFERENCES_FILE).write_text(";".join(DIFFERENCE_SCHEMA.names), "utf-8")
+    assert [line.rpartition(": ")[2] for line in examples(Plan(plan))] == ["stock +5", "stock -5"]
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,7 @@ def test_a_customer_is_looked_up_by_the_id_that_its_create_returned_and_counts_i
     pull(PullOptions(("customers",)))
     result = verify(plan)
     assert (counted(result), result.exit_code) == ({"differs": 1, "same": 1, "several": 1}, ExitCode.REJECTED)
+    assert "4,3,several," in (plan / verifying.VERIFY_FILE).read_text(), "the other customer with the code is no twin"
     assert dict(result.fields) == {"erpCode": 1, "email": 1}
 
 
