@@ -433,13 +433,6 @@ def test_a_line_withheld_because_of_a_later_plan_can_be_planned_again(at: Place)
     assert (at.code(first), at.platform.state.requests) == (5, 4)
 
 
-def test_a_price_that_is_changed_back_or_was_rejected_is_sent_again(at: Place) -> None:
-    os.environ["SOURCES__LEGACY__PRICE_SEMANTICS"] = "set"
-    for price, code, stands in (("5.00", 0, 5), ("6.00", 0, 6), ("5.00", 5, 6), ("5.00", 0, 5)):
-        at.platform.set_faults({"echoed_key": float(code == 5)})
-        assert (at.code(made(at, price=price)), at.variant(7)) == (code, {"price": stands})
-
-
 # --- the plan is as it was made, the ledger the newest ---------------------------------------------------------------
 
 
