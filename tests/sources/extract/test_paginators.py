@@ -143,19 +143,17 @@ def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(pagina
             paginator.parse(body)
 
 
-@pytest.mark.parametrize(
-    ("data", "form", "length"),
-    [
+def test_data_as_an_object() -> None:
+    rows: list[tuple[Any, str, int]] = [
         ([{"id": 1}], "array", 1),
         ({"1": {"id": 1}, "2": {"id": 2}}, "object_by_id", 2),
         ({"items": [{"id": 1}], "more": 3}, "object_wrapped", 1),
         ({"id": 1, "name": "x"}, "object_single", 1),
         ({}, "object_by_id", 0),
-    ],
-)
-def test_data_as_an_object(data: Any, form: str, length: int) -> None:
-    body = LegacyPages(10).parse(json.dumps({"data": data}).encode())
-    assert (body.form, body.count, len(json.loads(body.rows))) == (form, length, length)
+    ]
+    for sent, form, length in rows:
+        body = LegacyPages(10).parse(json.dumps({"data": sent}).encode())
+        assert (body.form, body.count, len(json.loads(body.rows))) == (form, length, length)
 
 
 @pytest.mark.parametrize(
@@ -241,9 +239,8 @@ def sweep(limit: int, rows: int, end: Any = "", size: int | None = None, **more:
     return Sweep(1, limit, min(limit, rows) if size is None else size, rows=rows, assumed_end=end, **more)
 
 
-@pytest.mark.parametrize(
-    ("before", "last", "is_proof"),
-    [
+def test_sweeps_with_the_same_ids_prove_a_list() -> None:
+    for before, last, is_proof in (
         (sweep(100, 250), sweep(61, 250), True),
         (sweep(100, 250, issues=["total changed"]), sweep(61, 250), False),
         (sweep(100, 250), sweep(61, 250, issues=["total changed"]), False),
@@ -259,10 +256,8 @@ def sweep(limit: int, rows: int, end: Any = "", size: int | None = None, **more:
         (sweep(100, 2, "single"), sweep(1, 2, "full"), True),
         (sweep(100, 1, "single"), sweep(1, 1, "full"), False),
         (sweep(100, 6, "single"), sweep(3, 6, "full", size=2), False),
-    ],
-)
-def test_sweeps_with_the_same_ids_prove_a_list(before: Sweep, last: Sweep, is_proof: bool) -> None:
-    assert agree(before, last) is is_proof
+    ):
+        assert agree(before, last) is is_proof, (before, last)
 
 
 @pytest.mark.parametrize(
@@ -291,9 +286,8 @@ def test_each_sweep_requests_pages_of_another_size(sweeps: list[Sweep], limit: i
     assert next_limit(sweeps, 100) == limit
 
 
-@pytest.mark.parametrize(
-    ("sweeps", "expected"),
-    [
+def test_sweeps_with_pages_of_one_size_have_the_same_boundaries() -> None:
+    for sweeps, expected in (
         ([sweep(100, 50, size=20), sweep(61, 50, size=20)], True),
         ([sweep(100, 20, size=20), sweep(61, 21, size=20)], True),
         ([sweep(12, 10, size=10), sweep(20, 10, size=10)], True),
@@ -301,10 +295,8 @@ def test_each_sweep_requests_pages_of_another_size(sweeps: list[Sweep], limit: i
         ([sweep(100, 2, size=2), sweep(1, 1, size=1), sweep(2, 1, size=1)], True),
         ([sweep(100, 50, size=20), sweep(61, 50, size=12)], False),
         ([sweep(100, 0), sweep(61, 0)], False),
-    ],
-)
-def test_sweeps_with_pages_of_one_size_have_the_same_boundaries(sweeps: list[Sweep], expected: bool) -> None:
-    assert have_equal_pages(sweeps) is expected
+    ):
+        assert have_equal_pages(sweeps) is expected, sweeps
 
 
 def test_the_evidence_counts_all_that_a_sweep_read() -> None:
