@@ -20,7 +20,7 @@ from pipelines.pull import walking
 from pipelines.pull.check import check, permission_warnings, worst_exit_code
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.pull.publishing import check_coverage, quarantine_file, staged_quarantine
-from pipelines.pull.targets import Targets, Whoami, read_whoami
+from pipelines.pull.targets import Targets, Whoami, read_targets, read_whoami
 from pipelines.pull.walking import ListWalks
 from pipelines.warehouse.build import Build
 from sandbox.public_v1 import KEYS, Key
@@ -181,6 +181,18 @@ def test_check_reports_an_unknown_name_of_each_section_once(tmp_path: Path, monk
     wrong = [result.what for result in results if result.exit_code]
     assert wrong[:4] == [f"settings of {section}" for section in ("warehouse", "reconcile", "http", "notify")]
     assert worst_exit_code(results) == 2
+
+
+def test_a_key_of_another_environment_is_not_asked_whose_the_legacy_lists_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    for family, key in (("LEGACY", "key"), ("PUBLIC_V1", "brand_live_key")):
+        monkeypatch.setenv(f"SOURCES__{family}__BASE_URL", "https://shop.example")
+        monkeypatch.setenv(f"SOURCES__{family}__API_KEY", key)
+    for environment, is_asked in (("sandbox", False), ("production", True)):
+        monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", environment)
+        assert (read_targets(["customers"]).whoami is not None) is is_asked
 
 
 @pytest.mark.parametrize(
