@@ -66,7 +66,9 @@ def test_records_look_real_and_have_fields_of_the_interface_only(sandbox: Sandbo
     assert all(document.keys() <= names for row in customers for document in row.get("documents", []))
     assert any("email" not in row for row in customers)
     assert any(not row["firstName"].isascii() for row in customers)
-    assert {len(row["lines"]) for row in records("orders")} == {1, 2, 3, 4, 5}
+    amounts = [[line["quantity"] * line["unitPrice"] for line in row["lines"]] for row in records("orders")]
+    assert {len(lines) for lines in amounts} == {1, 2, 3, 4, 5}
+    assert [row["total"] for row in records("orders")] == pytest.approx([sum(lines) for lines in amounts], abs=0.02)
     assert None in (sources := {row.get("sourcePriceListId") for row in lists})
     assert sources - {row["id"] for row in lists} - {None}, "no orphan"
 
