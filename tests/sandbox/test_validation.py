@@ -29,7 +29,10 @@ WRONG: dict[FieldType, list[Any]] = {
     "object": ["{}", [], None],
     "array": ["[]", {}, None],
 }
-WRONG_ITEMS = {"create_customer": {"documents": [1]}, "create_warehouse": {"location": {"coordinates": [-77, "x"]}}}
+WRONG_ITEMS: dict[str, dict[str, Any]] = {
+    "create_customer": {"documents": [1]},
+    "create_warehouse": {"location": {"coordinates": [-77, "x"]}},
+}
 RIGHT: dict[FieldType, Any] = {"text": "á", "integer": 3, "number": 2.5, "boolean": False, "object": {}, "array": []}
 CODE_TYPES = {"integer": int, "string": str, "": str}
 
