@@ -217,7 +217,6 @@ class Run:
 
     seed: int
     folder: Path
-    settle_s: float = SETTLE_S
     pushes: int = 0
     codes: Counter[str] = field(default_factory=Counter)
 
@@ -269,7 +268,7 @@ class Run:
         )
         self.pushes += 1
         concurrency = self.draw.choice((1, 1, 3)) if self.kind == "variants" else None
-        asked = PushOptions(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
+        asked = PushOptions(agreed=True, settle_s=SETTLE_S, concurrency=concurrency, **said)
         try:
             with crashing(world), reported(self.folder / "ledger.sqlite"):
                 pushed = push(plan, asked, dependencies=means)
@@ -283,7 +282,7 @@ class Run:
         landed: set[int] = set()
         not_landed: set[int] = set()
         for operation, row in self.rows(plan):
-            settled = (row.doubt_at or 0.0) + self.settle_s <= self.world.now
+            settled = (row.doubt_at or 0.0) + SETTLE_S <= self.world.now
             if row.state == "in_doubt" and settled and not operation.repeatable and self.kind != "customers":
                 happened = self.world.applied[marker(operation.path, operation.body)] > 0
                 (landed if happened else not_landed).add(row.id)
@@ -357,10 +356,10 @@ class Run:
             raise Wrong(f"seed {self.seed}: doubts remain, and the exit code is {pushed.exit_code}")
 
 
-def simulate(seed: int, settle_s: float = SETTLE_S) -> Run:
+def simulate(seed: int) -> Run:
     """One seed. Raises Wrong where anything is not as it must be."""
     with tempfile.TemporaryDirectory(prefix="push-simulation-", dir=MEMORY) as folder:
-        made = Run(seed, Path(folder), settle_s)
+        made = Run(seed, Path(folder))
         try:
             made.go()
         except BridgeError as error:
