@@ -228,9 +228,7 @@ def test_a_column_has_one_form_and_a_text_of_another_stays_unread(
         (["4102444800", *["1700000000"] * 19], "2401311015", "epoch_s"),
     ],
 )  # fmt: skip
-def test_a_number_of_another_unit_or_a_stamp_among_times_since_1970_stays_unread(
-    times: list[str], other: str, form: str
-) -> None:
+def test_another_unit_or_a_stamp_among_times_since_1970_stays_unread(times: list[str], other: str, form: str) -> None:
     made = read_dates(column(*times, other))
     assert (made.form, made.unread.tolist()) == (form, [False] * 20 + [True])
 
@@ -272,9 +270,7 @@ SOME_DATES += ["2401311015", "1700000000123", "4412041200", "1501011200", "15000
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(SOME_DATES) | st.text(max_size=12), min_size=1, max_size=4), st.data())
-def test_parts_of_a_column_are_read_as_the_whole_and_every_text_is_read_or_unread(
-    kinds: list[str | None], data: st.DataObject
-) -> None:
+def test_parts_are_read_as_the_whole_and_each_text_is_read_or_not(kinds: list[str | None], data: st.DataObject) -> None:
     texts = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))
     cut = data.draw(st.integers(0, len(texts)))
     order: DateOrder | None = data.draw(st.sampled_from([None, "day_first", "month_first"]))

@@ -33,9 +33,7 @@ def texts(*values: str | None) -> pa.Array:
         (COMMA, dict.fromkeys(NO_NUMBERS)),
     ],
 )  # fmt: skip
-def test_a_number_in_its_notation_is_read_exactly_and_another_text_has_a_code(
-    notation: Notation, numbers: dict[str, str | None]
-) -> None:
+def test_a_number_is_read_exactly_another_text_has_a_code(notation: Notation, numbers: dict[str, str | None]) -> None:
     read, codes = plain_numbers(texts(*numbers, None), notation)
     assert read.to_pylist() == [*numbers.values(), None]
     assert codes.to_pylist() == [None if one else "not_a_number" for one in numbers.values()] + [None]

@@ -174,9 +174,7 @@ def with_values(columns: str, **where: range) -> pd.DataFrame:
          ["customer_id: customer_id is kept, but customer_id and buyer_id refer to different customers"]),
     ],
 )  # fmt: skip
-def test_a_pinned_column_is_kept_while_it_is_there(
-    columns: str, pinned: OrderFields, fields: OrderFields, changes: list[str]
-) -> None:
+def test_a_pinned_column_is_kept(columns: str, pinned: OrderFields, fields: OrderFields, changes: list[str]) -> None:
     choice = choose_fields(orders(columns), CUSTOMERS, pinned=pinned)
     assert (choice.fields, details(choice, "field_changed")) == (fields, changes)
     of_setting = choose_fields(orders(columns), CUSTOMERS, OrderFields(fields.customer_id), pinned)
@@ -251,6 +249,11 @@ def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_s
     choice = choose_fields(rows.drop(columns="amount"), CUSTOMERS, lines=lines)
     assert choice.fields.is_in_cents
     assert {"total_in_cents", "lines_differ"} <= set(choice.findings["rule"])
+    amounts = choose_fields(rows, CUSTOMERS, None, OrderFields(total="total", is_in_cents=True), lines.assign(
+        price=lines["price"] * 100
+    ))  # fmt: skip
+    assert not amounts.fields.is_in_cents
+    assert "total: total was in hundredths and is not any more" in details(amounts, "field_changed")
     for name, expected in (("total", True), ("amount", False)):
         pinned, configured = OrderFields(total=name, is_in_cents=True), OrderFields(total="total")
         assert choose_fields(rows, CUSTOMERS, configured, pinned).fields.is_in_cents is expected
@@ -293,9 +296,7 @@ def test_texts_with_three_decimals_prove_no_total() -> None:
         ("time", "2026-01-31", True), ("time", "0000-00-00 00:00:00", False),
     ],
 )  # fmt: skip
-def test_words_of_what_was_requested_refused_or_done_in_part_do_not_cancel(
-    kind: Witness, word: str, expected: bool
-) -> None:
+def test_words_of_what_is_requested_refused_or_partial_do_not_cancel(kind: Witness, word: str, expected: bool) -> None:
     assert means_cancelled(word, kind) is expected
 
 

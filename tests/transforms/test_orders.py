@@ -179,7 +179,9 @@ def test_a_falling_share_of_known_customers_is_an_error() -> None:
     rows = [(1,), (2,), (3,), (9,)]
     assert made(*rows).matched_share == 0.75
     assert made(*rows, last_matched_share=0.8).findings["rule"].tolist() == ["customer_unknown"]
-    findings = made(*rows, last_matched_share=1.0).findings
+    result = made(*rows, last_matched_share=1.0)
+    assert values(result.orders, "customer_status") == ["matched"] * 3 + [None]
+    findings = result.findings
     assert values(findings[findings["rule"] == "matched_share_fell"], "severity", "detail") == [
         ("error", "who: 75% of 4 orders are of a known customer, 100% before")
     ]
@@ -212,9 +214,7 @@ def test_totals_are_decimal(kind: pa.DataType, totals: list[tuple[Any, str | Non
         (["1.234", "12,50", "12.5"], [None, None, "12.5"], ["total_unreadable", "total_unreadable"]),
     ],
 )
-def test_a_decimal_comma_is_no_proof_of_a_decimal_point(
-    texts: list[str], totals: list[str | None], rules: list[str]
-) -> None:
+def test_a_decimal_comma_is_no_proof_of_a_point(texts: list[str], totals: list[str | None], rules: list[str]) -> None:
     """One total over a million made all the thousands of a platform without decimals fractions."""
     result = made(*({"sum": text} for text in texts), fields=OrderFields(total="sum"), kinds={"sum": TEXT})
     assert values(result.orders, "total") == [total and Decimal(total) for total in totals]

@@ -41,8 +41,6 @@ def test_a_text_and_a_column_have_the_same_keys(texts: list[str | None]) -> None
         ("\u212a@x.test", "k@x.test", False, True), ("ana@x.test", "anna@x.test", False, False),
     ],
 )  # fmt: skip
-def test_addresses_that_look_alike_are_found_and_are_not_equal(
-    one: str, other: str, is_same: bool, looks_alike: bool
-) -> None:
+def test_look_alike_addresses_are_found_and_not_equal(one: str, other: str, is_same: bool, looks_alike: bool) -> None:
     assert (one_email_key(one) == one_email_key(other)) is is_same
     assert (one_lookalike_key(one) == one_lookalike_key(other)) is looks_alike

@@ -32,9 +32,7 @@ def address() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-def test_a_run_on_a_cluster_publishes_the_same_tables_or_none(
-    shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_publishes_the_same_tables_or_none(shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = reconcile(ErpFiles(shop.file))
     whole = tables_of(shop.made)
     monkeypatch.setattr(parts, "PART_ROWS", 3)

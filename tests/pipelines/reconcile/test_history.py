@@ -105,9 +105,7 @@ ANA, EVA = {"1": "Ana"}, {"1": "Eva"}
     ids=["back and missing again between two reconciles", "a gap that no reconcile saw",
          "a walk that proves nothing ends nothing", "a clock that went back: none ends before it begins"],
 )  # fmt: skip
-def test_versions_begin_and_end_with_what_walks_prove(
-    made: Warehouse, nights: list[list[Any]], expected: list[Any]
-) -> None:
+def test_versions_begin_and_end_as_walks_prove(made: Warehouse, nights: list[list[Any]], expected: list[Any]) -> None:
     for night in nights:
         for pull in night:
             made.pull(*pull)
@@ -119,9 +117,7 @@ def test_versions_begin_and_end_with_what_walks_prove(
         made.rows.clear()
 
 
-def test_another_value_of_any_field_makes_a_version_and_a_derived_or_new_column_is_renewed_without_one(
-    made: Warehouse,
-) -> None:
+def test_another_value_of_any_field_makes_a_version_and_a_derived_or_new_column_makes_none(made: Warehouse) -> None:
     made.pull(0, ANA)
     made.reconcile()
     made.digits = lambda name: f"00{name}"

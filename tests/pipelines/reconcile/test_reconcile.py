@@ -63,9 +63,7 @@ def accept(rule: str, subject: str = "") -> None:
     write_acceptances(path, [*read_acceptances(path), entry])
 
 
-def test_the_tables_have_every_row_and_mean_what_the_platform_says(
-    reconciled: Bridge,
-) -> None:
+def test_the_tables_have_every_row_and_mean_what_the_platform_says(reconciled: Bridge) -> None:
     reported: ReconcileResult = reconciled.result
     for table in LISTS.keys() & reported.rows.keys():
         rows = reconciled.one(f"SELECT count(*) FROM raw.{table}")
@@ -126,9 +124,7 @@ def test_exceptions_hold_no_personal_data_and_two_records_with_one_id_are_one_un
     assert details(made, "rule IN ('id_duplicate', 'unproven')") == []
 
 
-def test_a_new_column_does_not_change_the_customers_of_the_orders_overnight(
-    reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     first: ReconcileResult = reconciled.result
     used = {field: column for field, column in first.order_fields.items() if column}
     pins = "SELECT field, column_name FROM ops.order_fields"
@@ -248,9 +244,7 @@ def test_lines_that_the_platform_renames_are_still_the_lines(reconciled: Bridge)
     assert reconciled.one("SELECT count(*) FROM raw.orders__lines") == len(gone["lines"])
 
 
-def test_the_settings_name_the_fields_of_an_order_and_one_that_cannot_be_leaves_the_old_file(
-    made: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_name_fields_and_a_wrong_one_leaves_the_file(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     before = made.path.read_bytes()
     for name, value, match in (
         ("RECONCILE__ORDER_TOTAL", "no_such", "no_such"),
@@ -276,9 +270,7 @@ def test_the_settings_name_the_fields_of_an_order_and_one_that_cannot_be_leaves_
     assert made.rows("SELECT DISTINCT created_at::DATE::VARCHAR FROM reconciled.customers") == [("2026-03-04",)]
 
 
-def test_a_row_that_would_be_lost_or_an_id_of_several_rows_fails_the_run_and_blank_ids_are_left_out_and_found(
-    made: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_rows_and_shared_ids_fail_and_blank_ids_are_found(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     before = made.path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(entities, "promotions", lambda raw, *rest: promotions(raw.iloc[1:], *rest))
@@ -323,9 +315,7 @@ def tables_of(made: Bridge) -> dict[str, list[Any]]:
     return {name: made.rows(f"FROM reconciled.{name} ORDER BY ALL") for (name,) in names if name != "as_of"}
 
 
-def test_it_needs_a_warehouse_and_the_lock_and_lists_never_pulled_are_empty_tables_and_unknown_counts(
-    fresh: Bridge,
-) -> None:
+def test_it_needs_a_warehouse_and_the_lock_and_lists_never_pulled_are_empty_and_unknown(fresh: Bridge) -> None:
     with pytest.raises(UsageError, match="there is no warehouse"):
         reconcile()
     fresh.pull("price_lists")
@@ -354,9 +344,7 @@ def test_a_run_publishes_raw_and_reconciled_at_once_or_neither(fresh: Bridge, mo
     assert fresh.path.read_bytes() == before
 
 
-def test_odd_values_are_a_change_from_five_in_a_twentieth_of_the_rows_and_a_key_that_may_be_a_person_is_not_shown() -> (
-    None
-):
+def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_key_is_not_shown() -> None:
     cases = [(4, 40, "total", "odd_value", "total"), (5, 40, "total", "form_changed", "total"),
         (5, 101, "total", "odd_value", "total"), (6, 101, "total", "form_changed", "total"),
         (1, 1, "taxes[3].tax rate", "odd_value", "taxes[].tax rate"),

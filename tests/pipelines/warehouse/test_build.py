@@ -58,9 +58,7 @@ def built(path: Path, sql: str) -> None:
         build.clear()
 
 
-def test_clients_of_duckdb_1_2_open_the_published_file_and_one_of_version_0_1_is_refused(
-    published: Bridge, older_client: Path, tmp_path: Path
-) -> None:
+def test_duckdb_1_2_opens_the_file_and_0_1_is_refused(published: Bridge, older_client: Path, tmp_path: Path) -> None:
     tag = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
     assert published.one(tag) == "v1.2.0+"
     script = (
@@ -79,9 +77,7 @@ def test_clients_of_duckdb_1_2_open_the_published_file_and_one_of_version_0_1_is
     open_warehouse(path).close()
 
 
-def test_what_another_program_wrote_meanwhile_or_keeps_a_log_is_not_published_and_the_mode_is_kept_but_for_all_users(
-    tmp_path: Path,
-) -> None:
+def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_for_all_users(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     built(path, "CREATE TABLE t AS SELECT 1 AS a")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -88,9 +88,7 @@ def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_
     assert [one["detail"] for one in shortly] == is_reported * [words]
 
 
-def test_a_list_that_is_not_proven_complete_and_rows_with_the_id_of_another_are_findings(
-    build: duckdb.DuckDBPyConnection,
-) -> None:
+def test_a_list_that_is_unproven_and_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnection) -> None:
     build.execute(
         "INSERT INTO raw.promotions BY NAME SELECT i::VARCHAR AS id, 'r1' AS _run_id, $1 AS _last_seen_at, "
         "if(i = 3, $1, NULL) AS _missing_since FROM range(4) t(i)",
@@ -115,9 +113,7 @@ def test_a_list_that_is_not_proven_complete_and_rows_with_the_id_of_another_are_
     ]  # fmt: skip
 
 
-def test_the_last_read_of_a_warehouse_of_version_0_2_is_known_and_it_gets_the_columns_that_it_lacks(
-    build: duckdb.DuckDBPyConnection,
-) -> None:
+def test_the_last_read_of_version_0_2_is_known_and_it_gets_what_it_lacks(build: duckdb.DuckDBPyConnection) -> None:
     with duckdb.connect() as empty:
         assert (last_reads(empty), ops.last_observed(empty, "orders_total_gap")) == ({}, None)
     record(build, ("r1", "orders", "complete", 0), ("r2-", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))

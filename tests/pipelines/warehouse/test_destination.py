@@ -38,9 +38,7 @@ def full(*arguments: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_copy_holds_what_is_published_and_loses_what_is_not_and_check_names_it(
-    shop: Shop, destination: Destination
-) -> None:
+def test_a_copy_holds_what_is_published_and_no_more_and_check_names_it(shop: Shop, destination: Destination) -> None:
     files = destination if isinstance(destination, ParquetFiles) else None
     place = f"{destination.name}, {files.copy}: " if files else f"{destination.name}, datasets orderbridge_*: "
     assert connect_destination(shop.settings) == place + ("no copy yet" if files else "0 of 3 exist")
@@ -133,9 +131,7 @@ def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Des
 
 
 @pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
-def test_what_killed_copies_left_in_staging_is_removed_but_not_what_may_be_of_another_project(
-    shop: Shop, destination: Destination
-) -> None:
+def test_what_killed_copies_left_is_removed_but_not_what_may_be_of_others(shop: Shop, destination: Destination) -> None:
     left = [f"orderbridge{part}_orderbridge_staging" for part in ("", "_raw", "_reconciled", "_ops")]
     for name in (*left, "orderbridge_ops_raw"):
         destination.rows(f"CREATE SCHEMA {name}; CREATE TABLE {name}.t0 (a INTEGER)")
@@ -184,9 +180,7 @@ def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Pa
 
 
 @FILES
-def test_the_version_before_is_kept_and_those_older_than_it_go(
-    shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_version_before_it_is_kept(shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     write, ahead, versions = ParquetStore._write, "99990101T000000000000Z", []
     destination.copy.mkdir(parents=True)
     (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')  # of a first copy that was killed

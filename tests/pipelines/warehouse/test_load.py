@@ -29,9 +29,7 @@ def walked(folder: Path) -> ListResult:
     return walk("customers", platform, folder / "files", spool, WalkOptions(10))
 
 
-def test_settings_of_other_dlt_pipelines_and_folders_named_like_columns_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_of_others_and_a_folders_name_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`_dlt_id` is random: with it, each run would count all rows as changed."""
     settings = {
         "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true", "NORMALIZE__WORKERS": "2", "DEV_MODE": "true",
@@ -68,9 +66,7 @@ def doubled_customer(result: ListResult) -> None:
     ("harm", "words"),
     [(lost_document, "customers__documents: 12 rows were walked"), (doubled_customer, "the totals do not balance")],
 )
-def test_loaded_rows_are_compared_with_walked_ones(
-    tmp_path: Path, harm: Callable[[ListResult], None], words: str
-) -> None:
+def test_loaded_rows_are_compared_with_walked(tmp_path: Path, harm: Callable[[ListResult], None], words: str) -> None:
     result, folder = walked(tmp_path), tmp_path / "load"
     assert result.verdict == "complete"
     harm(result)

@@ -69,9 +69,7 @@ def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
     assert night("SELECT 1")[0] == "all", "a copy that the notes do not know"
 
 
-def test_what_others_made_stays_with_their_grants_and_what_is_in_the_way_is_refused(
-    shop: Shop, destination: Postgres
-) -> None:
+def test_what_others_made_stays_and_what_is_in_the_way_is_refused(shop: Shop, destination: Postgres) -> None:
     destination.rows("CREATE SCHEMA raw; CREATE TABLE raw.orders AS SELECT 'theirs' AS mine")
     shop.copy()
     reader = f"reader_{destination.database}"
@@ -97,9 +95,7 @@ def test_what_others_made_stays_with_their_grants_and_what_is_in_the_way_is_refu
         shop.copy()
 
 
-def test_a_copy_that_cannot_be_made_leaves_the_version_before(
-    shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_copy_leaves_that_before(shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     def lossy(warehouse: Any, changes: Any) -> Iterator[Any]:
         yield from (batch for batch in rows(warehouse, changes) if not len(batch) or changes.quoted == '"ops"."runs"')
 
@@ -148,9 +144,7 @@ def test_one_run_copies_at_a_time_and_a_transaction_that_began_before_keeps_its_
     assert destination.contents() == shop.contents()
 
 
-def test_what_check_and_a_copy_say_of_a_database_that_cannot_be_used_has_no_secret(
-    shop: Shop, destination: Postgres
-) -> None:
+def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(shop: Shop, destination: Postgres) -> None:
     role, url, wrong = destination.database, destination.url, "wrong-4712"
     destination.rows(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
     for changed, words in (
@@ -168,9 +162,7 @@ def test_what_check_and_a_copy_say_of_a_database_that_cannot_be_used_has_no_secr
     assert not destination.rows("SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'orderbridge%'")
 
 
-def test_views_over_a_copy_are_made_and_those_of_an_earlier_version_replaced(
-    reconciled: Bridge, destination: Postgres
-) -> None:
+def test_views_over_a_copy_are_made_and_earlier_ones_replaced(reconciled: Bridge, destination: Postgres) -> None:
     settings = replace(destination.settings, path=reconciled.path)
     with pytest.raises(PlatformError, match="orderbridge_reconciled"):
         create_views(settings)

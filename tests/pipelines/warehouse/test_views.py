@@ -120,9 +120,7 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.Duc
     ]
 
 
-def test_revenue_of_a_customer_is_0_without_orders_and_null_with_a_reason_in_several_currencies(
-    build: duckdb.DuckDBPyConnection,
-) -> None:
+def test_revenue_is_0_without_orders_and_null_in_several_currencies(build: duckdb.DuckDBPyConnection) -> None:
     for customer, count, revenue, by_currency in (("1", 0, None, None), ("2", 2, None, "{}"), ("3", 1, 5, "{}")):
         insert(build, "reconciled.customers", {"customer_id": customer, "is_missing": False})
         sums = {"order_count": count, "revenue": revenue, "revenue_by_currency": by_currency}

@@ -269,9 +269,7 @@ FREQUENT = [{"erp_code": "CONTADO", "email": f"u{n}@x"} for n in range(21)]
     ids=["in a family names and documents decide", "what is left_of a shared key", "a code of whom other keys found",
          "a frequent value", "a value of twenty"],
 )  # fmt: skip
-def test_a_key_that_several_have_is_decided_by_what_else_there_is(
-    lines: Rows, known: Rows, papers: Rows, expected: list[Any]
-) -> None:
+def test_a_key_of_several_is_decided_by_the_rest(lines: Rows, known: Rows, papers: Rows, expected: list[Any]) -> None:
     made = match(erp(*lines), customers(*known), documents(*papers))
     assert reported(made, "line", "customer_id", "status") == expected
 
