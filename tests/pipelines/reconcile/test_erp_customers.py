@@ -76,24 +76,15 @@ PLATFORM: dict[str, dict[str, Any]] = {
     "its line is there twice": {"erpCode": "A-9", "firstName": "Rosa", "lastName": "Dos", "documents": []},
 }  # fmt: skip
 FUNNEL = [
-    ("matched", "erp_code", 3),
-    ("matched", "email", 1),
-    ("matched", "document_number", 1),
-    ("ambiguous", "erp_code", 3),
-    ("only_in_erp", None, 1),
-    ("only_in_platform", None, 1),
-]
+    ("matched", "erp_code", 3), ("matched", "email", 1), ("matched", "document_number", 1),
+    ("ambiguous", "erp_code", 3), ("only_in_erp", None, 1), ("only_in_platform", None, 1),
+]  # fmt: skip
 DIFFERENCES = [
-    ("different", "last_name", "Núñez", "Nuñez"),
-    ("different", "phone", "915550104", "915550199"),
-    ("different", "price_list_id", "2", "3"),
-    ("different", "fiscal_address", "Av. Sol 3, Ávila", None),
-    ("without its code", "erp_code", "00015", None),
-    ("by its second document", "erp_code", "A-7", "A-007"),
+    ("different", "last_name", "Núñez", "Nuñez"), ("different", "phone", "915550104", "915550199"),
+    ("different", "price_list_id", "2", "3"), ("different", "fiscal_address", "Av. Sol 3, Ávila", None),
+    ("without its code", "erp_code", "00015", None), ("by its second document", "erp_code", "A-7", "A-007"),
     ("by its second document", "email", "nuria@guell.example.com", None),
-]
-
-
+]  # fmt: skip
 LOOKED_UP = """
 [[lookup]]
 file = "otro.csv"
