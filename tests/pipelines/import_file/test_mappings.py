@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -156,8 +157,19 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     assert [desk.at.platform.state.variants[1, n].fields["price"] for n in (1001, 1002)] == [1.5, 12]
     desk.columns = desk.totals = None
     assert (desk.run(file, "variants").exit_code, desk.asked_totals) == (code, [[4]])
+    book.active["D3"] = "?"
+    book.save(file)
+    rejects = (desk.run(file, "variants").plan.folder / "rejects.csv").read_text("utf-8-sig").splitlines()
+    assert [line.split(",")[1] for line in rejects[1:]] == ["1002", *([""] if answer is None else [])]
     kept = load(desk.at.folder / "mappings/variants.toml")
     assert [preview(file, kept.read_options, kept.used_columns), preview(file, ReadOptions())] == [code, 5]
+
+
+def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path) -> None:
+    full = mock.patch("os.fsync", side_effect=OSError(errno.ENOSPC, "no space"))
+    with full, pytest.raises(UsageError, match="Free space"):
+        keep_mapping(propose(["Código"], "customers"))
+    assert list((folder / "mappings").iterdir()) == []
 
 
 def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(desk: Desk) -> None:
