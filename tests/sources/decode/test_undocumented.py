@@ -16,7 +16,7 @@ from sources.contract import ORDER
 from sources.decode.rows import Decoded, Page
 from sources.decode.schema_inference import KeptKind
 from sources.decode.stored_types import as_stored
-from sources.decode.table_schema import DECIMAL, FIELD
+from sources.decode.table_schema import DECIMAL, FIELD, NAME_MAX, shorten
 from sources.decode.undocumented import InferredSchema
 from sources.errors import ContractBroken
 
@@ -212,9 +212,9 @@ def test_the_values_of_all_pages_decide_but_for_rows_that_are_put_aside() -> Non
 @pytest.mark.parametrize(
     ("value", "later", "expected"),
     [
-        ("5", '"A"', "string"), ("5", "1.5", MONEY), ("1.5", "5", MONEY), ('"A"', "5", "string"), ('"A"', "", "string"),
+        ("5", '"A"', "string"), ("5", "1.5", MONEY), ("1.5", "5", MONEY), ('"A"', "1.5", "string"),
         ("5", '""', "int64"), ('""', "5", "int64"), ("null", "5", "int64"), ("true", "5", "string"),
-        ('{"x":1}', '"A"', "string"),
+        ('{"x":1}', '"A"', "string"), ('"A"', "", "string"),
     ],
 )  # fmt: skip
 def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(value: str, later: str, expected: str) -> None:
@@ -441,6 +441,7 @@ def test_long_names_are_capped_in_the_same_way_each_time() -> None:
         schema, _ = walk(pages)
         schemas.append(schema.schema_of())
     assert schemas[0] == schemas[1]
+    assert shorten("x" * NAME_MAX) == "x" * NAME_MAX
     columns = [name for table in schemas[0].values() for name in table.names]
     assert max(map(len, [*columns, *schemas[0]])) <= 100
     assert len(set(schemas[0]["orders"].names)) == len(schemas[0]["orders"].names) == 6

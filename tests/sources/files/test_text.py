@@ -31,20 +31,18 @@ CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10
 LITERAL, GIVEN = ReadOptions(quote="none"), ReadOptions(quote='"')
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
-    opened = table(tmp_path, BASIC.replace("\r\n", end))
-    assert opened.format.line_ends == ({"\n": "LF", "\r\n": "CRLF", "\r": "CR"}[end],)
-    assert cells(opened) == CELLS
-    mixed = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z")
+@pytest.mark.parametrize("size", [1, 2, 7, encoding.CHUNK_BYTES])
+def test_line_ends_are_found_also_at_the_end_of_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
+    for end, name in (("\n", "LF"), ("\r\n", "CRLF"), ("\r", "CR")):
+        opened = table(tmp_path, BASIC.replace("\r\n", end))
+        assert (opened.format.line_ends, cells(opened)) == ((name,), CELLS)
+    mixed = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z\x1a\n4;w")
     assert mixed.format.line_ends == ("CRLF", "LF", "CR")
-    assert cells(mixed) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")], "only Unicode calls these line ends"
-
-
-def test_a_mark_of_the_end_amid_a_file_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in range(1, 16):
-        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
-        assert cells(table(tmp_path, "a;b\n1;x\x1a\n2;y\n")) == [("1", "x\x1a"), ("2", "y")]
+    expected = [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z\x1a"), ("4", "w")]
+    assert cells(mixed) == expected, "only Unicode calls these line ends, and a mark of the end amid a file is none"
 
 
 @pytest.mark.parametrize(
