@@ -322,6 +322,16 @@ def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
     assert walked(platform, tmp_path / "one", "orders", sweeps=1).verdict == "unproven"
 
 
+def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
+    first: list[Row] = [{"id": key, "total": key} for key in (1, 2, 2, 3)]
+    second: list[Row] = [{"id": 4, "total": 12.5, "note": "new"}, *({"id": key, "total": key} for key in (1, 1, 3))]
+    result = walked(Orders.of(first, second, size=2), tmp_path, "orders")
+    schemas = [pq.read_schema(path) for path, _ in result.files["orders"]]
+    assert (result.verdict, len(schemas), schemas[0] == schemas[1]) == ("unproven", 2, True)
+    rows = {row["id"]: (row["total"], row["note"]) for row in rows_of(result, "orders")}
+    assert rows == {"4": (12.5, "new"), "1": (1.0, None), "2": (2.0, None), "3": (3.0, None)}
+
+
 def test_pages_are_requested_in_advance_and_taken_in_their_place(tmp_path: Path) -> None:
     page_3 = threading.Event()
 
