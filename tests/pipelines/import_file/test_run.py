@@ -34,7 +34,9 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     assert result.verification is not None
     assert result.verification.outcomes["same"] == 6
     assert (result.plan.folder / PASSWORDS_FILE).exists()
-    again = desk.run(desk.at.folder / "clientes.csv")
+    steps = replace(desk.steps(), ask_passwords=lambda: pytest.fail("asked again"))
+    desk.steps = lambda: steps  # type: ignore[method-assign]
+    again = desk.run(desk.at.folder / "clientes.csv", passwords=None)
     assert (again.exit_code, again.push.states, desk.at.codes()) == (0, {}, CODES)
     assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
     for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):

@@ -378,7 +378,7 @@ def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> Non
     at.means = means()
     assert (at.code(plan), at.states(plan)) == (6, ["conflict", "conflict", "confirmed"])
     found = {row["operation"]: row["words"] for row in results(plan)["in_doubt"]}
-    assert ("firstName" in found["1"], "2 customers" in found["2"]) == (True, True)
+    assert ("firstName" in found["1"], "--landed" in found["1"], "2 customers" in found["2"]) == (True, True, True)
     assert "Otra" not in str(results(plan))
     assert at.code(plan, landed=ids(1), abandon=ids(2)) == 5
     assert at.states(plan) == ["confirmed", "abandoned", "confirmed"]
