@@ -323,17 +323,18 @@ def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_a_group_are_one_customer(tmp_path: Path) -> None:
-    lines = "C-1;Ana;;|C-1;;a@x.es;9|C-2;Eva;b@x.es;|;Sol;c@x.es;1|;Luz;d@x.es;2|C-3;Inés;;3|C-3;;;4"
-    found = read(tmp_path, *lines.split("|"), header="Código;Nombre;Correo;NIF", mapping=GROUPED)
-    assert cells(found, "erp_code", "first_name", "email", "document_number") == [
-        [2, "C-1", "Ana", "a@x.es", "9"],  # its first line has no document
-        [4, "C-2", "Eva", "b@x.es", None],
-        [5, None, "Sol", "c@x.es", "1"],
-        [6, None, "Luz", "d@x.es", "2"],
-        [7, "C-3", "Inés", None, "3"],
+    lines = "C-1;Ana;;;|C-1;;a@x.es;9;|C-2;Eva;b@x.es;;|;Sol;c@x.es;1;|;Luz;d@x.es;2;Luz|C-3;Inés;;3;|C-3;;;4;Otra"
+    mapping = f'{GROUPED}"Razón" = {{ field = "documents[+].fiscalName", default = "?" }}\n'
+    found = read(tmp_path, *lines.split("|"), header="Código;Nombre;Correo;NIF;Razón", mapping=mapping)
+    assert cells(found, "erp_code", "first_name", "email", "document_number", "fiscal_name") == [
+        [2, "C-1", "Ana", "a@x.es", "9", "?"],  # its first line has no document
+        [4, "C-2", "Eva", "b@x.es", None, None],
+        [5, None, "Sol", "c@x.es", "1", "?"],
+        [6, None, "Luz", "d@x.es", "2", "Luz"],
+        [7, "C-3", "Inés", None, "3", "?"],  # both of its first document
     ]
     assert (found.skipped, found.unread) == (2, ())
-    assert list(map(str, found.rows.dtypes)) == ["string[pyarrow]"] * 4 + ["int64[pyarrow]"]
+    assert list(map(str, found.rows.dtypes)) == ["string[pyarrow]"] * 5 + ["int64[pyarrow]"]
 
 
 def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) -> None:
