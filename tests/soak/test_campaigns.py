@@ -30,11 +30,10 @@ def test_no_seed_of_a_campaign_has_a_problem(campaign: str, seeds: int, at_least
 
 
 def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> None:
-    outcome = fortnight_seed(5, days=2)
-    assert outcome.problems == []
-    assert min(outcome.counts[name] for name in ("plans deleted", "customers", "crashes", "continued")) > 0, (
-        outcome.counts
-    )
+    outcomes = [fortnight_seed(seed, days=2) for seed in range(1, 4)]
+    assert [problem for outcome in outcomes for problem in outcome.problems] == []
+    for name in ("plans deleted", "customers", "crashes"):
+        assert any(outcome.counts[name] for outcome in outcomes), outcomes
 
 
 def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> None:
