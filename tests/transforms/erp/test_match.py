@@ -362,7 +362,7 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
     known = customers({"email": "a@x"}, {"email": "a@x"}, {"erp_code": "B"}, {"email": "other@x"})
     first = match(lines, known)
     keys = dict(zip(first.pairs["line"], first.pairs["line_key"], strict=True)) | {4: "code C"}
-    decided = [(2, "2", True), (3, "3", False), (4, "4", True), (9, "1", True)]
+    decided = [(2, "2", True), (3, "3", False), (4, "4", True), (9, "1", True), (3, "77", True)]
     reviews = frame(REVIEWS, [
         {"line_key": keys.get(line, "gone"), "customer_id": customer, "is_accepted": is_accepted}
         for line, customer, is_accepted in decided
