@@ -67,8 +67,8 @@ def machine(rounds: int) -> str:
     return (
         f"{datetime.now(UTC):%Y-%m-%d}: {model[1] if model else platform.processor()}, {os.cpu_count()} cores, "
         f"{memory:.0f} GB, {platform.system()}. Python {platform.python_version()}, {versions}. Medians of {rounds} "
-        "round(s), the largest peak. Rows: of each list or side. Seconds: of the process; for the match, of the "
-        "comparison alone, with both sides in memory."
+        "round(s), the largest peak. Rows: of each list or side. Seconds: of the process; for the match, "
+        "without reading the two sides."
     )
 
 

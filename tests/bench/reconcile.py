@@ -7,8 +7,9 @@ some that differ. Each contender joins and compares them in a process of its own
     pandas    one merge on the code, columns compared as they stand
 
 pandas does less: one key, no normalisation, no findings. All must come to the same counts of matched rows, of rows on
-one side only, and of differing rows by field, or the run fails. `work` is the join and the comparison alone, with the
-frames in memory; wall, CPU and peak memory are of the whole process, imports and reading included.
+one side only, and of differing rows by field, or the run fails. `work` begins with the frames in memory: for pandas it
+is the join and the comparison, for ours also the tables that a run writes into its build. Wall, CPU and peak memory are
+of the whole process, imports and reading included.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {"ours": _ours, 
 
 
 def timed(name: str, folder: str) -> tuple[float, Counts]:
-    """Seconds of the join and the comparison alone, and what they came to."""
+    """Seconds of the work alone, and what it came to."""
     work = CONTENDERS[name](Path(folder))
     begun = time.perf_counter()
     counts = work()
