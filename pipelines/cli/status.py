@@ -44,7 +44,7 @@ def lines(status: Status) -> list[str]:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
         shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")
     if status.running:
-        shown.append(f"a run is going on: {status.running}; what is shown is that of the runs before")
+        shown.append(f"a run is going on: {status.running}; what it has not published is not shown")
     if status.killed:
         shown.append(f"a run was killed: {status.killed}; the next one goes on with what it had read")
     if status.failure:
