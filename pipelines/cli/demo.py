@@ -32,7 +32,7 @@ _VARIANTS: Final = "articulos.csv"
 _IMPORT: Final = ("import", "customers", _CUSTOMERS, "--passwords", "file", "--yes")
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
 _NEW_ORDERS: Final = 4
-"""Placed before the last run."""
+"""Placed before the last run; some promotions are used as well."""
 _STEPS: Final = (
     (
         "Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing",
@@ -90,6 +90,8 @@ def demo(folder: Path) -> None:
         for title, words, ends_with in _STEPS:
             if ends_with is ExitCode.FINDINGS:
                 platform.state.grow("orders", _NEW_ORDERS)
+                for running in platform.state.records("promotions")[5::10]:
+                    platform.state.change("promotions", running["id"], {"useCount": running["useCount"] + 1})
             click.echo(f"\n── {title}\n$ orderbridge {shlex.join(words)}")
             sys.stdout.flush()
             line, out = [sys.executable, "-m", "pipelines.cli", *words], sys.stdout.fileno()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pipelines.ledger.model import FINAL_STATES
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import DIFFERENCES_FILE, SUMMARY_FILE, Plan, PlannedOperation
+from pipelines.plan.model import DIFFERENCES_FILE, OPERATIONS_FILE, Plan, PlannedOperation
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.plan.replaced import confirmed_fields
 from pipelines.push.plan_ledger import PlanLedger
@@ -21,7 +21,6 @@ from sources.kinds import KINDS, increment_fields
 from sources.settings import ledger_path
 
 SHOWN: Final = 5
-_HIDDEN: Final = ("notification",)
 
 
 def examples(plan: Plan) -> list[str]:
@@ -38,7 +37,7 @@ def examples(plan: Plan) -> list[str]:
     increments = increment_fields(plan.manifest.semantics)
     lines = [_operation(operation, before, increments) for operation in operations]
     if (more := plan.manifest.operations - len(final) - SHOWN) > 0:
-        lines.append(f"… and {more} more: the counts are in {plan.folder / SUMMARY_FILE}")
+        lines.append(f"… and {more} more: the values are in {plan.folder / OPERATIONS_FILE}")
     return lines + list(_differences(plan))
 
 
@@ -46,7 +45,7 @@ def _operation(operation: PlannedOperation, before: dict[tuple[str, str], Any], 
     """An operation with its line, and of an update the values that it replaces."""
     parts = []
     for name, value in operation.body.items():
-        if name in _HIDDEN:
+        if name == "notification":
             continue
         old, sign = before.get((operation.path, name)), ""
         if name in increments:

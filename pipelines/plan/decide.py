@@ -172,6 +172,9 @@ class CustomerDecider(Decider):
         if self._unchecked:
             note = f"price lists are not read, or not all: {listed(sorted(self._unchecked))} are not checked"
             self.statistics.notes = [*self.statistics.notes, note]
+        if self.country is None and any("phone" in found["field"].to_pylist() for found in self.differences):
+            note = "phones differ with and without their country's code: set reconcile.country, such as PE"
+            self.statistics.notes = [*self.statistics.notes, note]
         return super().reasons()
 
     @cached_property

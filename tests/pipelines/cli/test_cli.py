@@ -283,6 +283,8 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     ):  # fmt: skip
         assert re.search(words, done.out, re.M), words
     assert (work / "shown" / "report.html").is_file()
+    with duckdb.connect(work / "shown" / "warehouse.duckdb", read_only=True) as warehouse:
+        assert warehouse.execute("SELECT max(uses_since_before) FROM bi.promotion_uses").fetchone() == (1,)
     (plan,) = (path.parent for path in (work / "shown").glob("plan-customers-*/passwords.csv"))
     assert (plan / "result.xlsx").is_file()
     passwords = (plan / "passwords.csv").read_text("utf-8-sig").splitlines()[1:]
