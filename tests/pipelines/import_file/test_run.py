@@ -14,7 +14,7 @@ import pytest
 from pipelines.cli.push import lines_of
 from pipelines.import_file import run
 from pipelines.import_file.examples import examples
-from pipelines.plan.model import DIFFERENCES_FILE, Plan
+from pipelines.plan.model import DIFFERENCES_FILE, OPERATIONS_FILE, Plan
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
@@ -171,11 +171,15 @@ def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.Monk
     ]  # fmt: skip
 
 
-def test_a_change_is_shown_with_its_sign(desk: Desk) -> None:
+def test_a_change_is_shown_with_its_sign_and_where_the_others_are(desk: Desk) -> None:
     changes = (patch(number, number, stock=stock) for number, stock in ((1, 5), (2, -5)))
     plan = desk.at.plan([*changes], semantics={"stock": "increment"})
     (plan / DIFFERENCES_FILE).write_text(";".join(DIFFERENCE_SCHEMA.names), "utf-8")
     assert [line.rpartition(": ")[2] for line in examples(Plan(plan))] == ["stock +5", "stock -5"]
+    changes = (patch(number, number, stock=5) for number in range(1, 8))
+    plan = desk.at.plan([*changes], semantics={"stock": "increment"})
+    (plan / DIFFERENCES_FILE).write_text(";".join(DIFFERENCE_SCHEMA.names), "utf-8")
+    assert examples(Plan(plan))[5:] == [f"… and 2 more: the values are in {plan / OPERATIONS_FILE}"]
 
 
 @pytest.mark.parametrize(
