@@ -8,12 +8,13 @@ mapping uses has to be there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
+from pipelines.imports.model import listed
 from pipelines.imports.open import check_filled, count_reject_columns, open_input_table
 from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from pipelines.mapping import Mapping as ColumnMapping
@@ -27,8 +28,9 @@ from sources.settings import warehouse_path
 FOLDER: Final = "mappings"
 _SHARE: Final = 0.5
 _MISSING: Final = 1 / 3
-"""Share of a file's columns that a mapping must name to be taken for that of an earlier version of the file, and share
+"""Share of a file's columns that a proposed mapping must name to be that of an earlier version of the file, and share
 of the columns it uses that may be missing there: the plan then names them, since they may have been renamed."""
+OnStep = Callable[[str, str], object]
 Answers = Mapping[str, str | None]
 """The field of each column that was asked for; None: ignored."""
 AskTotals = Callable[[Sequence[int]], Literal["skip", "keep"] | None]
@@ -37,10 +39,13 @@ AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | No
 """Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
 
 
-def find_mapping(kind: KindName, file: Path, sheet: str = "") -> Path | None:
+def find_mapping(
+    kind: KindName, file: Path, sheet: str = "", lookups: Collection[Path] = (), on_step: OnStep = lambda *_: None
+) -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
     Of several for this `sheet`, one that has all its columns, that a person gave, that names most of them, the newest.
+    `on_step` is told in which columns the file differs, if none is used.
 
     Raises:
         UsageError: a kept mapping is invalid.
@@ -48,11 +53,11 @@ def find_mapping(kind: KindName, file: Path, sheet: str = "") -> Path | None:
     if (file.parent / MANIFEST_FILE).exists() and (file.parent / MAPPING_FILE).exists():
         return file.parent / MAPPING_FILE
     fitting: list[tuple[bool, bool, int, int, Path]] = []
-    for kept in (warehouse_path().parent / FOLDER).glob(f"{kind}*.toml"):
-        if not kept.exists():  # the file that a person gave was removed
-            continue
+    unused: list[str] = []
+    # one that does not exist is a link to what a person gave, and has removed
+    for kept in filter(Path.exists, (warehouse_path().parent / FOLDER).glob(f"{kind}*.toml")):
         path = kept.resolve()
-        mapping = load(path, kind)
+        mapping = load(path, kind, lookups)
         if sheet and mapping.read_options.sheet != sheet:
             continue
         try:
@@ -61,8 +66,13 @@ def find_mapping(kind: KindName, file: Path, sheet: str = "") -> Path | None:
             continue
         named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
         missing = [name for name in used if name not in columns]
-        if len(named) >= _SHARE * len(columns) and len(missing) <= _MISSING * len(used):
-            fitting.append((not missing, kept.is_symlink(), len(named), kept.lstat().st_mtime_ns, path))
+        is_given = kept.is_symlink()  # it names what it uses; a proposed one every column
+        if (is_given or len(named) >= _SHARE * len(columns)) and len(missing) <= _MISSING * len(used):
+            fitting.append((not missing, is_given, len(named), kept.lstat().st_mtime_ns, path))
+        differing = f"has no column {listed(missing)}" if missing else f"has others: {listed(sorted(columns - named))}"
+        unused.append(f"{path} is not used: {file.name} {differing}")
+    if unused and not fitting:
+        on_step("mapping", "\n  ".join(unused))
     return max(fitting)[-1] if fitting else None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from pipelines.import_file.examples import examples
 from pipelines.import_file.mappings import (
     AskColumns,
     AskTotals,
+    OnStep,
     find_mapping,
     keep_given_mapping,
     keep_mapping,
@@ -84,7 +86,7 @@ class ImportSteps:
     push: Callable[[Path, PushOptions], PushResult]
     agree: Callable[[Plan, Sequence[str]], bool]
     on_plan: Callable[[PlanResult], object] = lambda made: None
-    on_step: Callable[[str, str], object] = lambda step, text: None
+    on_step: OnStep = lambda step, text: None
     ask_columns: AskColumns = lambda proposed, samples: None
     ask_totals: AskTotals = lambda lines: None
     ask_passwords: Callable[[], Passwords | None] = lambda: None
@@ -174,9 +176,12 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
         if options.sheet:
             raise UsageError("--sheet does not count with --mapping", "Set sheet under [file] in the mapping.")
         return options
-    path = find_mapping(options.kind, options.file, options.sheet)
+    with suppress(UsageError):  # the lookups of the plan whose rejected rows are corrected
+        planned = tuple(Path(file.path) for file in Plan(options.file.parent).manifest.lookups)
+        options = replace(options, lookups=options.lookups + planned)
+    path = find_mapping(options.kind, options.file, options.sheet, options.lookups, steps.on_step)
     if path is not None:
-        kept = load(path, options.kind)
+        kept = load(path, options.kind, options.lookups)
         sheet = f", of the sheet {kept.read_options.sheet}" if kept.read_options.sheet else ""
         steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
         return replace(options, mapping=path, passwords=_passwords(options, kept, steps))

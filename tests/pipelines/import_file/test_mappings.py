@@ -23,6 +23,7 @@ from pipelines.plan.model import MAPPING_FILE
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import VARIANTS, Desk
+from tests.pipelines.import_file.test_result import correct
 
 HEADER = "Código;Nombre;Correo;Zona;Agente"
 ROWS = "00001;Ana;ana@example.test;Norte;7\n00002;Eva;eva@example.test;Sur;8\n"
@@ -81,6 +82,38 @@ def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) ->
     assert find_mapping("variants", file) == desk.at.folder / "mappings/variants.toml"
 
 
+LOOKUP = """kind = "variants"
+[columns]
+"Código" = "erpCode"
+Precio = "price"
+[[lookup]]
+file = "%s/ids.csv"
+match = { "Código" = "code" }
+give = { productId = "product", variantId = "variant" }
+"""
+
+
+@pytest.mark.parametrize(("ids", "columns"), [(".", "Familia;Marca;Peso;Zona"), ("..", "Familia")])
+def test_a_mapping_with_a_lookup_serves_its_corrections_and_the_next_file(desk: Desk, ids: str, columns: str) -> None:
+    own = desk.at.folder / "own"
+    own.mkdir()
+    (own / "a.toml").write_text(LOOKUP % ids, "utf-8")
+    (own / ids / "ids.csv").write_text("code;product;variant\nA1;1;1001\nA2;1;1002\n")
+    allowed = (own / ids / "ids.csv",) if ids == ".." else ()
+    rest = ";x" * (columns.count(";") + 1)
+    text = f"Código;Precio;{columns}\nA1;5{rest}\nA2;?{rest}\n"
+    first = desk.run(desk.write(text, "a.csv"), "variants", mapping=own / "a.toml", lookups=allowed)
+    correct(first.file, "Precio", {"A2": "6"})
+    assert first.file is not None
+    assert desk.run(first.file, "variants").push.states.keys() == {"confirmed"}
+    next_file = desk.write(text.replace("?", "7"), "a-2.csv")
+    assert desk.run(next_file, "variants", lookups=allowed).push.states.keys() == {"confirmed"}
+    assert desk.said[-1] == f"mapping: the columns are read as in {own / 'a.toml'}"
+    with pytest.raises(UsageError):
+        desk.run(desk.write("SKU;Peso;Tarifa\n1;2;3\n", "b.csv"), "variants", lookups=allowed)
+    assert desk.said[-1] == f"mapping: {own / 'a.toml'} is not used: b.csv has no column Código, Precio"
+
+
 @pytest.mark.parametrize(
     ("header", "is_found"),
     [
@@ -99,7 +132,9 @@ def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_fo
     assert mapping is not None
     path = keep_mapping(mapping)
     rows = ";".join(["x"] * (header.count(";") + 1)) + "\n"
-    assert find_mapping("customers", write(folder, header, rows)) == (path if is_found else None)
+    said: list[str] = []
+    found = find_mapping("customers", write(folder, header, rows), on_step=lambda _, text: said.append(text))
+    assert (found, len(said)) == ((path, 0) if is_found else (None, 1))
 
 
 def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> None:
