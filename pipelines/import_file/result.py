@@ -89,10 +89,8 @@ def has_result(folder: Path) -> bool:
 def _check_unchanged(plan: Plan) -> None:
     for file in (plan.manifest.input, plan.manifest.mapping):
         if file is not None and file_sha256(Path(file.path)) != file.sha256:
-            raise UsageError(
-                f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows",
-                f"The result of each line is in {plan.folder / RESULTS_FOLDER}; the next import takes the new file.",
-            )
+            hint = f"The result of each line is in {plan.folder / RESULTS_FOLDER}; the next import takes the new file."
+            raise UsageError(f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows", hint)
 
 
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:

@@ -279,15 +279,11 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
     """
     manifest, (left, _) = plan.manifest, operations_left(plan)
     if options.confirm is not None and left > options.confirm:
-        raise UsageError(
-            f"{describe_plan(plan)}, more than --confirm {options.confirm}",
-            f"Nothing was sent. Read {plan.folder / 'summary.md'}, then run the same command with a higher number.",
-        )
+        hint = f"Nothing was sent. Read {plan.folder / 'summary.md'}, then run the same command with a higher number."
+        raise UsageError(f"{describe_plan(plan)}, more than --confirm {options.confirm}", hint)
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
     if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
         option = f"--confirm {left}" if manifest.environment == "production" else "--yes"
-        raise UsageError(
-            describe_plan(plan),
-            f"To send it, run the same command with {option}. {plan.folder} has it, and may be removed.",
-        )
+        hint = f"To send it, run the same command with {option}. {plan.folder} has it, and may be removed."
+        raise UsageError(describe_plan(plan), hint)
     return replace(options, agreed=True, confirm=manifest.operations)

@@ -141,10 +141,8 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
     """
     text, data = _parse(path)
     if kind is not None and data.get("kind", kind) in KINDS and data.setdefault("kind", kind) != kind:
-        raise UsageError(
-            f"{path} is a mapping for {data['kind']}, not {kind}",
-            f"Choose another file, or create one: orderbridge template {kind} --mapping",
-        )
+        hint = f"Choose another file, or create one: orderbridge template {kind} --mapping"
+        raise UsageError(f"{path} is a mapping for {data['kind']}, not {kind}", hint)
     positions = KeyPositions(text)
     try:
         document = _document.model_validate(data).model_dump(exclude_unset=True)

@@ -60,10 +60,8 @@ def publish_folder(folder: Path, target: Path) -> bool:
     if target.exists() or target.is_symlink():
         if has_plan(target, folder):
             return False
-        raise UsageError(
-            f"{target} exists already, with other content",
-            "Nothing was written. Move it away, then run the same command again.",
-        )
+        hint = "Nothing was written. Move it away, then run the same command again."
+        raise UsageError(f"{target} exists already, with other content", hint)
     exclude_from_git(folder)
     for path in folder.iterdir():
         sync(path)
