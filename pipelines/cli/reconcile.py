@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipelines.cli.options import declared
 from pipelines.cli.process import origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_lines, print_result
+from sources.settings import reconcile_settings
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -116,16 +117,16 @@ def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:
         counts[status] += rows
     keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
     parts = [f"{counts['matched']} matched" + (f" ({', '.join(keys)})" if keys else "")]
-    parts.append(
-        f"{number(match.ambiguous_lines, 'line')} and {number(match.ambiguous_customers, 'customer')} ambiguous"
-    )
-    parts += [f"{counts[status]} {words}" for status, words in _UNMATCHED.items()]
+    ambiguous = f"{number(match.ambiguous_lines, 'line')} and {number(match.ambiguous_customers, 'customer')} ambiguous"
+    parts += [ambiguous, *(f"{counts[status]} {words}" for status, words in _UNMATCHED.items())]
     lines = [f"customers of the ERP and the platform: {', '.join(parts)}"]
     if match.doubt:
         lines.append(f"customers only in the ERP may still be on the platform ({match.doubt})")
     if match.differences:
         fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
         lines.append(f"differences: {fields}; both values are in reconciled.erp_differences")
+        if "phone" in dict(match.differences) and reconcile_settings().country is None:
+            lines.append("phones differ with and without their country's code: set reconcile.country, such as PE")
     if not brief:
         lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
     if match.unread:
