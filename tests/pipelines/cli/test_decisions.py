@@ -189,7 +189,7 @@ def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> 
 def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     monkeypatch: pytest.MonkeyPatch, environment: str, typed: str, is_agreed: bool
 ) -> None:
-    plan: Any = SimpleNamespace(manifest=SimpleNamespace(environment=environment))
+    plan: Any = SimpleNamespace(folder="plan-1", manifest=SimpleNamespace(environment=environment))
     monkeypatch.setattr("pipelines.push.checks.describe_plan", lambda _: "17 customers")
     monkeypatch.setattr("pipelines.push.checks.operations_left", lambda _: (17, 0))
     answers: list[object] = []
@@ -203,6 +203,7 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     result = CliRunner().invoke(ask, input=f"{typed}\n")
     assert "  Ana \\x1b[2J\n17 customers" in result.stderr
     assert (answers[1:], isinstance(result.exception, UsageError)) == ([True] * is_agreed, not is_agreed)
+    assert is_agreed or "to send plan-1" in str(result.exception)
     assert "Lines of totals (7, 9): leave them out?" in CliRunner().invoke(others, input="\nfile\n").stderr
     CliRunner().invoke(others, input="n\nmail\n")
     assert answers[-4:] == ["skip", "file", "keep", "mail"]
