@@ -26,7 +26,7 @@ from pipelines.warehouse.build import Build
 from sandbox.public_v1 import KEYS, Key
 from sources.contract import RECORDS
 from sources.decode.rows import InvalidRow, quarantine
-from sources.errors import AccessError, ContractBroken, ExitCode, Unreachable
+from sources.errors import AccessError, ContractBroken, ExitCode, Unreachable, UsageError
 from sources.extract.result import ListResult, no_progress
 from sources.extract.spool import SpoolFolder
 from sources.http.failures import BrokenBody
@@ -193,6 +193,8 @@ def test_a_key_of_another_environment_is_not_asked_whose_the_legacy_lists_are(
     for environment, is_asked in (("sandbox", False), ("production", True)):
         monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", environment)
         assert (read_targets(["customers"]).whoami is not None) is is_asked
+    with pytest.raises(UsageError, match="unknown list: coupons"):
+        read_targets(["customers", "coupons"])
 
 
 @pytest.mark.parametrize(
