@@ -136,7 +136,11 @@ ORGANIZATION = """
 case "$2" in *bad) printf '%s\\n' '{"event": "error", "message": "the key is wrong\\n  Check it."}' >&2; exit 3;; *shy)
     [ -f tried ] || { touch tried; exit 4; };; *part)
     echo '{"event": "pull", "lists": [{"resource": "orders", "problem": "gone"}, {"resource": "x", "problem": ""}]}'
-    exit 7;; *slow) trap 'echo {}; exit 143' TERM; : >started; sleep 60 & wait;; esac
+    exit 7;; *copy)
+    case "$3" in run) echo '{"message": "the notification was not delivered: 403"}' >&2; exit 4;; esac
+    echo '{"failure": null, "destination_failure": {"exit_code": 4}}';; *full) exit 2;; *deaf)
+    echo '{"message": "the notification was not delivered: 403"}' >&2;;
+    *slow) trap 'echo {}; exit 143' TERM; : >started; sleep 60 & wait;; esac
 host=$(sed -n 's#.*//\\(.*\\)"#\\1#p' .dlt/secrets.toml)
 [ -z "$host" ] || { mkdir "../$host" || exit 9; sleep 0.1; rmdir "../$host"; }
 """
@@ -169,7 +173,20 @@ def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_o
     assert re.fullmatch(f"8 organizations in . s: {counts}", total)
     ran = sorted(name for name in (*names, "e-shy") if name != "d")
     line = f"--project {tmp_path}/projects/{{}} run --log json --report report.html"
-    assert sorted(calls(tmp_path)) == [line.format(name) for name in ran]
+    assert sorted(call for call in calls(tmp_path) if " run " in call) == [line.format(name) for name in ran]
+
+
+def test_a_copy_that_failed_is_not_tried_again_and_silence_or_a_lost_notification_is_said(tmp_path: Path) -> None:
+    night = organizations(tmp_path, "a", "b-copy", "c-full", "d-deaf")
+    done = subprocess.run([*night, "--quiet"], capture_output=True, text=True, timeout=60)
+    lost = "the notification was not delivered: 403"
+    assert done.returncode == 4
+    copy, full, deaf, total = done.stdout.splitlines()
+    assert re.fullmatch(rf"b-copy: exit code 4: see nightly.jsonl \(\d+ MB are free in .*\); {lost}", copy)
+    assert full.startswith("c-full: exit code 2: nothing was written to nightly.jsonl: is the disk full? (")
+    assert deaf == f"d-deaf: exit code 0: {lost}"
+    assert total.endswith("2 with exit code 0, 1 with exit code 2, 1 with exit code 4")
+    assert sum("b-copy" in call for call in calls(tmp_path)) == 2, "the run, and the question to status"
 
 
 def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_problems_alone(tmp_path: Path) -> None:
@@ -193,8 +210,8 @@ def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(tm
         process.terminate()
         said = process.communicate(timeout=30)[0].splitlines()
     assert process.returncode == 143
-    assert said[0] == "a-slow: exit code 143: see nightly.jsonl"
-    assert said[1].endswith("1 with exit code 143, 1 not started")
+    assert said[0].startswith("a-slow: exit code 143: see nightly.jsonl (")
+    assert said[1].endswith("1 with exit code 143, 1 not started (b)")
     assert (tmp_path / "projects/a-slow/nightly.jsonl").read_text() == "{}\n"
 
 
@@ -210,6 +227,7 @@ def test_the_summary_of_a_night_has_the_findings_and_why_lists_are_old() -> None
         (status, unread),
         (status | {"failure": {"message": "cannot connect"}}, f"{unread}; the last run failed: cannot connect"),
         (status | {"problems": {"orders": "gone"}}, f"{unread}; orders: gone"),
+        ({"event": "pull", "lists": [{"resource": one, "problem": "no key"} for one in "ab"]}, "a, b: no key"),
     ):
         assert reason(json.dumps(event)) == words
 
@@ -254,6 +272,20 @@ def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earli
     done, _ = night(tmp_path, f"case $1 in run) cat {tmp_path}/said; exit 3;; esac")
     assert done.stderr.splitlines()[1:] == [*words.splitlines()]
     assert all(json.loads(line) for line in (tmp_path / "nightly.jsonl").read_text().splitlines())
+
+
+def test_a_night_says_what_its_log_cannot_and_that_a_notification_was_lost(tmp_path: Path) -> None:
+    done, _ = night(tmp_path, "case $1 in run) exit 2;; esac")
+    assert "nothing was written to nightly.jsonl: is the disk full? (" in done.stderr
+    assert f" MB are free in {tmp_path})" in done.stderr
+    lost = "the notification was not delivered: 403"
+    done, _ = night(tmp_path, f"""case $1 in run) echo '{{"event": "log", "message": "{lost}"}}';; esac""")
+    assert (done.returncode, done.stderr) == (0, f"orderbridge: {lost}\n")
+
+
+def test_a_night_that_is_stopped_while_it_writes_the_report_ends_with_143(tmp_path: Path) -> None:
+    done, called = night(tmp_path, "case $1 in report) kill $PPID; sleep 60 & wait;; esac")
+    assert (done.returncode, called, "stopped by a signal" in done.stderr) == (143, "run report", True)
 
 
 @pytest.mark.parametrize("script", ["nightly.sh", "import.sh x f"])

@@ -14,7 +14,12 @@ message() { # what the last try said at its end: its error, or its summary
     json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
     said=$(tail -n "+$begin" nightly.jsonl |
         sed -n -e 's/.*"event": "error", '"$json"'.*/\1/p' -e 's/.*"event": "ended", '"$json"'.*/\1/p' | tail -n 1)
-    printf '%b\n' "$(printf '%s\n' "${said:-see the end of nightly.jsonl}" | sed 's/\\"/"/g')"
+    if [ -z "$said" ]; then
+        said="see the end of nightly.jsonl"
+        [ -n "$(tail -n "+$begin" nightly.jsonl)" ] || said="nothing was written to nightly.jsonl: is the disk full?"
+        said="$said ($(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }') MB are free in $PWD)"
+    fi
+    printf '%b\n' "$(printf '%s\n' "$said" | sed 's/\\"/"/g')"
 }
 
 start() { # a command, which a signal to this script stops as well; the shell's own words about it are not logged
@@ -56,7 +61,7 @@ done
 case $code in
     0) ;;
     1) echo "orderbridge: a bug; please report these lines" >&2 ;;
-    2) echo "orderbridge: a setting or a file cannot be used" >&2 ;;
+    2) echo "orderbridge: a setting or a file cannot be used, or the disk is full" >&2 ;;
     3) echo "orderbridge: the platform does not accept a key, or a key lacks a permission" >&2 ;;
     4)
         if [ "$copy_failed" -eq 1 ]; then
@@ -74,11 +79,15 @@ case $code in
     *) echo "orderbridge: exit code $code" >&2 ;;
 esac
 [ "$code" -eq 0 ] || message >&2
+undelivered=$(tail -n "+$begin" nightly.jsonl | sed -n 's/.*"\(the notification was not delivered[^"]*\)".*/\1/p')
+[ -z "$undelivered" ] || echo "orderbridge: $undelivered" >&2
 
 case $code in # after 3 and 4 too: the lists of the other family are published
     0 | 3 | 4 | 5 | 7 | 9)
-        start orderbridge report --out report.html --log json ||
-            echo "orderbridge: the report was not written; see the end of nightly.jsonl" >&2
+        if ! start orderbridge report --out report.html --log json; then
+            [ -z "$stopped" ] || code=143
+            echo "orderbridge: the report was not written${stopped:+, stopped by a signal}; see the end of nightly.jsonl" >&2
+        fi
         ;;
 esac
 case $code in

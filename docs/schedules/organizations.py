@@ -7,7 +7,8 @@ Each folder with a `.dlt` is a project: settings, warehouse and ledger of an org
 own in that folder, which sees none of the environment but PATH, HOME, the locale, the time zone and TMPDIR, so that
 nothing is shared and one that fails stops no other. At most `--at-once` run at the same time, and at most `--per-host`
 of those that read the same host. A run that ends with 4 (the platform did not answer) or 8 (locked) is tried again
-after the others. A signal is passed on to the runs, and no further one is started.
+after the others, unless only its copy to the destination failed. A signal is passed on to the runs, and no further one
+is started.
 
 Output of a run: nightly.jsonl in its project, or nightly.log of a command without JSON. Printed: a line for each
 organization that needs attention, then totals. Exit code: the highest of those that failed; 5, rows in quarantine,
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -59,6 +61,7 @@ class Night:
         self.turn = threading.Condition()
         self.codes: dict[Path, int] = {}
         self.reasons: dict[Path, str] = {}
+        self.copies_failed: set[Path] = set()
         self.children: set[subprocess.Popen[bytes]] = set()
         self.signal = 0
 
@@ -116,8 +119,22 @@ class Night:
                     child.terminate()
             code = child.wait()
             self.children.discard(child)
+            if code == AGAIN[0]:
+                asked = [*command[:3], "status", "--json"]
+                status = subprocess.run(asked, check=False, cwd=project, env=environment, capture_output=True)
+                if only_copy_failed(status.stdout.decode("utf-8", "replace")):
+                    self.copies_failed.add(project)
         said = file.read_bytes()[start:].decode("utf-8", "replace")
-        return code if code >= 0 else 128 - code, reason(said) or f"see {file.name}"
+        silent = f"see {file.name}" if said.strip() else f"nothing was written to {file.name}: is the disk full?"
+        why = reason(said) or f"{silent} ({shutil.disk_usage(project).free >> 20} MB are free in {project})"
+        lost = re.findall(r"the notification was not delivered[^\"\n]*", said)[-1:]
+        return code if code >= 0 else 128 - code, "; ".join([*([why] if code not in DONE else []), *lost])
+
+
+def only_copy_failed(said: str) -> bool:
+    """Whether the status says that the copy to the destination failed, and the run did not."""
+    status = next(_events(said), {})
+    return bool(status.get("destination_failure")) and status.get("failure", "") is None
 
 
 def reason(said: str) -> str:
@@ -126,7 +143,10 @@ def reason(said: str) -> str:
     if "error" in events:
         return str(events["error"].get("message", "")).replace("\n ", "")
     lists, status = events.get("pull", {}).get("lists", []), events.get("status", {})
-    reasons = [f"{row['resource']}: {row['problem']}".replace("\n ", "") for row in lists if row["problem"]]
+    same: dict[str, list[str]] = {}
+    for row in lists:
+        same.setdefault(row["problem"].replace("\n ", ""), []).append(row["resource"])
+    reasons = [f"{', '.join(names)}: {problem}" for problem, names in same.items() if problem]
     if status.get("too_old"):
         reasons = [f"not read within {status['max_age_h']:g} h: {', '.join(status['too_old'])}"]
         if failure := status["failure"]:
@@ -179,15 +199,17 @@ def main() -> int:
             with night.turn:
                 night.turn.wait_for(lambda: night.signal, options.wait_s)
         night.run(left)
-        left = [project for project in left if night.codes.get(project) in AGAIN]
+        left = [one for one in left if night.codes.get(one) in AGAIN and one not in night.copies_failed]
         if not left or night.signal:
             break
     failed = {project: code for project, code in night.codes.items() if code not in DONE}
-    for project, code in sorted(failed.items()):
-        print(f"{project.name}: exit code {code}: {night.reasons[project]}")
-    if failed or night.signal or not options.quiet:
+    attention = [project for project in sorted(night.codes) if night.reasons[project]]
+    for project in attention:
+        print(f"{project.name}: exit code {night.codes[project]}: {night.reasons[project]}")
+    if attention or night.signal or not options.quiet:
         totals = [f"{count} with exit code {code}" for code, count in sorted(Counter(night.codes.values()).items())]
-        totals += [f"{count} not started"] if (count := len(projects) - len(night.codes)) else []
+        waiting = [project.name for project in projects if project not in night.codes]
+        totals += [f"{len(waiting)} not started ({', '.join(waiting)})"] if waiting else []
         print(f"{len(projects)} organizations in {time.monotonic() - started:.0f} s: {', '.join(totals)}")
     return 128 + night.signal if night.signal else max(failed.values(), default=0)
 
