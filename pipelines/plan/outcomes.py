@@ -28,8 +28,8 @@ NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 """Outcomes of the lines in `unchanged.csv`."""
 FIRST_LINES: Final = 5
 CONFLICTING_LINES: Final = "conflicting_lines"
-_WORDS: Final = {CONFLICTING_LINES: "the same key with other values: rejects.csv names the columns that differ"}
-"""Words of a code for which those of its first line are about that line only."""
+_WORDS: Final = {CONFLICTING_LINES: "the same key with other values: {}; rejects.csv says so of each line"}
+"""Words of a code around those of its first line, where they are about that line only."""
 SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""
 CELLS: Final = "; line "
@@ -107,7 +107,7 @@ def reasons(table: pa.Table, outcome: str) -> list[Reason]:
         problems = [text.split(SEPARATOR) if outcome == "rejected" else [text] for text in texts]
         for field, code, words in zip(*problems, strict=True):
             key = (field, code, "" if code else words)
-            known = found.get(key, Reason(field, code, _WORDS.get(code, words.partition(CELLS)[0]), 0, []))
+            known = found.get(key, Reason(field, code, _WORDS.get(code, "{}").format(words.partition(CELLS)[0]), 0, []))
             first = sorted({*known.first, *group["line_list"][:FIRST_LINES]})[:FIRST_LINES]
             found[key] = known._replace(lines=known.lines + len(group["line_list"]), first=first)
     return sorted(found.values(), key=lambda reason: -reason.lines)

@@ -273,6 +273,8 @@ def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> No
         "line 5 has the same Correo, but another Código, Nombre, NIF",
         "line 7 has the same Código, but another Clave",
     ]
+    shown = {reason.words.partition(";")[0] for reason in made.statistics.reasons}
+    assert "the same key with other values: line 3 has the same Código, but another Teléfono" in shown
     mapping = VARIANTS + '"Color" = "attributes.Color"\n"Talla" = "attributes.Talla"\n'
     rows = "Producto;Variante;Código;PVP;Existencias;Color;Talla\n1;1;a;1;1;R;S\n1;1;a;1;1;R;M\n"
     for text, column in ((mapping, "Talla"), (mapping.replace(".Talla", ".a.name.x"), "attributes")):
