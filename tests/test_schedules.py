@@ -278,6 +278,8 @@ def test_a_night_says_what_its_log_cannot_and_that_a_notification_was_lost(tmp_p
     done, _ = night(tmp_path, "case $1 in run) exit 2;; esac")
     assert "nothing was written to nightly.jsonl: is the disk full? (" in done.stderr
     assert f" MB are free in {tmp_path})" in done.stderr
+    done = sh(f"sh {EXAMPLES}/import.sh x f", tmp_path, **on_path(tmp_path, "exit 2"))
+    assert "f: exit code 2: nothing was written to imports.jsonl: is the disk full? (" in done.stderr
     lost = "the notification was not delivered: 403"
     done, _ = night(tmp_path, f"""case $1 in run) echo '{{"event": "log", "message": "{lost}"}}';; esac""")
     assert (done.returncode, done.stderr) == (0, f"orderbridge: {lost}\n")

@@ -18,6 +18,8 @@ fi
 message_of() { # the message of the last event with this name in this run
     json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
     said=$(tail -n "+$begin" imports.jsonl | sed -n 's/.*"event": "'"$1"'", '"$json"'.*/\1/p' | tail -n 1)
+    [ -n "$(tail -n "+$begin" imports.jsonl)" ] ||
+        said="nothing was written to imports.jsonl: is the disk full? ($(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }') MB are free in $PWD)"
     printf '%b\n' "$(printf '%s\n' "${said:-see the end of imports.jsonl}" | sed 's/\\"/"/g')"
 }
 
