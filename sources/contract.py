@@ -141,7 +141,6 @@ RECORDS: Final = {name: _RECORDS[name] for name in LISTS}
 UNDOCUMENTED: Final = tuple(name for name, record in RECORDS.items() if not record.fields)
 """The lists of records whose fields are not shown."""
 CUSTOMER: Final = RECORDS["customers"]
-CUSTOMER_CREATE: Final = _RECORDS["customer_create"]
 ORDER: Final = RECORDS["orders"]
 
 

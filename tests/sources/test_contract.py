@@ -192,8 +192,8 @@ tomllib.loads = loads
 from pipelines.reconcile.reconcile import reconcile
 from docs.dictionary import pages
 from sandbox.validation import problems
-from sources.contract import CUSTOMER_CREATE
 from sources.inputs import paths
+from sources.kinds import KINDS
 from sources.legacy import legacy
 from tests.pipelines.bridge import bridge
 
@@ -213,7 +213,7 @@ with bridge(Path.cwd()) as made:
         print(*column, sep=" | ")
     reconcile()
     print(made.one("SELECT document_count FROM reconciled.customers WHERE customer_id = $1", first))
-print([problem.message for problem in problems(CUSTOMER_CREATE, {"password": "x", "loyaltyTier": "a"})])
+print([problem.message for problem in problems(KINDS["customers"].record, {"password": "x", "loyaltyTier": "a"})])
 print("loyaltyTier" in paths("customers"))
 print(*[line for _, page in pages() for line in page.splitlines() if "loyalty_tier" in line])
 columns = legacy("https://localhost", "none").customers.columns
