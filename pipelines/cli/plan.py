@@ -53,14 +53,11 @@ def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
     from pipelines.plan.model import DIFFERENCES_FILE
     from pipelines.plan.summary import summary
 
-    text = summary(result.manifest, result.statistics, folder).rstrip("\n")
+    text = summary(result.manifest, result.statistics, folder, result.pushed).rstrip("\n")
     has_differences = any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous"))) and result.manifest.read
     differences = [f"Differences: {result.folder / DIFFERENCES_FILE}"] if has_differences else []
-    return [
-        *text.split("\n"),
-        *differences,
-        f"Plan folder: {result.folder}{'' if result.is_new else ' (existed already)'}",
-    ]
+    existed = "" if result.is_new else " (existed already)"
+    return [*text.split("\n"), *differences, f"Plan folder: {result.folder}{existed}"]
 
 
 def record(result: PlanResult) -> dict[str, Any]:
@@ -72,6 +69,7 @@ def record(result: PlanResult) -> dict[str, Any]:
     return {
         "folder": result.folder.absolute(),
         "is_new": result.is_new,
+        "pushed": result.pushed,
         **{name: manifest[name] for name in names},
         "organization": result.manifest.organization,
         "rejected": [reason._asdict() for reason in result.statistics.reasons],

@@ -60,6 +60,7 @@ def record(result: PushResult) -> dict[str, Any]:
         "plan_id": result.plan.manifest.plan_id,
         "folder": result.plan.folder,
         "operations": result.states,
+        "sent": result.sent,
         "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
         "settles_at": result.settles_at,
         "broke": result.broke,
@@ -69,6 +70,7 @@ def record(result: PushResult) -> dict[str, Any]:
 
 def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     """The result of a push as text, and what to do next; `workbook` has the result of each line, if there is one."""
+    from pipelines.ledger.model import FINAL_STATES
     from pipelines.plan.model import RESULTS_FOLDER
     from pipelines.push.eligibility import format_time
     from pipelines.push.passwords import PASSWORDS_FILE
@@ -78,6 +80,8 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
 
     manifest, folder = result.plan.manifest, result.plan.folder
     lines = [f"{number(manifest.lines, 'line')} of {manifest.kind}, for {manifest.host} ({manifest.environment}):"]
+    if result.states and not result.sent and result.states.keys() <= set(FINAL_STATES):
+        lines.append("nothing was left to send; earlier pushes:")
     for file in RESULT_FILES:
         outcomes = Counter({outcome: count for (name, outcome), count in result.lines.items() if name == file})
         if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):

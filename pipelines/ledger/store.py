@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
 from pipelines.ledger.keys import salted
-from pipelines.ledger.model import FINAL_STATES, OpenPlan, UpdatedField
+from pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
 from pipelines.ledger.schema import VERSION, create_tables, ledger_version
 from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
@@ -161,6 +161,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         """How often pushes of a plan began and ended; None if it was not pushed with this ledger."""
         row = self.connection.execute("SELECT pushes FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
         return None if row is None else int(row[0])
+
+    def counts(self, plan_id: str) -> dict[State, int]:
+        """Number of a plan's operations in each state; empty if it was not pushed with this ledger."""
+        sql = "SELECT state, count(*) FROM plans JOIN operations USING (plan) WHERE plan_id = ? GROUP BY state"
+        return dict(self.connection.execute(sql, [plan_id]).fetchall())
 
     def superseded(self, plan_id: str) -> dict[int, str]:
         """Updates, confirmed or not sent yet, of which another plan has confirmed a field since this one was recorded.

@@ -7,8 +7,8 @@ once; its inputs stay in memory, as columns. Nothing is sent. The same input giv
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
+from pipelines.ledger.model import State
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
@@ -97,6 +98,7 @@ class PlanResult:
     Attributes:
         is_new: whether the folder did not exist before.
         earlier_changes: that the plan's increments may repeat.
+        pushed: number of its operations in each state, if it was pushed before.
     """
 
     folder: Path
@@ -105,6 +107,7 @@ class PlanResult:
     is_new: bool
     inputs: Inputs
     earlier_changes: current_state.EarlierChanges | None = None
+    pushed: Mapping[State, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -155,10 +158,9 @@ def make_plan(
             name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
             target = options.out or first_free(project_file(""), name, partial(has_plan, folder=folder))
             is_new = publish_folder(folder, target.absolute())
-        result = PlanResult(target, manifest, statistics, is_new, inputs)
+        result = PlanResult(target, manifest, statistics, is_new, inputs, pushed=ledger.counts(manifest.plan_id))
         if increments := increment_fields(manifest.semantics):
-            changes = current_state.earlier_changes(ledger, settings.base_url, Plan(target), increments)
-            result.earlier_changes = changes
+            result.earlier_changes = current_state.earlier_changes(ledger, settings.base_url, Plan(target), increments)
     return result
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from pipelines.ledger.model import FINAL_STATES, State
 from pipelines.plan import model
 from pipelines.plan.model import Manifest, PasswordSource
 from pipelines.plan.outcomes import NEEDS_NOTHING, Reason
@@ -51,10 +52,11 @@ class PlanStatistics:
     accepted: int = 0
 
 
-def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None) -> str:
+def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None, sent: Mapping[State, int] = {}) -> str:
     """The text of the summary.
 
     `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
+    `sent`: number of its operations in each state, if it was pushed before.
     """
     return render_text(
         "pipelines.plan",
@@ -64,6 +66,8 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None)
         kind=KINDS[manifest.kind],
         has_unchanged=any(map(manifest.outcomes.get, NEEDS_NOTHING)),
         folder=folder,
+        pushed=sent,
+        is_done=bool(sent) and sent.keys() <= set(FINAL_STATES),
         files=model,
         minute=lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         quote=lambda path: shlex.quote(str(path)),

@@ -17,7 +17,6 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Manifest, Plan, file_sha256
 from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.pull.targets import read_whoami
-from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS, increment_fields
@@ -129,9 +128,7 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
 def operations_left(plan: Plan) -> tuple[int, int]:
     """How many operations of a plan are not final, and how many of these are in doubt. Raises UsageError."""
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        if ledger.pushes(plan.manifest.plan_id) is None:
-            return plan.manifest.operations, 0
-        counts = PlanLedger(ledger, plan.manifest.plan_id).counts()
+        counts = ledger.counts(plan.manifest.plan_id) or {"planned": plan.manifest.operations}
     left = sum(count for state, count in counts.items() if state not in FINAL_STATES)
     return left, left - counts.get("planned", 0)
 

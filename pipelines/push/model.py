@@ -87,6 +87,7 @@ class PushResult:
     Attributes:
         lines: of the input, by results file and outcome.
         states: operations by state.
+        sent: how many operations this push ended; those of earlier ones are in `states` too.
         settles_at: when the next doubt can be looked up, epoch seconds.
         error: that ended it early.
         broke: whether it ended because of too many doubts in a row.
@@ -97,6 +98,7 @@ class PushResult:
     plan: Plan
     lines: Counter[tuple[str, str]] = field(default_factory=Counter)
     states: dict[State, int] = field(default_factory=dict)
+    sent: int = 0
     settles_at: float | None = None
     error: BridgeError | None = None
     broke: bool = False

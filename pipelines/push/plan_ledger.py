@@ -109,8 +109,7 @@ class PlanLedger:
 
     def counts(self) -> dict[State, int]:
         """Number of operations in each state."""
-        sql = "SELECT state, count(*) FROM operations WHERE plan = ? GROUP BY state"
-        return dict(self.ledger.connection.execute(sql, [self._plan]).fetchall())
+        return self.ledger.counts(self.plan_id)
 
     def ids(self, *states: State) -> set[int]:
         """Ids of the operations in these states."""

@@ -165,7 +165,6 @@ class _PushRun:
         )
         self.eligibility = Eligibility()
         self.assessed_at = self.ledger.now()
-        self.ended = 0
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
@@ -253,12 +252,12 @@ class _PushRun:
         attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
         body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
         repeats = {row.id: row.status for row in self.ledger.rows("in_doubt") if row.id in to_send}
-        total = self.ended + len(to_send)
-        self.hooks.on_operation(self.ended, total)
+        total = self.result.sent + len(to_send)
+        self.hooks.on_operation(self.result.sent, total)
 
         def on_end(count: int) -> None:
-            self.ended += count
-            self.hooks.on_operation(self.ended, total)
+            self.result.sent += count
+            self.hooks.on_operation(self.result.sent, total)
 
         def tasks(fresh: list[int]) -> Iterator[SendTask]:
             """What was never sent, in this order of its first and the others, then what is repeated."""

@@ -724,8 +724,15 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
         [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("    orderbridge ")]
         for text in (done.out, (folder / "summary.md").read_text("utf-8"))
     )
-    sent = command(*of_summary[0], env=env, cwd=folder)
-    assert "1  confirmed" in sent.out, sent.said
+    for is_again in (False, True):
+        sent = command(*of_summary[0], env=env, cwd=folder)
+        assert "1  confirmed" in sent.out, sent.said
+        assert ("nothing was left to send" in sent.out) == is_again, "only a push that sent nothing says so"
+        planned = command("plan", "customers", "in.csv", *options, env=env, cwd=tmp_path)
+        assert "Nothing is left to send." in planned.out, "a plan that was pushed says so"
+        assert "Nothing was sent yet" not in planned.out + (folder / "summary.md").read_text("utf-8")
+    sent = command(*of_summary[0], "--log", "json", env=env, cwd=folder)
+    assert (json.loads(sent.out)["sent"], json.loads(sent.out)["operations"]) == (0, {"confirmed": 1})
     for plan_rejects, cwd in ((of_terminal[1], tmp_path), (of_summary[1], folder)):
         again = command(*plan_rejects, "--out", str(tmp_path / "again"), env=env, cwd=cwd)
         assert (again.code, "1 line rejected" in again.out) == (5, True), again.said
