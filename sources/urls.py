@@ -101,9 +101,7 @@ def _http_url(name: str, value: object) -> SplitResult:
     if "@" in url.netloc:
         raise _unusable(name, "contains a user name or a password", "Remove everything before the @.")
     if url.scheme == "http" and not _is_loopback(url.hostname):
-        raise _unusable(
-            name, "is http: keys would travel unencrypted", "Use https://; http is allowed for this machine only."
-        )
+        raise _unusable(name, "is http: nothing sent there is encrypted", "Use https://; http is for this machine.")
     return url
 
 

@@ -89,7 +89,7 @@ def _changed(text: str) -> tuple[str, object]:
     if is_given and setting.is_secret:
         raise UsageError(
             f"other users can see the value of {key} in the process list",
-            f"Leave it out, and replace it where it was seen: orderbridge init {key}",
+            f"Run `orderbridge init {key}` and type it there. If it is or has a key or token, have a new one made.",
         )
     given = value if is_given else _ask(setting, is_optional=False)
     checked = setting.checked(given)

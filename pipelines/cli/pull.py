@@ -15,6 +15,7 @@ from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_result
 from sources.contract import LISTS, ORDER
+from sources.settings import warehouse_settings
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def print_pull(result: PullResult, style: Style) -> None:
 def ending(result: PullResult) -> list[str]:
     """Which lists were not asked for, and where the others are."""
     left_out, published = ", ".join(result.left_out), f"published {result.path} (run {result.run_id})"
-    return [f"not read, as their family has no settings: {left_out}"] * bool(left_out) + [published] * result.published
+    copied = f", copied to {name}" if (name := warehouse_settings().destination) else ""
+    unset = [f"not read, as their family has no settings: {left_out}"] * bool(left_out)
+    return unset + [f"{published}{copied}"] * result.published
 
 
 def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterator[str]:

@@ -48,7 +48,8 @@ def lines(status: Status) -> list[str]:
     if status.killed:
         shown.append(f"a run was killed: {status.killed}; the next one goes on with what it had read")
     if status.failure:
-        shown += _failure_lines("the last run failed and published nothing", status.failure)
+        which = "an earlier" if status.killed else "the last"
+        shown += _failure_lines(f"{which} run failed and published nothing", status.failure)
     if status.destination_failure:
         ended = "has not ended" if status.destination_failure.get("exit_code") == ExitCode.STOPPED else "failed"
         title = f"the warehouse was published, but its copy to the destination {ended}"
@@ -66,10 +67,8 @@ def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
 
 def _list_line(one: LastRead, at: datetime, marks: Mapping[str, str]) -> str:
     quarantined = f", {one.quarantined_rows} quarantined" if one.quarantined_rows else ""
-    whole, *tail = (f"{_age(hours)} old" for hours in one.ages_h(at))
-    age = ", tail ".join([whole, *tail])
-    mark = marks.get(one.resource, "")
-    return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}{quarantined}{mark}"
+    age = ", tail ".join(f"{_age(hours)} old" for hours in one.ages_h(at)) + quarantined + marks.get(one.resource, "")
+    return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}"
 
 
 def _age(hours: float) -> str:

@@ -93,19 +93,22 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     root = find_root()
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
     yield from (CheckResult("", line) for line in set_values())
-    for warning in permission_warnings(root):
-        yield CheckResult("", warning, is_warning=True)
+    yield from (CheckResult("", warning, is_warning=True) for warning in permission_warnings(root))
     yield (warehouse := _attempt("settings of warehouse", warehouse_settings, "valid"))
     if warehouse.exit_code == ExitCode.DONE:
-        yield _attempt("warehouse", _warehouse)
+        yield (found := _attempt("warehouse", _warehouse))
+        if found.exit_code == ExitCode.DONE and (path := warehouse_path()).exists():
+            free, size = shutil.disk_usage(path.parent).free / 1e6, path.stat().st_size / 1e6
+            if free < size:
+                words = f"{free:,.0f} MB are free next to the warehouse of {size:,.0f} MB: a run needs that much again"
+                yield CheckResult("", words, is_warning=True)
         yield _attempt("ledger", _ledger)
         if warehouse_settings().destination:
             yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
     yield (http := _attempt("settings of http", http_settings, "valid"))
     yield _attempt("settings of notify", notify_settings, "valid")
-    families: dict[Family, str] = {}
-    left_out = tuple[str, ...]()
+    families, left_out = dict[Family, str](), tuple[str, ...]()
     with suppress(BridgeError):  # reported as that of the settings, or of the warehouse
         left_out = lists_without_settings(warehouse_path())
     for family, load in _SETTINGS.items():
@@ -208,7 +211,6 @@ def _whoami(client: Client, targets: Targets) -> str:
     scopes = ", ".join(whoami.scopes) or "not reported"
     summary = f"environment {whoami.environment or 'not reported'}, scopes {scopes}"
     required = {op.scope for op in LISTS.values() if op.scope and op.family == "public_v1"}
-    missing = sorted(required.difference(whoami.scopes)) if whoami.scopes else []
-    if missing:
+    if whoami.scopes and (missing := sorted(required.difference(whoami.scopes))):
         raise AccessError(f"{summary}; missing: {', '.join(missing)}", "Ask for a key with these scopes.")
     return summary

@@ -57,9 +57,9 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, 
         return f"{resource}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
     age = _age(build, read, naming) if naming is not None else timedelta()
-    tried = "tried again without success, " if age and _was_walked_after(build, read, resource) else ""
+    tried = "could not be read this time, " if age and _was_walked_after(build, read, resource) else ""
     if tried or age > PROOF_AGE:
-        return f"{resource}: {tried}last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
+        return f"{resource}: {tried}those of {read.ended_at:%Y-%m-%d %H:%M} UTC are older than the {named_by}"
     return ""
 
 

@@ -61,6 +61,9 @@ def connect_destination(settings: WarehouseSettings) -> str:
         if isinstance(found, ParquetStore):
             version = (found.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {found.folder}: {version}"
+        file = Path(str(getattr(found.pipeline.destination_client().config.credentials, "database", "")))
+        if found.kind == "duckdb" and file.parent.is_dir() and not file.exists():  # a connection would make it
+            return f"{settings.destination}, {file}: no copy yet"
         existing = [schema for schema in SCHEMAS if found.last_copy(schema)[0]]
         with suppress(_TriedError), found.client() as client:
             if client.capabilities.supports_ddl_transactions:
@@ -150,8 +153,8 @@ def _destination(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterato
         except Exception as error:  # of many kinds, dlt's and the import system's
             raise UsageError(
                 f"WAREHOUSE__DESTINATION: dlt cannot use {settings.destination!r}: {reason(error)}",
-                "Name one of dlt's destinations, set its address and credentials in .dlt/secrets.toml, and install "
-                f"what it needs: {sys.executable} -m pip install 'dlt[postgres]', for example.",
+                f"Under [destination.{settings.destination}] in .dlt/secrets.toml, set what it needs (credentials = "
+                f"\"postgresql://…\"). Drivers: {sys.executable} -m pip install 'dlt[postgres]', for example.",
             ) from None
         # dlt 1.31 calls what DuckDB 2 has no more
         if database.kind == "ducklake" and not hasattr(duckdb.DuckDBPyRelation, "fetchone"):

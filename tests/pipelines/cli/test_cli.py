@@ -200,6 +200,9 @@ def test_a_run_shows_the_progress_of_each_list_its_steps_and_its_summary(
     assert sizes.startswith(f"reconciled: {SMALL['customers']} customers, ")
     assert re.match(r"findings: [0-9]+ .*; --verbose lists them", findings)
     assert published == f"published {shop.path} (run {result.run_id})"
+    os.environ["WAREHOUSE__DESTINATION"] = "postgres"
+    assert summary(result, step.result)[-1] == f"{published}, copied to postgres"
+    del os.environ["WAREHOUSE__DESTINATION"]
     result.held_back["orders"] = "row count dropped"
     assert "orders: row count dropped" in summary(result, None)
     of_old_match = ReconcileResult("", shop.path, findings=[("erp_customers", "line_refused", "error", 1)])
@@ -253,6 +256,7 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     assert re.search(r"^  price_lists  never read whole  TOO OLD \(limit 24 h\)$", words.out, re.M)
     assert "the last run failed and published nothing" in words.out
     lock.write_text("process 4711 (run, since 2026-11-26T03:15:00+00:00)")
+    assert "an earlier run failed" in shop.command("status", **broken).out
     assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
     with run_lock(lock, "run", ""):
         during = shop.command("status", **broken)

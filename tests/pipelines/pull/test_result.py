@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import duckdb
 import pytest
 
 from pipelines.ledger.store import Ledger
@@ -181,6 +182,18 @@ def test_check_reports_an_unknown_name_of_each_section_once(tmp_path: Path, monk
     wrong = [result.what for result in results if result.exit_code]
     assert wrong[:4] == [f"settings of {section}" for section in ("warehouse", "reconcile", "http", "notify")]
     assert worst_exit_code(results) == 2
+
+
+def test_check_warns_where_the_disk_has_no_room_for_another_warehouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "w.duckdb"))
+    duckdb.connect(str(tmp_path / "w.duckdb")).close()
+    for free, is_warned in ((1e9, False), (2e3, True)):
+        monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: mock.Mock(free=free))
+        warnings = [one.message for one in check(threading.Event()) if one.is_warning]
+        assert any("MB are free next to the warehouse of" in words for words in warnings) is is_warned
 
 
 def test_a_key_of_another_environment_is_not_asked_whose_the_legacy_lists_are(

@@ -24,8 +24,8 @@ from sources.extract.result import ListResult, Verdict
 from tests.pipelines.bridge import Bridge
 
 BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
-READ_AT = "last published read at 2026-03-0{} 04:00 UTC, before orders"
-TRIED = f"tried again without success, {READ_AT.format(2)}"
+READ_AT = "those of 2026-03-0{} 04:00 UTC are older than the orders"
+TRIED = f"could not be read this time, {READ_AT.format(2)}"
 ROW = quarantine((3, 5), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
 Read = tuple[str, str, Verdict, float]
 """Run, list, verdict and minutes since `BEGIN`; a run whose name ends with a minus has not published the list."""
