@@ -101,7 +101,7 @@ def _http_url(name: str, value: object) -> SplitResult:
     if "@" in url.netloc:
         raise _unusable(name, "contains a user name or a password", "Remove everything before the @.")
     if url.scheme == "http" and not _is_loopback(url.hostname):
-        raise _unusable(name, "is http: nothing sent there is encrypted", "Use https://; http is for this machine.")
+        raise _unusable(name, "is http: what is sent would be unencrypted", "Use https://; http is for this machine.")
     return url
 
 

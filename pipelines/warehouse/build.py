@@ -7,7 +7,6 @@ on disk. Readers never open the file that is being built (a polling reader makes
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -68,8 +67,8 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
     """
     file = own_path(Path(path)) if path is not None else warehouse_path()
     if not file.is_file():
-        other = "" if "DLT_PROJECT_DIR" in os.environ else ", or name the project: orderbridge --project DIR"
-        raise UsageError(f"there is no warehouse at {file}", f"Run `orderbridge run` first{other}.")
+        hint = "Run `orderbridge run` first. Another project is named by orderbridge --project DIR."
+        raise UsageError(f"there is no warehouse at {file}", hint)
     connection = connect(file, read_only=True)
     connection.execute("SET TimeZone = 'UTC'")
     if set(table_names(connection, "ops")) >= {"runs", "coverage"} and "warehouse" not in table_names(
