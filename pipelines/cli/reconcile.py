@@ -126,7 +126,7 @@ def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:
         fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
         lines.append(f"differences: {fields}; both values are in reconciled.erp_differences")
         if "phone" in dict(match.differences) and reconcile_settings().country is None:
-            lines.append("phones differ with and without their country's code: set reconcile.country, such as PE")
+            lines.append("phones with and without a country code differ until reconcile.country is set, such as PE")
     if not brief:
         lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
     if match.unread:

@@ -173,7 +173,7 @@ class CustomerDecider(Decider):
             note = f"price lists are not read, or not all: {listed(sorted(self._unchecked))} are not checked"
             self.statistics.notes = [*self.statistics.notes, note]
         if self.country is None and any("phone" in found["field"].to_pylist() for found in self.differences):
-            note = "phones differ with and without their country's code: set reconcile.country, such as PE"
+            note = "phones with and without a country code differ until reconcile.country is set, such as PE"
             self.statistics.notes = [*self.statistics.notes, note]
         return super().reasons()
 

@@ -662,7 +662,7 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
     assert fates(made) == {2: ("exists_same", ""), 3: ("exists_differs", "")}
     assert (made.folder / "differences.csv").read_text("utf-8").splitlines() == [header, *found[1:]]
     assert "1 difference not listed: accepted in accepted.csv" in summary_of(made)
-    assert "set reconcile.country" in summary_of(made)  # a phone differs
+    assert "until reconcile.country" in summary_of(made)  # a phone differs
     assert fates(customers(rows.replace("=Otra", "Nueva"), out=Path("new")))[2] == ("exists_differs", "")
     accepted.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n", "utf-8")
     assert fates(customers(rows.replace(";1;", ";2;"), out=Path("any")))[3] == ("exists_same", "")
