@@ -208,7 +208,7 @@ def test_a_tail_makes_the_customers_list_older_than_the_orders(bench: TailBench)
 
     assert gap() == ""
     assert bench.pull(after=2 * HOUR).verdict == "tail"
-    assert "before orders" in gap()
+    assert "older than the orders" in gap()
 
 
 def test_a_tail_from_the_pull_to_status_report_and_notification(tmp_path: Path) -> None:
