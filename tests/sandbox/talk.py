@@ -47,6 +47,12 @@ def raw(sandbox: Sandbox, path: str, verb: str = "GET") -> tuple[bytes, bool]:
             taken += part
 
 
+def shown(answer: httpx.Response) -> str:
+    """Status, headers and body of an answer, for a regular expression."""
+    headers = "".join(f"{name}: {value}\n" for name, value in answer.headers.items())
+    return f"{answer.status_code}\n{headers}\n{answer.text}"
+
+
 def pages(client: httpx.Client, path: str, limit: int, first: int = 1) -> list[dict[str, Any]]:
     """A legacy list to its empty page, or to hasNextPage false."""
     rows: list[dict[str, Any]] = []

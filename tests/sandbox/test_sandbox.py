@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import httpx
 import pytest
 
 from sandbox import Sandbox, SandboxConfig, SandboxConfigError
-from sandbox.faults import NAMES
 from sandbox.public_v1 import KEYS
 from sandbox.server import run
+from sandbox.state import State
 from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
 
@@ -28,9 +27,7 @@ def test_lists_are_paged_found_by_a_term_and_empty(client: httpx.Client) -> None
     assert all("25 %" in row["name"] for row in found)
     with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, empty):
         assert empty.get("/customers").json() == {"data": []}
-        pagination = dict(zip(names, [1, 0, 0, False, False], strict=True))
-        assert empty.get("/promotions").json()["pagination"] == pagination
-        assert empty.get("/promotions?page=3").json()["pagination"]["hasPrevPage"] is False
+        assert empty.get("/promotions").json()["pagination"]["hasNextPage"] is False
         assert empty.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
         assert empty.get(f"{V1}/prices/lists").json() == {"priceLists": []}
 
@@ -49,61 +46,27 @@ def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Cli
         answer = httpx.get(f"{sandbox.url}{V1}/whoami", headers={"Authorization": value} if value else {})
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (401, code)
-        assert {name: type(member) for name, member in error.items()} == dict.fromkeys(
-            ("code", "message", "requestId"), str
-        )
+        assert error.keys() == {"code", "message", "requestId"}
 
 
-def test_records_look_real_and_have_fields_of_the_interface_only(sandbox: Sandbox) -> None:
+def test_records_have_the_fields_of_the_interface_and_what_a_pull_must_cope_with(sandbox: Sandbox) -> None:
     records = sandbox.state.records
     for record in (record for record in RECORDS.values() if record.fields):
         rows = records(record.name)
         assert set().union(*(row.keys() for row in rows)) == {field.name for field in record.fields}, record.name
         assert all({field.name for field in record.fields if field.required} <= row.keys() for row in rows)
-    customers, lists = records("customers"), records("price_lists")
+    customers = records("customers")
     assert {len(row.get("documents", [])) for row in customers} == {0, 1, 2, 3}
-    names = {field.name for field in RECORDS["customers"].field("documents").fields}
-    assert all(document.keys() <= names for row in customers for document in row.get("documents", []))
     assert any("email" not in row for row in customers)
     assert any(not row["firstName"].isascii() for row in customers)
-    amounts = [[line["quantity"] * line["unitPrice"] for line in row["lines"]] for row in records("orders")]
-    assert {len(lines) for lines in amounts} == {1, 2, 3, 4, 5}
-    assert [row["total"] for row in records("orders")] == pytest.approx([sum(lines) for lines in amounts], abs=0.02)
-    assert None in (sources := {row.get("sourcePriceListId") for row in lists})
-    assert sources - {row["id"] for row in lists} - {None}, "no orphan"
 
 
 def test_the_same_seed_gives_the_same_records() -> None:
     config: dict[str, Any] = {"customers": 50, "orders": 50, "today": date(2026, 3, 1)}
-    with talking(seed=3, **config) as (first, _), talking(seed=3, **config) as (second, _):
-        for resource in ("customers", "orders", "promotions", "price_lists"):
-            assert first.state.records(resource) == second.state.records(resource)
-    with talking(seed=4, **config) as (other, _):
-        assert other.state.records("customers") != first.state.records("customers")
-
-
-def test_orders_go_up_to_yesterday_with_growth_seasons_and_quiet_sundays() -> None:
-    today = date(2026, 3, 1)
-    with talking(orders=4_000, customers=10, today=today) as (sandbox, _):
-        days = [datetime.fromisoformat(row["createdAt"]).date() for row in sandbox.state.records("orders")]
-        sandbox.state.grow("orders", 2)
-        added = [row["createdAt"][:10] for row in sandbox.state.records("orders")[-2:]]
-    assert (days == sorted(days), days[-1], added) == (True, today - timedelta(days=1), [today.isoformat()] * 2)
-    by_weekday, by_month = Counter(day.weekday() for day in days), Counter(f"{day:%Y-%m}" for day in days)
-    assert by_weekday[6] * 3 < by_weekday[5] * 2 < by_weekday[0] * 2
-    assert by_month["2025-12"] > by_month["2025-11"] > by_month["2025-08"] > 1.5 * by_month["2024-08"]
-    assert sum(day >= today - timedelta(days=30) for day in days) > 200
-
-
-def test_promotions_run_today_and_some_end_soon() -> None:
-    now = datetime.now(UTC)
-    with talking() as (sandbox, _):
-        rows = [row for row in sandbox.state.records("promotions") if row["isActive"]]
-    spans = [[datetime.fromisoformat(row[name]) for name in ("startDate", "expirationDate")] for row in rows]
-    running = [end for start, end in spans if start < now < end]
-    assert len(running) >= 20
-    assert sum(end < now + timedelta(days=30) for end in running) >= 6
-    assert (sum(start > now for start, _ in spans), sum(end < now for _, end in spans)) == (6, 18)
+    first, second, other = (State(SandboxConfig(seed=seed, **config)) for seed in (3, 3, 4))
+    for resource in RECORDS:
+        assert first.records(resource) == second.records(resource)
+    assert first.records("customers") != other.records("customers")
 
 
 def test_a_created_customer_is_listed_with_the_fields_that_a_create_takes() -> None:
@@ -178,10 +141,6 @@ def test_the_truth_is_kept_and_requests_are_logged() -> None:
         logged = [(entry.method, entry.path, entry.query, entry.status, entry.fault) for entry in state.log]
         assert logged[0] == ("GET", "/customers", "page=1&limit=4", 200, "")
         assert logged[-1] == ("GET", "/nowhere", "", 404, "")
-        for number in range(200):
-            state.add("customers", {"erpCode": str(number)}, position=1)
-        ranks = list(state.lists["customers"].ranks)
-        assert ranks == sorted(set(ranks))
 
 
 def test_cursors_survive_removals_and_insertions() -> None:
@@ -191,30 +150,27 @@ def test_cursors_survive_removals_and_insertions() -> None:
         sandbox.state.add("orders", {"status": "NEW"}, position=9)
         second = client.get(f"{V1}/orders", params={"limit": 10, "startingAfter": first["nextCursor"]}).json()
         assert second["data"][0]["id"] == sandbox.state.ids("orders")[10]
+        for number in range(100):
+            sandbox.state.add("orders", {"number": number}, position=1)
+        ranks = list(sandbox.state.lists["orders"].ranks)
+        assert ranks == sorted(set(ranks))
 
 
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"faults": {"no_such": 0.5}}, "Use one of: rate_429"),
         ({"faults": {"eror_503": 0.5}}, r"Did you mean error_503\?"),
-        ({"faults": {"error_500": 1.5}}, "from 0 to 1"),
         ({"faults": {"error_500": float("nan")}}, "from 0 to 1"),
-        ({"readings": {"no_such": "x"}}, "Use one of: adjustment_types"),
         ({"readings": {"created_status": "204"}}, "Use one of: 201, 200"),
         ({"records": Path("/no/such/folder")}, "is not a folder"),
         ({"login_mode": "phone"}, "`email` or `code`"),
-        ({"customers": -1}, "from 0 on"),
-        ({"latency_ms": float("nan")}, "from 0 on"),
         ({"stall_s": float("inf")}, "from 0 on"),
-        ({"rate_per_s": 0}, "1 or more"),
         ({"port": 70000}, "65535"),
     ],
 )
 def test_invalid_configurations_are_errors(config: dict[str, Any], words: str) -> None:
     with pytest.raises(SandboxConfigError, match=words):
         SandboxConfig(**config)
-    assert SandboxConfig(faults=dict.fromkeys(NAMES, 0.5)).faults.keys() == NAMES.keys()
 
 
 def test_own_records_keep_their_bytes_and_need_no_id(tmp_path: Path) -> None:
@@ -230,15 +186,15 @@ def test_own_records_keep_their_bytes_and_need_no_id(tmp_path: Path) -> None:
         assert len(set(sandbox.state.ids("customers"))) == 3
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"id":1},', '[{"id":null}]', '[{"id":{}}]'])
+@pytest.mark.parametrize("text", ["", "[1]", '[{"id":{}}]'])
 def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "orders.json").write_text(text)
     with pytest.raises(SandboxConfigError, match=r"orders\.json"), talking(records=tmp_path):
         pass
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_a_signal(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    run(SandboxConfig(customers=0), on_ready=lambda _: signal.raise_signal(number))
-    assert signal.getsignal(number) is before
+def test_it_serves_until_a_signal() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        run(SandboxConfig(customers=0), on_ready=lambda _, number=number: signal.raise_signal(number))
+        assert signal.getsignal(number) is before

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from sandbox import Sandbox
 from sources.contract import OPERATIONS, Field, FieldType, Operation, operation_named
@@ -106,50 +103,41 @@ def test_ids_in_the_path_are_integers(client: httpx.Client) -> None:
                 assert_refused(client.request(operation.verb, path, json=body), operation)
 
 
-HUGE = ("9" * 5000, "1e20000000", "-1e9999999")
-REFUSED = [
-    *((f"{V1}/orders", "limit", number) for number in ("0", "101", "-1", "x", "", "1.5", "٣", "9" * 40, *HUGE)),
-    *(("/customers", "limit", number) for number in ("0", "x", "-5", "nan", "inf", *HUGE)),
-    *(("/customers", "page", number) for number in ("x", "1.5", *HUGE)),
-]
-
-
 HONOURED = {f"{V1}/orders": 20, f"{V1}/orders?limit=1": 1, f"{V1}/orders?limit=100": 100, "/customers?limit=7.0": 7}
+REFUSED = [
+    *((f"{V1}/orders", "limit", number) for number in ("0", "101", "x", "", "1.5", "٣", "9" * 5000)),
+    *(("/customers", "limit", number) for number in ("0", "x", "nan", "1e20000000")),
+    ("/customers", "page", "1.5"),
+]
 
 
 def test_limits_are_honoured_or_refused_at_once(client: httpx.Client) -> None:
     assert {path: len(client.get(path).json()["data"]) for path in HONOURED} == HONOURED
     for path, name, number in REFUSED:
         answer = client.get(path, params={name: number})
-        assert (answer.status_code, path == "/customers" or answer.json()["error"].keys()) == (
-            400, path == "/customers" or {"code", "message", "requestId"},
-        ), (path, name, number)  # fmt: skip
+        error = "errors" if path == "/customers" else "error"
+        assert (answer.status_code, [*answer.json()]) == (400, [error]), (path, name, number)
 
 
-def test_cursors_that_are_none(client: httpx.Client) -> None:
-    own = client.get(f"{V1}/orders").json()["nextCursor"]
-    forged = ("B" if own[0] != "B" else "C") + own[1:]
-    for cursor in ("", "x", "ord_000050010", forged, own + "AAAA", "é"):
-        assert client.get(f"{V1}/orders", params={"startingAfter": cursor}).status_code == 400, cursor
-
-
-def test_a_cursor_is_bound_to_its_query(client: httpx.Client) -> None:
+def test_a_cursor_is_bound_to_its_query_and_none_can_be_made_up(client: httpx.Client) -> None:
     cursor = client.get(f"{V1}/orders", params={"status": "PENDING"}).json()["nextCursor"]
-    assert client.get(f"{V1}/orders", params={"startingAfter": cursor}).status_code == 400
+    forged = ("B" if cursor[0] != "B" else "C") + cursor[1:]
     same = {"startingAfter": cursor, "status": "PENDING"}
-    assert client.get(f"{V1}/orders", params={**same, "limit": 5}).status_code == 400
+    for params in (
+        {"startingAfter": cursor},
+        {**same, "limit": "5"},
+        *({**same, "startingAfter": other} for other in ("", "ord_000050010", forged, f"{cursor}AAAA", "é")),
+    ):
+        assert client.get(f"{V1}/orders", params=params).status_code == 400, params
     assert client.get(f"{V1}/orders", params=same).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b'{"price": %s}' % (b"9" * 5000), b'{"price": 1e400}', b'{"price": 1e9999999999999999999}', b'{"price": NaN}',
-     b'{"sku": "\\ud800"}', b'{"attributes": ' + b"[" * 3000 + b"]" * 3000 + b"}", b"\xff\xfe"],
-)  # fmt: skip
+    "body", [b'{"price": 1e400}', b'{"price": NaN}', b'{"sku": "\\ud800"}', b'{"attributes": ' + b"[" * 3000]
+)
 def test_a_body_that_cannot_be_stored_is_refused(sandbox: Sandbox, client: httpx.Client, body: bytes) -> None:
     answer = client.patch("/products/1/variants/77", content=body, headers={"content-type": "application/json"})
-    assert answer.status_code == 400
-    assert answer.json()["errors"]
+    assert (answer.status_code, [*answer.json()]) == (400, ["errors"])
     assert (1, 77) not in sandbox.state.variants
 
 
@@ -159,43 +147,3 @@ def test_a_verb_that_no_operation_has(client: httpx.Client, path: str) -> None:
     assert answer.status_code == 405
     assert answer.headers["allow"] == ("GET" if path.startswith(V1) else "GET, POST")
     assert set(answer.json()) == ({"error"} if path.startswith(V1) else {"errors"})
-
-
-NUMBERS = st.sampled_from(("0", "1", "-1", "1.5", "1e3", "1e20000000", "9" * 5000, "-0", "٣", "", "NaN", " 7", "20"))
-TEXTS = st.sampled_from(("", "a", "ñ\u0301", "\u202e", "\x00", "\ud800", "x" * 3000, "%", "'"))
-NAMES = ("email", "password", "name", "price", "stock", "location", "documents", "images", "id", "isDefault", "order")
-JSON = st.recursive(
-    st.none() | st.booleans() | st.sampled_from((0, -1, 10**25, 2**63, 1.5, 1e308)) | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("name", "line", "x")), inner),
-    max_leaves=8,
-)
-
-
-@given(
-    operation=st.sampled_from(OPERATIONS),
-    verb=st.none() | st.sampled_from(("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")),
-    numbers=st.lists(NUMBERS, min_size=8, max_size=8),
-    body=st.dictionaries(st.sampled_from(NAMES), JSON) | st.binary(),
-    kept=st.sampled_from((1.0, 0.5)),
-    kind=st.sampled_from(("application/json", "text/plain", "")),
-)
-@settings(max_examples=settings().max_examples * 10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_generated_request_breaks_the_sandbox(
-    client: httpx.Client, operation: Operation, verb: str | None, numbers: list[str], body: Any, kept: float, kind: str
-) -> None:
-    """Well formed, torn, noise: no answer is a 5xx, or claims to be JSON and is none."""
-    path = (V1 if operation.family == "public_v1" else "") + re.sub(
-        r"\{\w+\}", numbers[0][:200] or "77", operation.path
-    )
-    query = {name: number for name, number in zip(operation.query, numbers[1:], strict=False) if number != "NaN"}
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = client.request(
-        verb or operation.verb,
-        (V1 if operation.family == "public_v1" else "") + path,
-        params=query,
-        content=content[: int(len(content) * kept)],
-        headers={"content-type": kind},
-    )
-    assert answer.status_code < 500
-    if answer.content and "json" in answer.headers.get("content-type", ""):
-        json.loads(answer.content, parse_constant=pytest.fail)
