@@ -17,7 +17,7 @@ from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, cursors, shown, talking
 Request = tuple[str, str, Any]
 TODAY = date(2026, 3, 8)
 VARIANT = "/products/1/variants/1"
-CREATE, SUBCATEGORY = ("POST", "/customers", CUSTOMER), ("POST", "/categories/1/subcategories", {})
+CREATE: Request = ("POST", "/customers", CUSTOMER)
 SEEN: dict[str, tuple[Request, dict[str, str]]] = {
     "date_format": (("GET", "/customers?limit=1", None), {
         "iso_offset": '.*"createdAt":"2024-03-08T08:00:00-05:00"', "iso_naive": '.*"createdAt":"2024-03-08T08:00:00"',
@@ -73,7 +73,7 @@ SEEN: dict[str, tuple[Request, dict[str, str]]] = {
         "camel": '.*{"organization":"Dist.*"environment":"SANDBOX"',
         "nested": '.*{"organization":{"id":.*"apiKey":{"env', "terse": '.*{"org":"Dist.*"env":"sandbox"',
     }),
-    "subcategory_required": (SUBCATEGORY, {"none": "201", "name": "400"}),
+    "subcategory_required": (("POST", "/categories/1/subcategories", {}), {"none": "201", "name": "400"}),
 }  # fmt: skip
 """By gap a request, and by reading what its answer begins with: its status, its headers, its body."""
 

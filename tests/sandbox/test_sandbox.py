@@ -193,8 +193,8 @@ def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
         pass
 
 
-def test_it_serves_until_a_signal() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before = signal.getsignal(number)
-        run(SandboxConfig(customers=0), on_ready=lambda _, number=number: signal.raise_signal(number))
-        assert signal.getsignal(number) is before
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_a_signal(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    run(SandboxConfig(customers=0), on_ready=lambda _: signal.raise_signal(number))
+    assert signal.getsignal(number) is before
