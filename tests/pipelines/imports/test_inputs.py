@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from decimal import Decimal
 from functools import partial
@@ -12,8 +10,6 @@ from typing import Any
 from unicodedata import normalize
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from pipelines.imports import SkippedLine, open_inputs
 from pipelines.imports import lines as walking
@@ -46,6 +42,8 @@ VALUES: list[tuple[str, str | None, list[Any]]] = [
     ("productId;variantId;price\n1;2;12,50;\n3;4;0,30;\n",
      f'[file]\nheader_row = 1\n{VARIANT}price = {{ field = "price", decimal = "," }}\n',
      [{"price": D("12.50")}, {"price": D("0.30")}]),
+    (f"{IDS}sku,stock,price,jumpFactor\n{2**53},7,日😀,{1 - 2**53},1000000000.10,{2**63 - 1}\n", None,
+     [{"sku": "日😀", "stock": 1 - 2**53, "price": D("1000000000.1"), "jumpFactor": 2**63 - 1}]),
     # numbers are proven by the whole column
     (f"{IDS}price\n1,1,1.234\n1,2,12\n", None, [["2 price price ambiguous_number"], {"price": D(12)}]),
     # what does not fit
@@ -56,10 +54,6 @@ VALUES: list[tuple[str, str | None, list[Any]]] = [
     (f'{IDS}erpCode\n1,2,"=""00038"""\n3,4,="00038"\n5,6,\'00038\n7,8,"=""A""&""B"""\n9,9,=00039\n', None,
      [*[{"erpCode": "00038"}] * 3, ["5 erpCode erpCode formula"], {"erpCode": "=00039"}]),
     (",".join(all_paths("variants")) + "\n", None, []),
-    (f"{IDS}sku,price,stock,salesUnitFactor,jumpFactor,order\na/b,1,7.5E+12,1234567890.123456,1.5,0.001,0,{2**63}\n",
-     None, [["2 productId productId not_an_id", "2 sku sku damaged_code", "2 price price too_many_digits",
-             "2 stock stock not_whole", "2 salesUnitFactor salesUnitFactor too_many_decimals",
-             "2 jumpFactor jumpFactor minimum", "2 order order maximum"]]),
     (f"{IDS}price,salesUnitFactor,jumpFactor,order\n1,1,1234567890.123456,,,\n1,2,,0.001,,\n1,3,,,0,\n1,4,,,,{2**63}\n",
      None, [["2 price price too_many_digits"], ["3 salesUnitFactor salesUnitFactor too_many_decimals"],
             ["4 jumpFactor jumpFactor minimum"], ["5 order order maximum"]]),
@@ -114,13 +108,15 @@ def test_the_proof_of_a_notation_may_stand_in_the_last_of_many_batches(
     text = "productId;variantId;price\n" + "".join(f"1;{n};1.234\n" for n in range(1, 20)) + "1;20;0,5\n"
     assert results(tmp_path, text) == [{"price": D(1234)}] * 19 + [{"price": D("0.5")}]
     assert opened(tmp_path, text).notes == ["price: decimal comma (detected from its numbers)"]
+    for price, note in (("1.5", "price: mixes decimal points and commas"), ("", "price: decimal mark unclear")):
+        (found,) = opened(tmp_path, text.replace("1;20;0,5", f"1;20;{price}\n1;21;{'0,5' if price else ''}")).notes
+        assert found.startswith(note)
 
 
 @pytest.mark.parametrize(
     ("prices", "sent", "code"),
     [
         (["1,50 €", "1.234,00 €", "15€", ""], ["1.50", "1234.00", "15"], ""),
-        (["$ 99.90", "$1,234.56"], ["99.90", "1234.56"], ""),
         (["US$ 5", "US$ 6"], ["5", "6"], ""),
         (["15 EUR", "EUR 7,5"], ["15", "7.5"], ""),
         (["S/. 12.50", "S/. 3.00", "consultar"], ["12.50", "3.00"], "not_a_number"),
@@ -257,41 +253,6 @@ def test_a_column_is_found_whether_its_accents_are_composed_or_not(tmp_path: Pat
     assert sent == [[{"erpCode": "A", "documents": [{"number": "1", "fiscalName": "Bar"}]}]] * 4
 
 
-signs = st.sampled_from("aÑß,;€日\U0001f600")
-rows = st.fixed_dictionaries(
-    {
-        "productId": st.integers(1, 2**53),
-        "variantId": st.integers(1, 2**53),
-        "sku": st.none() | st.text(signs, min_size=1, max_size=4),
-        "price": st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=0, max_value=10**9),
-        "stock": st.none() | st.integers(-(2**53) + 1, 2**53 - 1),
-        "priceIsTaxExempt": st.none() | st.booleans(),
-        "jumpFactor": st.none() | st.integers(1, 2**63 - 1),
-    }
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
-@given(st.lists(rows, min_size=1, max_size=12), st.sampled_from([(",", "."), (";", ",")]))
-def test_rows_to_csv_to_inputs_are_the_same(
-    tmp_path: Path, given_rows: list[dict[str, Any]], form: tuple[str, str]
-) -> None:
-    delimiter, decimal = form
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(given_rows[0]), delimiter=delimiter, quoting=csv.QUOTE_ALL)
-    writer.writeheader()
-    for row in given_rows:
-        price = None if row["price"] is None else str(row["price"]).replace(".", decimal)
-        writer.writerow({**row, "price": price})
-    columns = "".join(f'{name} = "{name}"\n' for name in given_rows[0])
-    numbers = f'[file]\ndelimiter = "{delimiter}"\nquote = "\\""\n[numbers]\ndecimal = "{decimal}"\n'
-    items = read(tmp_path, out.getvalue(), f"{numbers}[columns]\n{columns}")
-    for item, row in zip(items, given_rows, strict=True):
-        path = {name: str(row[name]) for name in ("productId", "variantId")}
-        body = {name: value for name, value in row.items() if value is not None and name not in path}
-        assert (item.path, item.body) == (path, body) if body else isinstance(item, SkippedLine)
-
-
 # --- numbers of a sheet prove nothing about the texts next to them ---------------------------------------------------
 
 
@@ -304,7 +265,6 @@ PRICE = f"{VARIANT}price"
         ("price", [19.99, 1.234, 12], "19.99 1.234 12", "1.234", None),
         ("price", ["1.234", 19.99, 1.234], "ambiguous_number 19.99 1.234", "1·234", None),
         ("price", ["1.234", "2,50", 19.99, 1.234], "1234 2.5 19.99 1.234", "1,234", None),
-        ("price", ["1,234", "2.50", 19.99, 1.234], "1234 2.5 19.99 1.234", "1.234", None),
         ("price", ["1,5", "1.5", 1.234], "mixed_numbers mixed_numbers 1.234", "1·234", None),
         ("stock", ["1.000", 2.5, 7], "ambiguous_number not_whole 7", "2·5", None),
         ("price", ["1.234", 1.234, "2,5"], "1234 1.234 2.5", "1,234", f'[numbers]\ndecimal = ","\n{PRICE} = "price"\n'),
