@@ -5,8 +5,6 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping.model import MappedColumn, Mapping
@@ -48,6 +46,7 @@ DIALECTS = {
     "a preamble": b"Report of today\r\n\r\ncode;name;price\r\nA;x;1\r\nB;y;2\r\n",
     "a sep line": b"sep=;\r\ncode;name;price\r\nA;x;1\r\nB;y;2\r\n",
     "a delimiter at each end": b"code;name;price;\r\nA;x;1;\r\nB;y;2;\r\n",
+    "all of these signs": 'a;b\r\n" ;,\t"" \'é\\\n|0=";x=\r\n"x\r";" 0"\r\n'.encode("utf-16"),
     "runs of spaces": b"code  name  price\nA  x  1\nB  y  2\n",
 }
 
@@ -103,14 +102,14 @@ def test_a_password_is_left_out_of_whole_and_of_broken_rows_with_a_note(tmp_path
     assert all("its cells are not repeated" in line for line in (short, long))
 
 
-@pytest.mark.parametrize("line", ["B;1", "B", "B;1;2;3;4"], ids=["a cell short", "two short", "two too many"])
+@pytest.mark.parametrize("line", ["B;1", "B;1;2;3;4"], ids=["a cell short", "two too many"])
 def test_a_row_of_another_width_is_refused_again_until_it_is_fixed(tmp_path: Path, line: str) -> None:
-    made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [2, 3, 4] if line == "B" else [3])
+    made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
     again = open_input_table(tmp_path / REJECTS_FILE, None, None)
     assert not count_reject_columns(again.columns) or all(isinstance(row, RejectedRow) for row in again.rows())
     fixed = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
     (tmp_path / "fixed.csv").write_text(fixed)
-    row = list(open_table(tmp_path / "fixed.csv").rows())[line == "B"]  # a line of a single cell takes the others along
+    (row,) = open_table(tmp_path / "fixed.csv").rows()
     assert isinstance(row, Row)
     assert row.cells == ("B", "1", "2", "3", *WHY)
 
@@ -141,31 +140,3 @@ def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was
     assert (again.columns[0], row.cells[:7]) == ("=a", cells)
     (table,) = again.batches()
     assert [table[name][0].as_py() for name in again.columns[:7]] == list(cells)
-
-
-@given(
-    cells=st.lists(
-        st.lists(
-            st.text(st.sampled_from(list("ab;,\t\"' é\\\r\n|0=")), max_size=6).map(lambda text: f"x{text}x"),
-            min_size=3,
-            max_size=3,
-        ),
-        min_size=1,
-        max_size=6,
-    ),
-    encoding=st.sampled_from(["utf-8", "cp1252", "utf-16"]),
-    delimiter=st.sampled_from([";", ",", "\t", "|"]),
-)
-def test_any_cell_survives(
-    tmp_path_factory: pytest.TempPathFactory, cells: list[list[str]], encoding: str, delimiter: str
-) -> None:
-    folder = tmp_path_factory.mktemp("rejects")
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter).writerows([["first", "second", "third"], *cells])
-    content = out.getvalue().encode(encoding)
-    reported = ReadOptions(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
-    (folder / "source.csv").write_bytes(content)
-    rows = [row for row in open_table(folder / "source.csv", reported).rows() if isinstance(row, Row)]
-    rejected(folder, content, [row.line for row in rows], reported)
-    again = open_input_table(folder / REJECTS_FILE, reported, None)
-    assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]
