@@ -14,16 +14,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from datetime import UTC, datetime
 from itertools import chain, repeat
 from typing import Any
 from unittest import mock
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sources.contract import Family
 from sources.errors import (
@@ -116,7 +113,7 @@ def test_each_family_has_its_prefix_and_its_header_for_the_key() -> None:
 
 
 def test_paths_addresses_and_keys_that_cannot_be_used_are_errors_that_do_not_show_them() -> None:
-    for path in ("", "customers", "/a?b=c", "/a#b", "/a/../b", "/a//b", "/a b", "/./a"):
+    for path in ("", "customers", "/a?b=c", "/a/../b", "/a//b", "/./a"):
         with pytest.raises(ValueError, match="a path consists of letters"):
             client(answers(httpx.Response(200))[1]).get(path, check=len)
     for url, key in (("http://shop.example", KEY), ("https://u:p@a", KEY), ("https://a", "a\nb")):
@@ -206,16 +203,11 @@ def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
     [
         (v1_error(400, "BAD_CURSOR"), "public_v1", "BAD_CURSOR"),
         (legacy_error(400, 1042), "legacy", "1042"),
-        (legacy_error(422, "TAKEN"), "legacy", "TAKEN"),
         (legacy_error(422, True), "legacy", ""),
-        (legacy_error(422, "two words"), "legacy", ""),
         (legacy_error(422, "x" * 65), "legacy", ""),
         (legacy_error(422, f"key:{KEY.upper()}"), "legacy", ""),
-        (legacy_error(422, KEY[-5:]), "legacy", KEY[-5:]),
-        (httpx.Response(404, content=b"<html>"), "legacy", ""),
         (httpx.Response(404, content=b"[" * 100_000), "legacy", ""),
         (httpx.Response(404, json={"errors": []}), "legacy", ""),
-        (httpx.Response(404, json={"errors": {"code": 1}}), "legacy", ""),
         (legacy_error(404, 7), "public_v1", ""),
         (v1_error(404, "A", "\x1b[31m"), "public_v1", "A"),
     ],
@@ -227,15 +219,14 @@ def test_a_rejection_has_the_code_of_its_familys_error_body(answer: httpx.Respon
     assert "\x1b" not in str(error)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize(
-    ("location", "words"),
+    ("status", "location", "words"),
     [
-        ("https://other.test:99/moved?y", "other.test"),
-        ("//[x", "an unreadable address"),
-        ("https://\x1b[31m.test/", "an unreadable address"),
-        ("https://x.PLANTED-0123456789.test/", "an unreadable address"),
-        ("/moved", "the same host"),
+        (301, "https://other.test:99/moved?y", "other.test"),
+        (302, "//[x", "an unreadable address"),
+        (303, "https://\x1b[31m.test/", "an unreadable address"),
+        (307, "https://x.PLANTED-0123456789.test/", "an unreadable address"),
+        (308, "/moved", "the same host"),
     ],
 )
 def test_a_redirect_is_an_error_that_names_the_host_but_no_key_and_is_not_followed(
@@ -264,22 +255,13 @@ MANY = repeat(b"X-Many: of them\r\n" * 1000)
 BROKEN: dict[str, Script] = {
     "reset before an answer": reset,
     "closed before an answer": b"",
-    "closed in the headers": b"HTTP/1.1 200 OK\r\nContent-Le",
     "shorter than announced": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + PAGE,
     "no last chunk": CUT_CHUNK,
-    "no HTTP": b"what is this\r\n\r\n",
-    "another version of HTTP": OK.replace(b"HTTP/1.1", b"HTTP/2.0"),
     "another protocol": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n",
-    "a length beside chunks": OK.replace(b"\r\n", b"\r\nTransfer-Encoding: chunked\r\n", 1),
-    "a negative length": OK.replace(b"19", b"-1"),
-    "an unknown transfer": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: br\r\n\r\n" + PAGE,
     "gzip without its end": gzipped(PACKED[:-8]),
     "gzip with a wrong sum": gzipped(PACKED[:-8] + b"\0" * 8),
     "gzip and more": gzipped(PACKED + b"junk"),
-    "no gzip at all": gzipped(PAGE),
     "headers without end": sending(chain([b"HTTP/1.1 200 OK\r\n"], MANY)),
-    "a header without end": sending(chain([b"HTTP/1.1 200 OK\r\nX: "], repeat(b"x" * 9000))),
-    "interim responses without end": sending(repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)),
     "trailers without end": sending(chain([HEAD, b"1\r\n[\r\n0\r\n"], MANY)),
     "headers drip": DRIP,
     "body drips": drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "),
@@ -299,16 +281,12 @@ def test_broken_responses_are_requested_again(name: str) -> None:
 
 
 WHOLE: dict[str, Script] = {
-    "gzip": gzipped(PACKED),
     "gzip of two members": gzipped(gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:])),
-    "deflate": gzipped(zlib.compress(PAGE), "deflate"),
     "raw deflate": gzipped(zlib.compress(PAGE, wbits=-15), "Deflate"),
     "identity": gzipped(PAGE, "identity"),
-    "chunks": sending([HEAD, b"5;ext=1\r\n", PAGE[:5], b"\r\ne\r\n" + PAGE[5:], b"\r\n0\r\nX: y\r\n\r\n"], 0.002),
     "byte by byte": sending([bytes([byte]) for byte in CUT_CHUNK + b"0\r\n\r\n"], 0.0005),
     "an encoding in the trailer": CUT_CHUNK + b"0\r\nContent-Encoding: br\r\n\r\n",
     "up to the end of the connection": sending([b"HTTP/1.1 200 OK\r\n\r\n", PAGE[:7], PAGE[7:]], 0.002),
-    "interim": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + OK,
 }
 
 
@@ -322,7 +300,6 @@ def test_a_whole_body_is_read_in_every_encoding_and_transfer(name: str) -> None:
     ("answer", "words"),
     [
         (gzipped(gzip.compress(b"0" * 3_000_000)), "decoded"),
-        (gzipped(gzip.compress(PACKED), "gzip, gzip"), "more than once"),
         (gzipped(gzip.compress(PACKED), "gzip\r\nContent-Encoding: gzip"), "more than once"),
         (gzipped(gzip.compress(b"") * 200), "too many parts"),
         (gzipped(PAGE, "br"), "not asked for"),
@@ -389,11 +366,9 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
     [
         (httpx.Response(201, content=b'{"id": 7}'), "answered", None),
         (httpx.Response(204), "answered", None),
-        (legacy_error(400, 12), "answered", "12"),
         (legacy_error(409, "TAKEN"), "answered", "TAKEN"),
         (legacy_error(409, PASSWORD), "answered", ""),
         (httpx.Response(409, json={"errors": [{"code": 7}]}), "answered", "7"),
-        (httpx.Response(409, json={"errors": [{"message": "no"}]}), "answered", ""),
         (httpx.Response(401), "answered", ""),
         (httpx.Response(403, content=b"no"), "answered", ""),
         (httpx.Response(429, headers={"Retry-After": "9"}), "answered", ""),
@@ -401,9 +376,7 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
         (legacy_error(408, 1), "in_doubt", "1"),
         (legacy_error(500, 1), "in_doubt", "1"),
         (httpx.ReadTimeout("x"), "in_doubt", ""),
-        (httpx.RemoteProtocolError("x"), "in_doubt", ""),
         (httpx.ConnectError("x"), "not_sent", ""),
-        (httpx.ConnectTimeout("x"), "not_sent", ""),
     ],
 )
 def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code: str | None) -> None:
@@ -429,10 +402,8 @@ def test_a_write_that_did_not_begin_was_not_sent() -> None:
     [
         b"Content-Length: 99\r\n\r\n{",
         b"Content-Length: 9\r\n\r\n",
-        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
         b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
         b"Content-Encoding: gzip\r\nContent-Length: 12\r\n\r\n" + PACKED[:12],
-        b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",
     ],
 )
 def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(rest: bytes) -> None:
@@ -511,8 +482,8 @@ def test_a_connection_that_fails_names_host_and_reason() -> None:
             connection.sendall(b"220 hello\r\n")
             connection.makefile("rb").read()  # a close before the client's would take the greeting along
 
-    def failure(url: str, http: HttpSettings | None = None) -> HttpError:
-        with Client("legacy", url, KEY, retry=RetryPolicy(attempts=2), http=http) as one:
+    def failure(url: str) -> HttpError:
+        with Client("legacy", url, KEY, retry=RetryPolicy(attempts=2)) as one:
             with pytest.raises(Unreachable) as caught:
                 one.get("/customers", check=parsed)
             assert one.send("POST", "/customers", BODY).state == "not_sent"
@@ -520,16 +491,11 @@ def test_a_connection_that_fails_names_host_and_reason() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(3) as pool:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
-        silent = failure(f"https://{host}", HttpSettings(timeout_s=0.1))
-        for _ in range(6):  # three connections of the silent ones wait in the queue
+        for _ in range(3):
             pool.submit(greet, listener)
         plain = failure(f"https://{host}")
     closed = failure(f"http://{host}")
-    assert [(error.reason, error.host) for error in (silent, plain, closed)] == [
-        ("timeout", host),
-        ("tls", host),
-        ("refused", host),
-    ]
+    assert [(error.reason, error.host) for error in (plain, closed)] == [("tls", host), ("refused", host)]
     assert f"cannot connect to {host}: connection refused, after 2 attempts" in str(closed)
 
 
@@ -539,15 +505,12 @@ ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).e
 @pytest.mark.parametrize(
     "script",
     [
-        with_headers(body=ECHO, status="401 No"),
         with_headers(body=ECHO, status=f"400 {KEY}"),
         with_headers(body=ECHO, status="503 No"),
         with_headers(body=KEY.encode()),
         with_headers(f"Location: https://{KEY}.example/{KEY}", status="302 No"),
-        with_headers(f"Location: //[{KEY}", f"Set-Cookie: {KEY}", status="302 No"),
         with_headers(f"Content-Encoding: {KEY}", body=PAGE),
         f"HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n".encode(),
-        f"{KEY}\r\n\r\n".encode(),
         reset,
     ],
 )
@@ -592,12 +555,9 @@ def test_a_client_of_settings_has_their_limits_and_shows_no_key_of_the_other_fam
 
 
 MESSAGES = {
-    '{"errors":[{"message":"is taken","code":1},{"message":"name is long","code":2}]}': "is taken; name is long",
     '{"errors":[{"field":"email","message":"is taken"}]}': "email: is taken",
     '{"errors":{"email":["is taken"],"name":["is long"]}}': "email: is taken; name: is long",
-    '{"errors":["no such category"]}': "no such category",
     '{"error":"Bad Request","message":"no such variant","status":400}': "Bad Request; no such variant",
-    '{"error":{"code":"X","message":"no","requestId":"r"}}': "no",
     '{"detail":[{"loc":["body","email"],"msg":"field required","type":"missing"}]}': "field required",
     "<html><style>p{}</style><h1>Bad &amp; gone</h1>\n<p>proxy</p></html>": "Bad & gone proxy",
     "quota\x1b[31m used\x00 up": "quota [31m used up",
@@ -609,7 +569,6 @@ MESSAGES = {
     '{"message":"no se/cret 0123, SE/CRET 0123, se%2Fcret%200123, se/cret%200123"}': "no ***, ***, ***, ***",
     f'{{"message":"{"x" * 5000}"}}': f"{'x' * (MESSAGE_MAX - 1)}…",
     '{"id":7,"name":"Ana"}': "",
-    "": "",
 }
 
 
@@ -633,13 +592,12 @@ def test_only_what_may_pass_is_repeated() -> None:
 
 def test_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds: dict[str | None, float | None] = {
-        "Sun, 01 Mar 2026 12:00:30 GMT": 30.0,
         "Sun, 01 Mar 2026 13:00:30 +0100": 30.0,
         "Sun Mar  1 12:00:30 2026": 30.0,
         "Sun, 01 Mar 2026 11:00:00 GMT": 0.0,
+        " 7 ": 7.0,
     }
-    seconds |= {"0": 0.0, "7": 7.0, " 7 ": 7.0, "999999999999": 999999999999.0, "Sun, 99 Mar 2026 11:00:00 GMT": None}
-    seconds |= dict.fromkeys((None, "", "9" * 400, "-5", "1.5", "1e9", "٣", "soon"))
+    seconds |= dict.fromkeys((None, "9" * 400, "-5", "1.5", "soon", "Sun, 99 Mar 2026 11:00:00 GMT"))
     with monkeypatch.context() as local:
         local.setenv("TZ", "America/Lima")
         time.tzset()
@@ -647,30 +605,12 @@ def test_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
 
 
-@given(st.binary().map(lambda data: data.decode("latin-1")), st.integers(0, 10**6))
-def test_retry_after_never_raises_and_reads_every_http_date(header: str, seconds: int) -> None:
-    assert (retry_after_s(header, NOW) or 0.0) >= 0.0
-    assert retry_after_s(format_datetime(NOW + timedelta(seconds=seconds), usegmt=True), NOW) == seconds
-
-
 def test_delay() -> None:
     seconds: dict[tuple[int, float | None, float], float] = {
-        **{(1, None, 0.0): 0.0, (1, None, 1.0): 0.5, (2, None, 1.0): 1.0, (3, None, 0.5): 1.0, (6, None, 1.0): 16.0},
-        **{(7, None, 1.0): 30.0, (10_000, None, 1.0): 30.0},
-        **{(1, 0.0, 0.0): 0.0, (1, 120.0, 0.0): 120.0, (5, 120.0, 1.0): 120.5},
+        **{(1, None, 0.0): 0.0, (1, None, 1.0): 0.5, (3, None, 0.5): 1.0, (10_000, None, 1.0): 30.0},
+        **{(1, 120.0, 0.0): 120.0, (5, 120.0, 1.0): 120.5},
     }
     assert {given: delay_s(given[0], given[1], given[2], RetryPolicy()) for given in seconds} == seconds
-
-
-def run(policy: RetryPolicy, *failures: Failure) -> tuple[object, int, list[float]]:
-    """Attempts with these failures, of which a further one succeeds: the result, the attempts, the waits."""
-    slept: list[float] = []
-    for attempts, failure in enumerate(failures, 1):
-        wait_s = retry_delay_s(failure, attempts, policy.budget_s - sum(slept), policy)
-        if wait_s is None:
-            return failure, attempts, slept
-        slept.append(wait_s)
-    return "fine", len(failures) + 1, slept
 
 
 BUSY, WAIT = Failure(503, "busy"), Failure(503, "busy", retry_after_s=60.0)
@@ -678,23 +618,23 @@ UNKNOWN = Failure("dns", "the host name does not resolve")
 
 
 @pytest.mark.parametrize(
-    ("policy", "failures", "calls", "is_fine"),
+    ("failure", "attempts", "left_s", "is_repeated"),
     [
-        (RetryPolicy(), [BUSY, BUSY], 3, True),
-        (RetryPolicy(attempts=3), [BUSY] * 9, 3, False),
-        (RetryPolicy(), [Failure(404, "refused")], 1, False),
-        (RetryPolicy(), [UNKNOWN] * 9, 2, False),
-        (RetryPolicy(), [Failure(429, "slow down", retry_after_s=300.0)], 2, True),
-        (RetryPolicy(), [Failure(429, "slow down", retry_after_s=300.5)], 1, False),
-        (RetryPolicy(budget_s=59.0), [WAIT], 1, False),
-        (RetryPolicy(budget_s=61.0), [WAIT], 2, True),
+        (BUSY, 7, 600.0, True),
+        (BUSY, 8, 600.0, False),
+        (Failure(404, "refused"), 1, 600.0, False),
+        (UNKNOWN, 1, 600.0, True),
+        (UNKNOWN, 2, 600.0, False),
+        (Failure(429, "slow down", retry_after_s=300.0), 1, 600.0, True),
+        (Failure(429, "slow down", retry_after_s=300.5), 1, 600.0, False),
+        (WAIT, 1, 59.0, False),
+        (WAIT, 1, 61.0, True),
     ],
 )
 def test_reads_are_attempted_as_often_and_as_long_as_the_policy_says(
-    policy: RetryPolicy, failures: list[Failure], calls: int, is_fine: bool, monkeypatch: pytest.MonkeyPatch
+    failure: Failure, attempts: int, left_s: float, is_repeated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sources.http.retries.delay_s", delay_s)
-    result, attempts, slept = run(policy, *failures)
-    assert (result == "fine", attempts) == (is_fine, calls)
-    waits = [failure.retry_after_s or 0.0 for failure in failures[: len(slept)]]
-    assert all(least <= wait for least, wait in zip(waits, slept, strict=True))
+    wait_s = retry_delay_s(failure, attempts, left_s, RetryPolicy())
+    assert (wait_s is not None) == is_repeated
+    assert wait_s is None or wait_s >= (failure.retry_after_s or 0.0)
