@@ -28,7 +28,7 @@ from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
 from tests.soak.platforms import platform_seed
 from tests.soak.walks import Outcome, folder_in_memory, walk_seed
-from tests.sources.files.polluted import HARMLESS, cost, damaged, silent_errors, with_damages
+from tests.sources.files.polluted import HARMLESS, damaged, silent_errors, with_damages
 
 
 def push_seed(seed: int) -> Outcome:
@@ -46,14 +46,12 @@ def polluted_files(seed: int) -> Outcome:
     with folder_in_memory() as folder:
         for count in (1, 2, 3):
             document, name = damaged(seed, count)
-            errors, is_refused = silent_errors(document, folder)
+            errors, cost = silent_errors(document, folder)
             problems += [f"{name}: {error}" for error in errors]
-            refused += is_refused
+            refused += cost.startswith("refused")
         names = random.Random(seed).sample(HARMLESS, 2)
-        reason = cost(with_damages(f"whole {seed}", names), folder)
-    return Outcome(
-        {"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(reason)}, problems
-    )
+        _, cost = silent_errors(with_damages(f"whole {seed}", names), folder)
+    return Outcome({"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(cost)}, problems)
 
 
 def all_crashes(seed: int) -> Outcome:
