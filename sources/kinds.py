@@ -19,6 +19,8 @@ LoginMode = Literal["email", "code"]
 Semantics = Literal["unknown", "set", "increment"]
 
 PASSWORD: Final = "password"  # noqa: S105 # the name of the field
+NOTIFICATION: Final = "notification"
+"""The field that says whether a new customer gets a message: a plan decides and counts it."""
 LOGIN_FIELDS: Final[Mapping[LoginMode, str]] = {"email": "email", "code": "loginCode"}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipelines.cli.options import declared
 from pipelines.cli.process import origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_lines, print_result
-from sources.settings import reconcile_settings
+from sources.settings import UNSET_COUNTRY, reconcile_settings
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:
         fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
         lines.append(f"differences: {fields}; both values are in reconciled.erp_differences")
         if "phone" in dict(match.differences) and reconcile_settings().country is None:
-            lines.append("phones with and without a country code differ until reconcile.country is set, such as PE")
+            lines.append(UNSET_COUNTRY)
     if not brief:
         lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
     if match.unread:

@@ -17,7 +17,7 @@ from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from pipelines.plan.replaced import confirmed_fields
 from pipelines.push.plan_ledger import PlanLedger
 from sources.files.formulas import people_rows
-from sources.kinds import KINDS, increment_fields
+from sources.kinds import KINDS, NOTIFICATION, increment_fields
 from sources.settings import ledger_path
 
 SHOWN: Final = 5
@@ -45,7 +45,7 @@ def _operation(operation: PlannedOperation, before: dict[tuple[str, str], Any], 
     """An operation with its line, and of an update the values that it replaces."""
     parts = []
     for name, value in operation.body.items():
-        if name == "notification":
+        if name == NOTIFICATION:
             continue
         old, sign = before.get((operation.path, name)), ""
         if name in increments:

@@ -69,8 +69,9 @@ def find_mapping(
         is_given = kept.is_symlink()  # it names what it uses; a proposed one every column
         if (is_given or len(named) >= _SHARE * len(columns)) and len(missing) <= _MISSING * len(used):
             fitting.append((not missing, is_given, len(named), kept.lstat().st_mtime_ns, path))
-        differing = f"has no column {listed(missing)}" if missing else f"has others: {listed(sorted(columns - named))}"
-        unused.append(f"{path} is not used: {file.name} {differing}")
+        else:
+            differing = f"no column {listed(missing)}" if missing else f"others: {listed(sorted(columns - named))}"
+            unused.append(f"{path} is not used: {file.name} has {differing}")
     if unused and not fitting:
         on_step("mapping", "\n  ".join(unused))
     return max(fitting)[-1] if fitting else None

@@ -30,6 +30,7 @@ from pipelines.plan.summary import MAX_JUMPS, PlanStatistics
 from pipelines.plan.suspicious import SuspiciousValues
 from sources.files.formulas import neutralize
 from sources.kinds import InputKind
+from sources.settings import UNSET_COUNTRY
 from transforms.erp.match_keys import loose_code
 from transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
 from transforms.keys import canonical_id
@@ -173,8 +174,7 @@ class CustomerDecider(Decider):
             note = f"price lists are not read, or not all: {listed(sorted(self._unchecked))} are not checked"
             self.statistics.notes = [*self.statistics.notes, note]
         if self.country is None and any("phone" in found["field"].to_pylist() for found in self.differences):
-            note = "phones with and without a country code differ until reconcile.country is set, such as PE"
-            self.statistics.notes = [*self.statistics.notes, note]
+            self.statistics.notes = [*self.statistics.notes, UNSET_COUNTRY]
         return super().reasons()
 
     @cached_property

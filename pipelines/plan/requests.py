@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports.json_columns import bytes_of, objects
 from pipelines.plan.summary import PlanStatistics
-from sources.kinds import InputKind
+from sources.kinds import NOTIFICATION, InputKind
 
 _SILENT: Final = '{"send":false,"withCredentials":false}'
 _NOTIFY: Final = '{"send":true,"withCredentials":false}'
@@ -51,8 +51,8 @@ class RequestWriter:
         kind = self.kind
         fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
         if kind.has_login:
-            fields["notification"] = self._notification(fields["notification"])
-            self.messages += pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
+            fields[NOTIFICATION] = self._notification(fields[NOTIFICATION])
+            self.messages += pc.sum(pc.match_substring(fields[NOTIFICATION], '"send":true')).as_py() or 0
         if kind.is_update:
             added = {name: texts for name, texts in fields.items() if name in self.additive}
             others = {name: texts for name, texts in fields.items() if name not in added}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -17,7 +17,7 @@ from pipelines.plan.model import PLAN_AGAIN, Manifest, Plan, PlannedOperation, f
 from sources.disk import disk_errors, replace_file
 from sources.errors import UsageError
 from sources.files.formulas import neutralize, people_rows, people_writer
-from sources.kinds import KINDS
+from sources.kinds import KINDS, PASSWORD
 
 if TYPE_CHECKING:
     from pipelines.imports import Inputs
@@ -29,7 +29,6 @@ ALPHABET: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without characters that are easily confused: 0 and O, 1, l, I and o."""
 LENGTH: Final = 16
 """Characters of a generated password: 93 bits."""
-NOTIFICATION: Final = {"send": True, "withCredentials": True}
 
 ReadPasswords = Callable[[Plan, Set[int]], Mapping[int, str]]
 """Reads the passwords on these lines of a plan's input: line → password."""
@@ -63,10 +62,7 @@ def body_encoder(
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
             return msgspec.json.encode(operation.body)
-        body: dict[str, Any] = {"password": passwords.get(operation.id) or generate(), **operation.body}
-        if operation.password == "mailed":  # noqa: S105
-            body["notification"] = NOTIFICATION
-        return msgspec.json.encode(body)
+        return msgspec.json.encode({PASSWORD: passwords.get(operation.id) or generate(), **operation.body})
 
     return encode
 

@@ -41,19 +41,16 @@ _NUMBERED: Final = f"""
     CREATE OR REPLACE TEMP TABLE match_keys AS
     SELECT customer_id, {_OWN_KEYS} FROM reconciled.customers WHERE NOT is_missing ORDER BY customer_id"""
 _KEYS: Final = f"""
-    SELECT row - (SELECT min(rowid) FROM match_keys) AS row, * EXCLUDE row
-    FROM (
-        SELECT rowid AS row, {_OWN_KEYS}, NULL::VARCHAR AS document_number FROM match_keys
-        UNION ALL BY NAME
-        SELECT k.rowid AS row, d.number AS document_number
-        FROM raw.customers__documents d JOIN match_keys k USING (customer_id)
-    )"""
+    SELECT rowid AS row, {_OWN_KEYS}, NULL::VARCHAR AS document_number FROM match_keys
+    UNION ALL BY NAME
+    SELECT k.rowid AS row, d.number AS document_number
+    FROM raw.customers__documents d JOIN match_keys k USING (customer_id)"""
 _SIDES: Final = {
     "customers": (PLATFORM_CUSTOMERS, "reconciled.customers"),
     "documents": (PLATFORM_DOCUMENTS, "raw.customers__documents"),
 }
 _SIZES: Final = """
-    SELECT (SELECT count(*) FROM match_keys), (SELECT count(*) FROM raw.customers__documents)"""
+    SELECT coalesce(min(rowid), 0), count(*), (SELECT count(*) FROM raw.customers__documents) FROM match_keys"""
 _MISSING_CODES: Final = "SELECT erp_code FROM reconciled.customers WHERE is_missing"
 _TABLES: Final = {
     "erp_customers": (ERP_CUSTOMERS, ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
@@ -89,11 +86,13 @@ def match_lines(
     build = tables.build
     lines, repeated = distinct_lines(erp)
     build.execute(_NUMBERED)
-    ((customers, papers),) = build.execute(_SIZES).fetchall()
+    ((first, customers, papers),) = build.execute(_SIZES).fetchall()
     keys = [key for key in MATCH_KEYS if key in lines]
     ours = _hashes(keys, (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS)))
     batches = map(from_arrow, build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS))
-    theirs = _hashes(keys, (rows.set_index("row") for rows in batches), with_stand_ins=True)
+    theirs = _hashes(
+        keys, (rows.assign(row=rows["row"] - first).set_index("row") for rows in batches), with_stand_ins=True
+    )
     reviewed = None
     if reviews is not None and len(reviews):
         ids = build.sql("SELECT customer_id FROM match_keys").to_arrow_table()["customer_id"]
@@ -133,8 +132,7 @@ def _hashes(
 def _buckets(tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int) -> Iterator[_Bucket]:
     """The rows of each bucket, and their candidates."""
     build, (of_lines, of_customers) = tables.build, buckets(candidates, count)
-    place = np.empty(len(of_customers), np.int64)  # one number sorts in less time than bucket and id
-    place[np.argsort(of_customers, kind="stable")] = np.arange(len(of_customers))
+    place = np.argsort(np.argsort(of_customers, kind="stable"))  # sorts in less time than bucket and id
     with tables.given("bucket_of", pd.DataFrame({"bucket": of_customers, "place": place})):
         for side, (columns, source) in _SIDES.items():
             build.execute(

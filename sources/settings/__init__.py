@@ -19,6 +19,7 @@ from sources.settings.root import load_dlt as load_dlt
 from sources.settings.root import prepare_dlt as prepare_dlt
 from sources.settings.root import project_file as project_file
 from sources.settings.root import set_project as set_project
+from sources.settings.sections import UNSET_COUNTRY as UNSET_COUNTRY
 from sources.settings.sections import Environment as Environment
 from sources.settings.sections import HttpSettings as HttpSettings
 from sources.settings.sections import LegacySettings as LegacySettings

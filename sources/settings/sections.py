@@ -153,6 +153,10 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
 
 
+UNSET_COUNTRY: Final = "phones with and without a country code differ until reconcile.country is set, such as PE"
+"""Said where phones differ, and `ReconcileSettings.country` is not set."""
+
+
 class ReconcileSettings(Section, prefix="reconcile."):
     """How to read the raw tables."""
 

@@ -50,9 +50,7 @@ def line_findings(
         is_without_key[of_key.index[is_usable]] = False
     findings.append(_about(numbers[is_without_key], "key_missing"))
     if "erp_code" in values:
-        is_without_code = np.ones(len(numbers), np.bool_)
-        is_without_code[values["erp_code"].index] = False
-        findings.append(_about(numbers[is_without_code], "erp_code_missing"))
+        findings.append(_about(numbers.drop(values["erp_code"].index), "erp_code_missing"))
     return findings
 
 

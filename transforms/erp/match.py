@@ -92,7 +92,7 @@ def match_part(
     Args:
         lines: see `distinct_lines`.
         customers: the columns of `PLATFORM_CUSTOMERS`, by id, without those that went missing.
-        documents: the columns of `PLATFORM_DOCUMENTS`, of these customers and any others.
+        documents: the columns of `PLATFORM_DOCUMENTS`, of these customers.
         candidates: the pairs, by row numbers.
         country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
     """
@@ -160,7 +160,5 @@ def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
     """The documents of these customers by `customer` (row number) and position; `key` is the number, normalized."""
     owner = pd.Index(customers["customer_id"]).get_indexer(documents["customer_id"])
     known = typed(documents, PLATFORM_DOCUMENTS).drop(columns="customer_id").assign(owner=owner)
-    if (owner < 0).any():
-        known = known[owner >= 0]
     ordered = sort_documents(known).rename(columns={"owner": "customer"})
     return ordered.assign(key=document_number(ordered["number"]))

@@ -96,7 +96,7 @@ def operation(number: int, path: str, body: dict[str, Any], *, method: Any = "PO
 def customer(number: int, *, password: PasswordSource | None = "stored", **body: Any) -> PlannedOperation:
     sent = {"erpCode": f"C{number:05d}", "firstName": "Ana", "email": f"ana{number}@example.test", **body}
     keys = {name: sent[name] for name in ("erpCode", "email", "loginCode") if name in sent}
-    sent["notification"] = {"send": False, "withCredentials": False}
+    sent["notification"] = dict.fromkeys(("send", "withCredentials"), password == "mailed")
     return operation(number, "/customers", sent, keys=keys, password=password)
 
 
