@@ -59,16 +59,8 @@ def made(path: Path) -> Page:
 
 def personal(path: Path, *more: str) -> list[str]:
     """What must not be shown of the customers of a warehouse and of the ERP file; `more` of their columns."""
-    columns = (
-        "full_name",
-        "email",
-        "phone",
-        "erp_code",
-        "login_code",
-        "default_fiscal_name",
-        "default_document_number",
-    )
-    names = ", ".join([*columns, *more])
+    columns = "full_name, email, phone, erp_code, login_code, default_fiscal_name, default_document_number"
+    names = ", ".join([columns, *more])
     with open_warehouse(path) as warehouse:
         found = warehouse.execute(f"SELECT DISTINCT unnest([{names}]) FROM reconciled.customers").fetchall()
     return [*PRIVATE, *(value for (value,) in found if value and len(value) > 3)]

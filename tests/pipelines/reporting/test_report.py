@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -24,7 +23,7 @@ from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import LastRead
 from sources.contract import LISTS
 from sources.errors import UsageError
-from tests.pipelines.bridge import Bridge, command
+from tests.pipelines.bridge import command, pulled
 from tests.pipelines.reporting.page import change, made, personal
 from transforms.rules import RULES
 
@@ -39,27 +38,20 @@ def words_of(path: Path, sql: str = "") -> str:
 
 
 def test_the_page_needs_no_other_file_and_its_links_lead_to_places_on_it(warehouse: Path) -> None:
-    change(warehouse, "UPDATE reconciled.orders SET ordered_at = ordered_at - INTERVAL 1 YEAR")
-    page = made(warehouse)
+    page, text = made(warehouse), warehouse.with_name("report.html").read_text("utf-8")
     forbidden = {"script", "link", "iframe", "object", "embed", "form", "base", "img", "use", "image", "foreignobject"}
     assert {name for name, _ in page.found}.isdisjoint(forbidden)
-    text = warehouse.with_name("report.html").read_text("utf-8")
     charts = [ET.fromstring(chart) for chart in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
-    assert len(charts) == 2
+    assert charts
     for chart in charts:
-        assert chart.attrib["role"] == "img"
         assert chart.attrib["aria-label"]
-        bars = chart.findall("g")
-        assert bars
-        assert all(bar.findtext("text") and len(bar.findall("rect")) == 2 for bar in bars)
-    assert len([span for span in page.all("span") if (span.get("class") or "").split()[:1] == ["bar"]]) > 20
+        assert all(bar.findtext("text") and len(bar.findall("rect")) == 2 for bar in chart.findall("g"))
     assert not [name for _, attributes in page.found for name in attributes if name.startswith("on")]
     assert "default-src 'none'" in text
     assert not re.search(r"(src|href)=\"(?!#|data:)|@import|url\(|https?:", text)
     places = [attributes["id"] for _, attributes in page.found if "id" in attributes]
     links = {(link["href"] or "").removeprefix("#") for link in page.all("a")}
-    assert links
-    assert len(set(places)) == len(places)
+    assert len(set(places)) == len(places) > 0
     assert links == set(places) <= {anchor(rule.entity, rule.name) for rule in RULES}
 
 
@@ -93,46 +85,6 @@ def test_it_counts_what_the_tables_hold_without_personal_data(warehouse: Path) -
     assert not [value for value in personal(warehouse, "first_name") if value in html]
 
 
-def test_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: Path) -> None:
-    with open_warehouse(warehouse) as connection:
-        orders = connection.execute(
-            "SELECT created_at, status, total, customer__id::VARCHAR FROM raw.orders"
-        ).fetchall()
-        customers = {key for (key,) in connection.execute("SELECT id FROM raw.customers").fetchall()}
-        ((ended,),) = connection.execute("SELECT max(ended_at) FROM ops.runs").fetchall()
-        ((bi_orders, bi_cancelled, bi_revenue),) = connection.execute(
-            "SELECT sum(orders), sum(cancelled_orders), sum(revenue) FROM bi.revenue_by_day"
-        ).fetchall()
-    today = ended.astimezone(UTC).date()
-    first = today - timedelta(days=29)
-    days: Counter[date] = Counter()
-    revenue: dict[date, Decimal] = {}
-    known = cancelled = 0
-    for created_at, status, total, customer in orders:
-        if status == "CANCELLED":
-            cancelled += 1
-            continue
-        day = datetime.fromisoformat(created_at).astimezone(UTC).date()
-        days[day] += 1
-        revenue[day] = revenue.get(day, Decimal(0)) + Decimal(str(total))
-        known += customer in customers
-    assert cancelled
-    recent = [day for day in days if first <= day <= today]
-    words = words_of(warehouse)
-    assert f"{sum(days[day] for day in recent)} orders in the 30 days before the run" in words
-    for day in recent:
-        assert f"{day}{' so far' if day == today else ''}: {revenue[day]:,.2f} PEN" in words
-    lately, before = (
-        sum((amount for day, amount in revenue.items() if begin <= day < begin + timedelta(days=30)), Decimal(0))
-        for begin in (first, first - timedelta(days=30))
-    )
-    change_percent = f"{100 * (lately / before - 1):+.0f} %"
-    assert f"PEN {sum(revenue.values()):,.2f} {days.total()} {lately:,.2f} {change_percent}" in words
-    assert f"Orders: {known} by a known customer" in words
-    assert f"{days.total()} orders are counted below. {cancelled} more are listed and cancelled" in words
-    assert (bi_orders, bi_cancelled, bi_revenue) == (days.total(), cancelled, sum(revenue.values()))
-
-
 def test_joins_of_the_views_add_and_lose_no_row(warehouse: Path) -> None:
     change(
         warehouse,
@@ -142,20 +94,16 @@ def test_joins_of_the_views_add_and_lose_no_row(warehouse: Path) -> None:
         UPDATE reconciled.promotions SET use_count = 9000000000000000000, usage_limit = -1""",
     )
     with open_warehouse(warehouse) as connection:
-        cancelled = "SELECT min(revenue), max(revenue) FROM bi.order_lines WHERE is_cancelled"
-        assert connection.execute(cancelled).fetchall() == [(0, 0)]
-        limits = "SELECT DISTINCT used_percent FROM bi.promotions"
-        assert connection.execute(limits).fetchall() == [(None,)], "the limit means nothing"
-        for view, table in {
-            "customers": "raw.customers",
-            "orders": "raw.orders",
-            "promotions": "raw.promotions",
-            "price_lists": "raw.price_lists",
-            "order_lines": "raw.orders__lines",
-        }.items():
-            counts = f"SELECT (SELECT count(*) FROM bi.{view}), (SELECT count(*) FROM {table})"
-            ((rows, expected),) = connection.execute(counts).fetchall()
-            assert rows == expected, view
+        for sql, expected in (
+            ("min(revenue), max(revenue) FROM bi.order_lines WHERE is_cancelled", (0, 0)),
+            ("DISTINCT used_percent FROM bi.promotions", (None,)),  # the limit means nothing
+        ):
+            assert connection.execute(f"SELECT {sql}").fetchall() == [expected]
+        for view in ("customers", "orders", "promotions", "price_lists", "order_lines"):
+            table = "orders__lines" if view == "order_lines" else view
+            counts = f"SELECT (SELECT count(*) FROM bi.{view}), (SELECT count(*) FROM raw.{table})"
+            ((rows, expected_rows),) = connection.execute(counts).fetchall()
+            assert rows == expected_rows, view
 
 
 EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', expires_at = {RUN} + to_hours({{}})
@@ -187,18 +135,16 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             [],
         ),
         (
-            """UPDATE reconciled.customers SET is_missing = TRUE; UPDATE reconciled.customers SET is_missing = FALSE
-            WHERE customer_id = (SELECT min(id) FROM raw.customers)""",
-            ["findings by severity 1 customers ", "in 365 days, of 1.", "customers 40 39"],
-            [],
-        ),
-        (
-            f"""UPDATE reconciled.promotions SET status = 'inactive';
+            f"""UPDATE reconciled.customers SET is_missing = customer_id <> (SELECT min(id) FROM raw.customers);
+            UPDATE reconciled.promotions SET status = 'inactive';
             UPDATE ops.runs SET started_at = started_at - INTERVAL 2 YEAR, ended_at = ended_at - INTERVAL 2 YEAR;
             {EXPIRE.format("running", "Ends soon", 29 * 24, "min(promotion_id)")};
             {EXPIRE.format("unknown", "Ends today", -6, "median(promotion_id::INT)::INT")};
             {EXPIRE.format("running", "Ends later", 31 * 24, "max(promotion_id)")}""",
-            ["Expiring within 30 days of the run: 2", "Ends today", "Ends soon"],
+            [
+                "findings by severity 1 customers ", "in 365 days, of 1.", "customers 40 39",
+                "Expiring within 30 days of the run: 2", "Ends today", "Ends soon",
+            ],
             ["Ends later"],
         ),
         (
@@ -239,16 +185,12 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             INSERT INTO ops.control_totals VALUES ('earlier', 'reconciled.customers', 'raw', 1);
             INSERT INTO ops.control_totals FROM own;
             UPDATE reconciled.exceptions SET first_run_id = 'earlier';
-            DELETE FROM reconciled.exceptions WHERE rule IN ('email_malformed', 'values_gone');
+            DELETE FROM reconciled.exceptions WHERE rule = 'email_malformed';
             INSERT INTO reconciled.exceptions BY NAME SELECT 'customers' AS entity, n::VARCHAR AS entity_id,
                 'email_malformed' AS rule, 'warning' AS severity, '' AS detail, n > 2 AS is_accepted,
-                (SELECT arg_max(run_id, rowid) FROM ops.runs) AS first_run_id FROM range(50) numbers(n);
-            INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, 'values_gone' AS rule,
-                'error' AS severity, 'orders: total: 40 values before' AS detail, false AS is_accepted,
-                (SELECT arg_max(run_id, rowid) FROM ops.runs) AS first_run_id""",
+                (SELECT arg_max(run_id, rowid) FROM ops.runs) AS first_run_id FROM range(50) numbers(n)""",
             [
-                "What changed Findings new since the last run: 1 error, 3 warnings error orders.values_gone: orders: "
-                "total: 40 values before warning customers.email_malformed: 3",
+                "What changed Findings new since the last run: 3 warnings warning customers.email_malformed: 3",
                 "warning customers email malformed 3 37", "Accepted and not listed: 47.",
             ],
             [],
@@ -262,7 +204,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
         ),
     ],
     ids=[
-        "not compared, by another version and pulled again", "empty", "no longer listed", "expires soon", "not read",
+        "not compared, by another version and pulled again", "empty", "no longer listed, or expires soon", "not read",
         "not known", "new", "later than the run",
     ],
 )  # fmt: skip
@@ -274,38 +216,33 @@ def test_the_page_says_what_is_so_and_nothing_that_is_not(
 
 
 def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(warehouse: Path) -> None:
-    may = "UPDATE reconciled.orders SET ordered_at = '2025-05-01 00:00Z'::TIMESTAMPTZ + to_hours(number % 99)"
-    assert "No order is dated within the 30 days before the run; the latest is of 2025-" in words_of(warehouse, may)
-    run = "'2026-03-20 10:00Z'::TIMESTAMPTZ"
     words = words_of(
         warehouse,
-        f"""UPDATE ops.runs SET ended_at = {run};
-        DELETE FROM reconciled.orders
-        WHERE order_id NOT IN (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 5);
-        UPDATE reconciled.orders SET total = 10.25, currency = 'EUR', ordered_at = {run} - INTERVAL 2 DAY,
-            order_status = 'DELIVERED', is_cancelled = false;
-        UPDATE reconciled.orders SET order_status = 'Cancelled', is_cancelled = true
-        WHERE order_id = (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 1 OFFSET 1);
-        UPDATE reconciled.orders SET ordered_at = {run} - INTERVAL 2 YEAR, total = 0.5
-        WHERE order_id = (SELECT min(order_id) FROM reconciled.orders);
-        UPDATE reconciled.orders SET ordered_at = {run}, currency = 'ANA <b>'
-        WHERE order_id = (SELECT max(order_id) FROM reconciled.orders)""",
+        """UPDATE ops.runs SET ended_at = '2026-03-20 10:00Z'; DELETE FROM reconciled.orders;
+        INSERT INTO reconciled.orders BY NAME SELECT days || currency || total AS order_id, currency, total,
+            '2026-03-20 10:00Z'::TIMESTAMPTZ - to_days(days) AS ordered_at, total = 7 AS is_cancelled,
+            if(is_cancelled, 'Cancelled', 'DELIVERED') AS order_status, false AS is_missing,
+            'matched' AS customer_status
+        FROM (VALUES (2, 'EUR', 10.25), (1, 'EUR', 10.25), (2, 'EUR', 7), (0, 'ANA <b>', 10.25),
+            (30, 'EUR', 4), (59, 'EUR', 4.2), (60, 'EUR', 100), (730, 'EUR', 0.5)) AS t (days, currency, total)""",
     )
     for text in (
         "3 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total "
         "(cancelled and not counted: 1).",
-        "4 orders are counted below. 1 more are listed and cancelled",
-        "currency revenue orders revenue, last 30 days change EUR 21.00 3 20.50 – unknown 10.25 1 10.25 –",
-        "Revenue by day in EUR, the last 30 days", "2026-03-18: 20.50 EUR", "2026-03 so far: 3 orders",
-        "DELIVERED 3 EUR 21.00", "DELIVERED 1 – 10.25", "Cancelled 1 EUR 10.25", "The fainter bar is the running month",
+        "7 orders are counted below. 1 more are listed and cancelled", "Orders: 7 by a known customer",
+        "last 30 days change EUR 129.20 6 20.50 +150 % unknown 10.25 1 10.25 –",
+        "Revenue by day in EUR, the last 30 days", "2026-03-18: 10.25 EUR", "2026-03 so far: 3 orders",
+        "DELIVERED 6 EUR 129.20 Cancelled 1 EUR 7.00", "The fainter bar is the running month",
     ):  # fmt: skip
         assert text in words
-    assert words.index("DELIVERED 3") < words.index("Cancelled 1"), "the most frequent first"
     assert "<b>" not in words
-    unknown = "UPDATE reconciled.orders SET total = NULL WHERE ordered_date > '2025-01-01' AND currency = 'EUR'"
-    assert "EUR 0.50 3 – –" in words_of(warehouse, unknown), "orders were made, and no total of them is known"
-    none = "DELETE FROM reconciled.orders WHERE ordered_date > '2025-01-01' AND currency = 'EUR'"
-    assert "EUR 0.50 1 0.00 –" in words_of(warehouse, none)
+    with open_warehouse(warehouse) as connection:
+        days = "SELECT sum(orders), sum(cancelled_orders), sum(revenue) FROM bi.revenue_by_day WHERE currency = 'EUR'"
+        assert connection.execute(days).fetchall() == [(6, 1, Decimal("129.20"))]
+    lately = "WHERE ordered_date > '2026-03-01' AND currency = 'EUR'"
+    unknown = words_of(warehouse, f"UPDATE reconciled.orders SET total = NULL {lately}")
+    assert "EUR 108.70 6 – –" in unknown, "orders were made, and no total of them is known"
+    assert "EUR 108.70 4 0.00 -100 %" in words_of(warehouse, f"DELETE FROM reconciled.orders {lately}")
 
 
 def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the_quality_develops(
@@ -358,34 +295,27 @@ def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the
     assert re.search(
         r"compared with its read before: \S+ \S+ UTC by an import\. What is new since the last night", words
     )
-    assert 'class="number">change</th>' in (html := warehouse.with_name("report.html").read_text("utf-8"))
-    assert 'class="extra number">used</th>' in html
-    assert re.search(rf'<bdi class="short">{product}</bdi>', html)
-    assert re.search(r'<bdi class="">[^<]* [^<]*\d\N{NO-BREAK SPACE}%</bdi>', html)
 
 
-def test_a_hundred_thousand_findings_and_names_of_any_length_have_a_report_of_bounded_size(warehouse: Path) -> None:
+def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_size(warehouse: Path) -> None:
     rules = ", ".join(f"('{rule.entity}', '{rule.name}', '{rule.severity}')" for rule in RULES)
     words = words_of(
         warehouse,
         f"""INSERT INTO reconciled.exceptions BY NAME
         SELECT entity, i::VARCHAR AS entity_id, rule, severity, 'detail ' || i AS detail, false AS is_accepted
-        FROM (VALUES {rules}) AS rules(entity, rule, severity), range({100_000 // len(RULES) + 1}) numbers(i);
+        FROM (VALUES {rules}) AS rules(entity, rule, severity), range(1000) numbers(i);
         INSERT INTO reconciled.price_lists BY NAME SELECT 'L' || i AS price_list_id, repeat('name ', 99) AS name,
             'root' AS chain_status, 1234567 AS customer_count, FALSE AS is_missing FROM range(3000) numbers(i);
-        UPDATE reconciled.promotions SET status = 'running', name = repeat('name ', 99),
-            expires_at = {RUN} + INTERVAL 1 DAY;
-        UPDATE reconciled.orders SET total = total * 1000000, currency = chr(65 + (number % 20)::INTEGER) || 'BC',
-            ordered_at = {RUN}, order_status = 'CONFIRMED'""",
+        UPDATE reconciled.orders SET currency = chr(65 + (number % 20)::INTEGER) || 'BC', ordered_at = {RUN},
+            order_status = 'CONFIRMED'""",
     )
     assert re.search(r"\d{2},\d{3} errors \d{2},\d{3} warnings", words)
     assert "more currencies" in words
     assert "name name…" in words.replace(" …", "…")
-    assert len(RULES) > 40
     assert f"And {len(RULES) - 40} more." in words
-    tables = re.findall("<tbody>(.*?)</tbody>", warehouse.with_name("report.html").read_text("utf-8"), re.DOTALL)
-    assert max(table.count("<tr>") for table in tables) == 40
-    assert warehouse.with_name("report.html").stat().st_size < 150_000
+    html = warehouse.with_name("report.html").read_text("utf-8")
+    assert max(table.count("<tr>") for table in re.findall("<tbody>(.*?)</tbody>", html, re.DOTALL)) == 40
+    assert len(html) < 150_000
 
 
 def test_a_report_has_the_same_bytes_each_time_is_its_owners_and_replaces_reports_alone(
@@ -433,7 +363,6 @@ def test_without_anything_reconciled_by_this_version_there_is_no_report(
     ("age", "tail", "text", "is_too_old"),
     [
         (25.0, None, "25.0 h old  TOO OLD (limit 24 h)", True),
-        (0.05, None, "3 min old", False),
         (-0.05, None, "-3 min old", False),
         (-2400.0, None, "-2400.0 h old  TOO OLD (limit 24 h)", True),
         (30.0, 2.0, "30.0 h old, tail 2.0 h old", False),
@@ -454,22 +383,20 @@ def test_a_list_is_as_old_as_its_last_read_or_tail_and_too_old_if_it_was_read_in
 
 
 def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
-    published: Bridge, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reconcile()
-    assert read_status().new_findings == [], "nothing was before"
-    first, *_ = published.platform.state.ids("customers")
-    published.platform.state.change("customers", first, {"email": "nobody"})
-    pulled = published.pull()
-    result = reconcile()
+    with pulled(tmp_path, reconcile) as made:
+        assert read_status().new_findings == [], "nothing was before"
+        first, *_ = made.platform.state.ids("customers")
+        made.platform.state.change("customers", first, {"email": "nobody"})
+        done, result = made.pull(), reconcile()
+        status, summary = read_status(), run_summary(done, result)
     news = ["new since the last run: 1 warning", "  warning customers.email_malformed: 1"]
-    assert lines(read_status())[:2] == news
-    assert read_status().as_dict()["new_findings"][0]["rule"] == "email_malformed"
-    summary = run_summary(pulled, result)
-    assert summary["text"].splitlines()[1:3] == news
-    assert summary["new_findings"][0]["findings"] == 1
     print_reconcile(result, "plain")
-    assert capsys.readouterr().out.splitlines()[1:3] == [news[0], news[1]]
+    for said in (lines(status)[:2], summary["text"].splitlines()[1:3], capsys.readouterr().out.splitlines()[1:3]):
+        assert said == news
+    assert status.as_dict()["new_findings"][0]["rule"] == "email_malformed"
+    assert summary["new_findings"][0]["findings"] == 1
 
 
 def test_a_copy_that_is_under_way_or_was_ended_is_not_said_to_have_failed(tmp_path: Path) -> None:
