@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from pydantic import Field as Limits
 
 from sources.contract import INT64_MAX, Field
@@ -40,6 +49,8 @@ _LIMITS: Final = {
     "decimal_max_digits": ("too_many_digits", "has more than {limit} digits"),
     "decimal_whole_digits": ("too_many_digits", "has more than {limit} digits"),
     "finite_number": ("not_a_number", "is not a number"),
+    "string_pattern_mismatch": ("not_a_date", "is not a date YYYY-MM-DD"),
+    "value_error": ("not_a_date", "is not a day of the calendar"),
     "extra_forbidden": ("unknown_field", "is not a field of the interface"),
 }
 """Code and words of a violation by pydantic's type of error; all others are of a wrong type."""
@@ -180,6 +191,8 @@ def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from da
             Decimal,
             Limits(ge=field.minimum, max_digits=NUMBER_DIGITS, decimal_places=field.max_decimals, allow_inf_nan=False),
         ]
+    if field.type == "date":
+        return Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$"), AfterValidator(date.fromisoformat)]
     return Annotated[str, StringConstraints(min_length=field.min_length)]
 
 

@@ -46,7 +46,7 @@ WORDS: Final = {
     "damaged_text": "characters were lost when the file was written: export it again as UTF-8",
     "cell_error": "an error value of a spreadsheet",
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
-    "not_a_date": "not a date in the form that the mapping sets",
+    "not_a_date": "not a date in the form {form}: set the form in the mapping, under [dates]",
     "not_an_address": "not a valid e-mail address: the customer could not log in with it",
     "several_addresses": "several addresses: write the one with which the customer logs in",
 }
@@ -102,9 +102,7 @@ class Reading:
         if code == "currency" and self.signs:
             shown = ", ".join(sign or "no sign" for sign in self.signs)
             return f"the numbers of the column have different currency signs ({shown}): which one is meant?"
-        if code == "not_a_date":
-            return f"not a date in the form {self.date}, which the mapping sets"
-        return WORDS[code]
+        return WORDS[code].format(form=self.date)
 
     def read(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
         """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null.

@@ -208,7 +208,8 @@ class _PlanMaker:
     def _decider(self) -> Decider:
         settings, mapping = self.settings, self.inputs.mapping
         is_sheet = self.options.file.suffix.casefold() == ".xlsx"
-        common = SuspiciousValues(self.increments, is_sheet=is_sheet), self.statistics
+        dates = {one.name for one in self.kind.record.fields if one.type == "date"}
+        common = SuspiciousValues(self.increments, dates, is_sheet=is_sheet), self.statistics
         if self.customers is not None:
             accepted = current_state.accepted_differences()
             return CustomerDecider(*common, self.customers, reconcile_settings().country, accepted)

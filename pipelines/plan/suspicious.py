@@ -7,7 +7,7 @@ for each kind of suspicious value its number and first lines.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -53,11 +53,14 @@ class SuspiciousValues:
 
     Args:
         increments: fields whose values are increments, which may be negative.
+        dates: fields that are dates, whose texts were checked when they were read.
         is_sheet: the file is a workbook, whose cells show fewer digits than they have.
     """
 
-    def __init__(self, increments: frozenset[str] = frozenset(), *, is_sheet: bool = False) -> None:
-        self._increments, self._is_sheet = increments, is_sheet
+    def __init__(
+        self, increments: frozenset[str] = frozenset(), dates: Set[str] = frozenset(), *, is_sheet: bool = False
+    ) -> None:
+        self._increments, self._dates, self._is_sheet = increments, dates, is_sheet
         self._reasons: dict[tuple[str, str], Reason] = {}
 
     def add(self, table: pa.Table) -> None:
@@ -67,7 +70,7 @@ class SuspiciousValues:
         for name in table.drop_columns(["lines", "path"]).column_names:
             texts = table[name].combine_chunks()
             is_hit = pc.fill_null(pc.match_substring_regex(texts, "|".join(patterns.values())), False)
-            for code, pattern in patterns.items() if pc.any(is_hit).as_py() else ():
+            for code, pattern in patterns.items() if name not in self._dates and pc.any(is_hit).as_py() else ():
                 hits = pc.match_substring_regex(texts.filter(is_hit), pattern)
                 self.count(name, code, lines.filter(is_hit).filter(hits))
             if name == "price" and self._is_sheet:

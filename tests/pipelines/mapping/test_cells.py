@@ -80,7 +80,7 @@ def test_a_text_that_is_not_trimmed_is_equal_in_every_byte(text: str) -> None:
 
 
 def test_the_words_of_a_code_say_what_the_column_expects_and_no_value() -> None:
-    assert all("{" not in words for words in WORDS.values())
+    assert all("{" not in Reading("date").words(code) for code in WORDS)
     assert Reading("number", COMMA).words("not_a_number").endswith("1.234,5)")
     assert "DD/MM/YYYY" in Reading("date", date="DD/MM/YYYY").words("not_a_date")
     assert "(€, no sign)" in Reading("number", signs=("€", "")).words("currency")

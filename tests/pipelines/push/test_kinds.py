@@ -24,12 +24,15 @@ from pipelines.pull.pull import pull
 from sources import inputs
 from sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
 from sources.decode.table_schema import snake
+from sources.errors import UsageError
 from sources.kinds import KINDS, InputKind, KindName
 from tests.pipelines.push.plans import Place, place
 
 CELLS: Final = {"number": "1.5", "boolean": "true"}
 NAME: Final[KindName] = "warehouses"
-RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number", minimum=0)))
+DAY = Field("validFrom", "date", "string")
+RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number", minimum=0), DAY))
+MAPPING = 'kind = "warehouses"\n[dates]\nformat = "DD/MM/YYYY"\n[columns]\nrateId = "rateId"\n'
 UPDATE = Operation(
     "update_rate", "legacy", "PATCH", "/rates/{rateId}", input=RECORD, error_code="integer",
     params=(Field("rateId", "identifier", "number", required=True),),
@@ -117,3 +120,19 @@ def test_a_kind_that_is_added_is_planned_pushed_and_remembered(tmp_path: Path) -
         }  # fmt: skip
         importing("8;Web;-1\n")
         assert "is less than 0" in rejects[-1]
+
+
+@pytest.mark.usefixtures("rates", "at")
+def test_a_date_is_a_day_in_the_form_of_the_mapping_and_not_suspicious(tmp_path: Path) -> None:
+    file, mapping = tmp_path / "rates.csv", tmp_path / "rates.toml"
+    file.write_text("rateId;from\n7;01/12/2026\n8;31/02/2026\n", "utf-8")
+    mapping.write_text(f'{MAPPING}from = "validFrom"\n', "utf-8")
+    made = make_plan(PlanOptions(NAME, file, mapping))
+    assert [op.body for op in Plan(made.folder).operations()] == [{"validFrom": "2026-12-01"}]
+    assert made.statistics.suspicious == []
+    (reject,) = made.statistics.reasons
+    assert (reject.code, "DD/MM/YYYY" in reject.words, "[dates]" in reject.words) == ("not_a_date", True, True)
+    for day in ("31/12/2026", "2026-02-31"):
+        mapping.write_text(f'{MAPPING}from = "name"\n[constants]\nvalidFrom = "{day}"\n', "utf-8")
+        with pytest.raises(UsageError, match="constant validFrom is not a da"):
+            make_plan(PlanOptions(NAME, file, mapping))
