@@ -23,6 +23,7 @@ WRONG: dict[FieldType, list[Any]] = {
     "integer": ["1", 1.5, True, None],
     "number": ["1.5", True, None],
     "boolean": ["true", 1, None],
+    "date": ["31/01/2026", 20260131, None],
     "object": ["{}", [], None],
     "array": ["[]", {}, None],
 }
@@ -30,7 +31,9 @@ WRONG_ITEMS: dict[str, dict[str, Any]] = {
     "create_customer": {"documents": [1]},
     "create_warehouse": {"location": {"coordinates": [-77, "x"]}},
 }
-RIGHT: dict[FieldType, Any] = {"text": "á", "integer": 3, "number": 2.5, "boolean": False, "object": {}, "array": []}
+RIGHT: dict[FieldType, Any] = {
+    "text": "á", "integer": 3, "number": 2.5, "boolean": False, "date": "2026-01-31", "object": {}, "array": [],
+}  # fmt: skip
 CODE_TYPES = {"integer": int, "string": str, "": str}
 
 

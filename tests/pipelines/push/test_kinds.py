@@ -28,7 +28,7 @@ from sources.errors import UsageError
 from sources.kinds import KINDS, InputKind, KindName
 from tests.pipelines.push.plans import Place, place
 
-CELLS: Final = {"number": "1.5", "boolean": "true"}
+CELLS: Final = {"number": "1.5", "boolean": "true", "date": "2026-01-31"}
 NAME: Final[KindName] = "warehouses"
 DAY = Field("validFrom", "date", "string")
 RECORD = Record("rate_update", (Field("name", "text"), Field("rate", "number", minimum=0), DAY))
@@ -43,6 +43,7 @@ def cell(at: Place, path: str, field: Field, number: int) -> str:
     """A value of a field; an id is that of a record, where the platform lists such records: priceListId."""
     listed = f"{snake(path.removesuffix('Id'))}s"
     if field.type == "identifier" and listed in LISTS:
+        at.platform.state.grow(listed, 2 - len(at.platform.state.ids(listed)))
         return at.platform.state.ids(listed)[number]
     return f"a{number}@example.test" if field.name == "email" else CELLS.get(field.type, str(number + 1))
 
