@@ -61,47 +61,32 @@ def values(*written: str) -> tuple[str, list[object]]:
     ("written", "kept"),
     [
         (["null"], ("string", [None])),
-        (["true", "null"], ("bool", [True, None])),
         (["1", "-9223372036854775808"], ("int64", [1, -(2**63)])),
         (["1.0", "2", "1e2"], (MONEY, ["1", "2", "100"])),
-        (["1.0", "9007199254740993"], (MONEY, ["1", "9007199254740993"])),
-        (["1", "-9007199254740993"], ("int64", [1, -9007199254740993])),
         (["1", '"-9007199254740993"'], ("int64", [1, -9007199254740993])),
         (["1", "1.50"], (MONEY, ["1", "1.5"])),
         (["0.1", "1e300"], ("string", ["0.1", "1" + "0" * 300])),
         (["12.600000000000001"], ("string", ["12.600000000000001"])),
         (["9007199254740993", "1.50"], (MONEY, ["9007199254740993", "1.5"])),
-        (["0.12345678901234567"], ("string", ["0.12345678901234567"])),
-        (["0.5", "0.12345678901234567"], ("string", ["0.5", "0.12345678901234567"])),
         (["1", "9223372036854775808"], (MONEY, ["1", "9223372036854775808"])),
-        (["0.5", "1e400"], ("string", ["0.5", "1" + "0" * 400])),
         (["0.5", "1e-400"], ("string", ["0.5", "0." + "0" * 399 + "1"])),
         (["1", '"a"', "true"], ("string", ["1", "a", "true"])),
         (['"007"', '"1e5"'], ("string", ["007", "1e5"])),
-        (['"2024-05-06T07:08:09Z"'], ("string", ["2024-05-06T07:08:09Z"])),
         (["1", '"12.50"', "null"], (MONEY, ["1", "12.5", None])),
         (["1.5", '"0012"'], ("string", ["1.5", "0012"])),
         (["[]", "null"], ("string", [None, None])),
         (["[]", '["a","é"]', '["\\""]'], ("string", ["[]", '["a","é"]', '["\\""]'])),
         (['["a"]', '["a\\\\b"]'], ("string", ['["a"]', '["a\\\\b"]'])),
-        (["[1, 2]", "[]"], ("string", ["[1,2]", "[]"])),
         (
             ["[-12.002, 1.50]", "[3, -0.0]", "[2.0]", "[]", "null"],
             ("string", ["[-12.002,1.5]", "[3,0]", "[2]", "[]", None]),
         ),
-        (["[0.5]", "[1e300]"], ("string", ["[0.5]", "[1" + "0" * 300 + "]"])),
-        (["[0.5]", "[9007199254740993]"], ("string", ["[0.5]", "[9007199254740993]"])),
         (["[0.5]", "[0.12345678901234567]"], ("string", ["[0.5]", "[0.12345678901234567]"])),
-        (["[0.5]", "[12345678.25]"], ("string", ["[0.5]", "[12345678.25]"])),
-        (["[0.5]", "[1e-9, 100.10]", "[-1e3]"], ("string", ["[0.5]", "[0.000000001,100.1]", "[-1000]"])),
         (["[0.5]", '["0.5"]'], ("string", ["[0.5]", '["0.5"]'])),
         (["[1.50, null]"], ("string", ["[1.5,null]"])),
         (['[1, {"a": 2}]'], ("string", ['[1,{"a":2}]'])),
         (["[]", '["a"]', '"b"', "{}"], ("string", ["[]", '["a"]', '["b"]', "[]"])),
         (["[[1],[2]]"], ("string", ["[[1],[2]]"])),
-        (["{}", "[1]"], ("string", ["[]", "[1]"])),
-        (['["a"]', '[{"a":null}]'], ("string", ['["a"]', '[{"a":null}]'])),
-        (["{}", "null", "[]"], ("string", [None, None, None])),
         (['{"a": 1.50}', "2", '"b"', "null"], ("string", ['{"a":1.5}', "2", '"b"', None])),
         (['{"7":1,"8":2}', '{"9":3}'], ("string", ['{"7":1,"8":2}', '{"9":3}'])),
     ],
@@ -238,10 +223,9 @@ def test_what_a_person_declared_decides_before_the_values() -> None:
     row, item = (decoded.tables[name].to_pylist()[0] for name in ("orders", "orders__items"))
     assert (row["code"], row["order_number"], row["_extra"]) == ("5", None, '{"number":1.5}')
     assert (row["amount"], row["amount_2"], item["sku"]) == (Decimal(5), "x", "A")
-    for values in (None, 30):
-        schema = InferredSchema(ORDER, None, {'["total"]': KeptKind("decimal", values)})
-        schema.decode([raw_page(*['{"id":1,"total":1.5}'] * 100)])
-        assert schema.kinds() == [('["total"]', "decimal", 100)], "values are counted all the same"
+    schema = InferredSchema(ORDER, None, {'["total"]': KeptKind("decimal")})
+    schema.decode([raw_page(*['{"id":1,"total":1.5}'] * 100)])
+    assert schema.kinds() == [('["total"]', "decimal", 100)], "values are counted all the same"
 
 
 def test_arrays_of_objects_are_child_tables() -> None:
@@ -330,24 +314,18 @@ def test_the_key_is_canonical_text() -> None:
     ("row", "reported"),
     [
         ("{}", "id: expected an identifier, found nothing"),
-        ('{"id":null}', "id: expected an identifier, found null"),
-        ('{"id":""}', "id: expected an identifier, found blank string"),
         ('{"id":" \u00a0"}', "id: expected an identifier, found blank string"),
-        ('{"id":[]}', "id: expected identifier, found array"),
         ('{"id":true}', "id: expected identifier, found boolean"),
         ("7", "row: expected object, found number"),
         ('{"id":1,"a":1,"a":1}', "row: a field occurs twice in one object"),
         ('{"id":1,"j":{"b":1,"b":1}}', "row: a field occurs twice in one object"),
-        ('{"id":"x","j":1,"j":2}', "row: a field occurs twice in one object"),
         ('{"id":1,"a":NaN}', "row: NaN or Infinity, which JSON does not allow"),
         ('{"id":1,"c":{"d":["\\u0000"]}}', "c.d[]: a NUL character"),
-        ('{"id":1,"c":{"\\u0000":1}}', "c: a NUL character"),
         ('{"id":1,"a":"\\udfff"}', "row: a lone surrogate"),
     ],
 )
-@pytest.mark.parametrize("others", ['{"id":"z","a":1.5}', '{"id":"z","j":1},{"id":"y","j":{"b":1}}'])
-def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, reported: str, others: str) -> None:
-    _, (decoded,) = walk([raw_page(others, row)])
+def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, reported: str) -> None:
+    _, (decoded,) = walk([raw_page('{"id":"z","a":1.5}', row)])
     assert [aside.reason for aside in decoded.quarantined] == [reported]
     assert decoded.tables["orders"]["id"].to_pylist()[0] == "z"
 
@@ -385,28 +363,6 @@ def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[lis
     for name, table in whole.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in parts])
     assert whole.tables["orders"].num_rows + len(whole.quarantined) == sum(map(len, rows))
-
-
-@pytest.mark.parametrize("where", ["by_sku", "lines[].by_sku"])
-def test_an_object_keyed_by_ids_is_json_text(where: str) -> None:
-    def row(n: int) -> str:
-        keyed = f'{{"by_sku":{{"sku{n}":{n},"sku{n + 1}":1.50}}}}'
-        return f'{{"id":{n},{keyed[1:-1]}}}' if where == "by_sku" else f'{{"id":{n},"lines":[{keyed}]}}'
-
-    pages = [raw_page(*(row(n) for n in range(at, at + 100)), number=at // 100 + 1) for at in range(0, 3000, 100)]
-    schema = InferredSchema(ORDER)
-    for page in pages:
-        schema.decode([page])
-    table = "orders" if where == "by_sku" else "orders__lines"
-    assert schema.schema_of()[table].field("by_sku").type == pa.string()
-    assert sum(len(columns) for columns in schema.schema_of().values()) < 20
-    versions = schema.version
-    decoded = schema.decode(pages)
-    assert schema.version == versions
-    assert decoded.quarantined == []
-    texts = decoded.tables[table]["by_sku"].to_pylist()
-    assert texts[7] == '{"sku7":7,"sku8":1.5}'
-    assert len(texts) == 3000
 
 
 @pytest.mark.parametrize(("count", "is_text"), [(200, False), (201, True)])
@@ -465,11 +421,8 @@ STRING, WHOLE, NUMBER, BOOLEAN = pa.string(), pa.int64(), DECIMAL, pa.bool_()
     [
         ([1, None], WHOLE, "decimal", [Decimal(1), None], None),
         ([1, None], WHOLE, "text", ["1", None], None),
-        ([True, False], BOOLEAN, "text", ["true", "false"], None),
         ([Decimal("10.50"), Decimal(7)], NUMBER, "text", ["10.5", "7"], None),
-        ([Decimal(7), None], NUMBER, "bigint", [7, None], None),
         ([Decimal("0.5"), Decimal(7)], NUMBER, "bigint", [None, 7], ("v_decimal", [Decimal("0.5"), None])),
-        ([Decimal(10) ** 20], NUMBER, "bigint", [None], ("v_decimal", [Decimal(10) ** 20])),
         (["007", "7"], STRING, "bigint", [None, 7], ("v_text", ["007", None])),
         (["1.50", "1.0000000001"], STRING, "decimal", [Decimal("1.5"), None], ("v_text", [None, "1.0000000001"])),
         (["true", None], STRING, "bool", [None, None], ("v_text", ["true", None])),
@@ -477,8 +430,6 @@ STRING, WHOLE, NUMBER, BOOLEAN = pa.string(), pa.int64(), DECIMAL, pa.bool_()
         ([5, 1], WHOLE, "bool", [None, None], ("v_bigint", [5, 1])),
         ([Decimal("1905.33"), Decimal("1e-9"), 0], NUMBER, "double", [1905.33, 1e-9, 0.0], None),
         ([5], WHOLE, "timestamp", [5], None),
-        ([5], WHOLE, None, [5], None),
-        ([5], pa.int32(), "bigint", [5], None),
     ],
 )  # fmt: skip
 def test_values_are_in_the_stored_type_or_in_a_variant(
