@@ -7,8 +7,8 @@ import gc
 import os
 import re
 import runpy
-from collections.abc import Iterable, Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from sources.http.client import Client
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
-from tests.postgres import PASSWORD, connect, server
 from tests.sources.platform import Platform
 from tests.sources.rawserver import serving
 
@@ -70,13 +69,11 @@ def _quick_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         _open_files.pop().close()
 
 
-def pipeline(folder: Path, destination: Any = None) -> dlt.Pipeline:
+def pipeline(folder: Path) -> dlt.Pipeline:
     """A pipeline whose DuckDB file stays open in the test: to open it takes 20 ms, and dlt does so ten times a run."""
-    folder.mkdir(exist_ok=True)
     file = str(folder / "shop.duckdb")
-    target = destination or dlt.destinations.duckdb(file)
-    if "duckdb" in target.destination_type:
-        _open_files.append(duckdb.connect(file))
+    _open_files.append(duckdb.connect(file))
+    target = dlt.destinations.duckdb(file)
     return dlt.pipeline("shop", pipelines_dir=str(folder / "state"), destination=target, dataset_name="theirs")
 
 
@@ -110,7 +107,7 @@ def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> 
     for key in platform.state.ids("promotions"):
         platform.state.remove("promotions", key)
     expected = children(platform) | {"customers": COUNTS["customers"] + 1, "promotions": 0, "orders": COUNTS["orders"]}
-    for disposition in ("replace", "merge", "append"):
+    for disposition in ("replace", "append"):
         for source in sources:
             pipe.run(source, write_disposition=disposition)
         if disposition == "append":  # child tables are those of the last walk
@@ -129,20 +126,6 @@ def test_orders_have_the_key_and_the_decimals_that_are_asked_for(tmp_path: Path,
         assert set(numbers) == {f"N{n}" for n in range(COUNTS["orders"])}
         assert numbers["N0"] == Decimal(str(sent))
         assert "number__v_decimal" not in pipe.default_schema.tables["orders"]["columns"]
-
-
-@pytest.fixture(scope="module")
-def postgres_server() -> Iterator[int]:
-    with server() as port:
-        yield port
-
-
-@pytest.fixture
-def postgres(postgres_server: int, tmp_path: Path) -> str:
-    name = tmp_path.name.lower()
-    with closing(connect(postgres_server)) as connection:
-        connection.cursor().execute(f"CREATE DATABASE {name}")
-    return f"postgresql://loader:{PASSWORD}@127.0.0.1:{postgres_server}/{name}"
 
 
 def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: Sandbox) -> None:
@@ -198,34 +181,18 @@ def test_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox, n
         "load_sample": {"orders": 10},
     }[name]
     pipe = pipeline(tmp_path)
-    for _ in range(2):
-        getattr(own_pipeline, name)(pipe)
+    getattr(own_pipeline, name)(pipe)
     assert counts(pipe, *expected) == expected
     if name == "load_without_contacts":
         assert query(pipe, "SELECT count(email) + count(phone) FROM customers") == [(0,)]
         assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
 
 
-@pytest.fixture
-def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    if request.param == "postgres":
-        return dlt.destinations.postgres(request.getfixturevalue("postgres"))
-    return dlt.destinations.duckdb(str(tmp_path / "shop.duckdb"))
-
-
-def contents(pipe: dlt.Pipeline, *tables: str) -> dict[str, list[str]]:
-    """The rows of each table, without dlt's own columns, in a fixed order."""
-    with pipe.sql_client() as client:
-        return {table: in_order(selected(client, table)) for table in tables}
-
-
-def selected(client: Any, table: str) -> list[dict[str, Any]]:
-    with client.execute_query(f"SELECT * FROM {table}") as cursor:
+def rows_of(pipe: dlt.Pipeline, table: str) -> list[str]:
+    """The rows of a table, without dlt's own columns, in a fixed order."""
+    with pipe.sql_client() as client, client.execute_query(f"SELECT * FROM {table}") as cursor:
         names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     return sorted(str(sorted((name, str(row[name])) for name in row if not name.startswith("_dlt"))) for row in rows)
 
 
@@ -241,9 +208,8 @@ def test_rows_take_scd2(tmp_path: Path, platform: Sandbox) -> None:
 
 def test_no_private_attribute_of_a_library_is_read() -> None:
     documented, found = {"_asdict", "_replace", "_fields", "_exit", "_value_"}, set[tuple[str, str]]()
-    for path in (
-        file for room in ("sources", "pipelines", "transforms", "sandbox") for file in (ROOT / room).rglob("*.py")
-    ):
+    rooms = ("sources", "pipelines", "transforms", "sandbox")
+    for path in (file for room in rooms for file in ROOT.glob(f"{room}/**/*.py")):
         text = path.read_text("utf-8")
         own = documented | set(re.findall(r"(?:def |self\.|cls\.|^ +)(_[a-z]\w*)", text, re.MULTILINE))
         if not own.issuperset(re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*)", text)):  # else it need not be parsed
@@ -313,10 +279,6 @@ def test_the_schema_contract_of_the_source_counts(tmp_path: Path, platform: Sand
     platform.state.change("orders", first, {"number": 10.5})
     with pytest.raises(PipelineStepFailed, match="`data_types` are frozen"):
         pipe.run(source)
-    pipe.abort_packages()
-    source.schema_contract = {"data_type": "discard_value"}
-    pipe.run(source)
-    assert query(pipe, "SELECT count(*), count(number) FROM orders") == [(28, 27)]
 
 
 def test_a_walk_that_failed_goes_on_in_the_next_run_and_leaves_nothing(
@@ -355,23 +317,19 @@ def without_items(platform: Sandbox, name: str, field: str) -> tuple[str, str]:
     return gone, bare
 
 
-@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
-def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
-    tmp_path: Path, platform: Sandbox, destination: Any
-) -> None:
-    pipe = pipeline(tmp_path, destination)
+def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(tmp_path: Path, platform: Sandbox) -> None:
+    pipe = pipeline(tmp_path)
     sources = [legacy().with_resources("customers"), public_v1().with_resources("orders")]
     for disposition in ("replace", "merge"):
         for source in sources:
             pipe.run(source, write_disposition=disposition)
-    before = contents(pipe, *(child for _, child, _ in CHILDREN))
+    before = {child: rows_of(pipe, child) for _, child, _ in CHILDREN}
     ids = {name: without_items(platform, name, child.split("__")[1]) for name, child, _ in CHILDREN}
     for source in sources:
         pipe.run(source, write_disposition="merge")
-    children_after = contents(pipe, *before)
     for name, child, key in CHILDREN:
         gone, bare = ids[name]
-        after = children_after[child]
+        after = rows_of(pipe, child)
         assert after == [row for row in before[child] if f"('{key}', '{bare}')" not in row]
         assert any(f"('{key}', '{gone}')" in row for row in after)
         assert query(pipe, f"SELECT count(*) FROM {child} WHERE _removed") == [(0,)]
@@ -388,9 +346,8 @@ def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
     walker = resources.ListWalker(CUSTOMER, "http://localhost", "key", WalkOptions(10, sweeps=1))
     assert walker._walk(tmp_path / "files", tmp_path / "spool").distinct == 29
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert [text.partition("; a single")[0] for text in warnings] == [
-        "customers: rows that cannot be loaded and are left out: 1; email: expected string, found boolean "
-        "(the first: page 1, position 7)",
+    assert [text.partition(";")[0] for text in warnings] == [
+        "customers: rows that cannot be loaded and are left out: 1",
         "customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct, ended by empty page, clean, "
         "1 rows quarantined",
     ]
