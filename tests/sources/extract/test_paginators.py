@@ -64,9 +64,7 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
     ("bodies", "words"),
     [
         ([v1(cursor=None)], "without a cursor"),
-        ([v1(cursor="")], "without a cursor"),
         ([v1(more=False)], "`hasMore` is false although there is a cursor"),
-        ([v1(cursor="a"), v1(cursor="a")], "issued twice"),
         ([v1(cursor="a"), v1(cursor="b"), v1(cursor="a")], "issued twice"),
         ([v1(0, cursor="a"), v1(0, cursor="b"), v1(0, cursor="c")], "empty pages"),
         ([b'{"data":[{"id":7}],"hasMore":true,"nextCursor":"%d"}' % n for n in range(2)], "a page has no new id"),
@@ -74,7 +72,6 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
         ([v1(cursor=12)], "neither a string nor null"),
         ([b'{"hasMore": false}'], "absent"),
         ([b'{"data": {}, "hasMore": false}'], "an object"),
-        ([b'{"data": null, "hasMore": false}'], "null"),
         ([b'{"data":[{"id":1}],"hasMore":true,"data":[{"id":2}],"hasMore":false}'], "`data` occurs twice"),
         ([b'{"data":[{"id":1}],"hasMore":true,"nextCursor":null,"hasMore":false}'], "`hasMore` occurs twice"),
         (b'{"data": {"a": 1, "b": 2}}', "no known form"),
@@ -109,12 +106,9 @@ def test_v1_an_expired_cursor_starts_again_and_another_rejection_is_an_error() -
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"<html>", b'{"data": [', b'{"data": [1, 2}', b"null", b"[]", b"\xff\xfe"),
-        b'{"\xff": 1, "data": [1, 2}',
-        b'{"data": []} 2',
-        *(b'{"meta": 1 2, "data": [], "hasMore": false}', b'{"data": [], "x": true false, "hasMore": false}'),
-        *(b'{"data": [], "hasMore": false "nextCursor": null}', b'{"data": [], "hasMore": false, "x": {} 5}'),
-        *(b'{"data": [{"id": 1} 5], "hasMore": false}', b'{"data": [5 "x"], "hasMore": false}'),
+        *(b"", b"<html>", b'{"data": [1, 2}', b"null", b"\xff\xfe", b'{"data": []} 2'),
+        *(b'{"meta": 1 2, "data": [], "hasMore": false}', b'{"data": [], "hasMore": false "nextCursor": null}'),
+        b'{"data": [{"id": 1} 5], "hasMore": false}',
     ],
 )
 @pytest.mark.parametrize("paginator", ALL)
@@ -163,13 +157,10 @@ def test_data_as_an_object() -> None:
         (1, [data(1, page=1, pages=1, hasNextPage=False)], "hasNextPage false", False),
         (1, [data(1, page=1, pages=3, hasNextPage=False)], "hasNextPage false", True),
         (1, [data(1, page=1, pages=3, hasNextPage=False, total=1)], "hasNextPage false", False),
-        (1, [data(1, page=1), data()], "empty page", False),
         (1, [data(1, page=1, pages=3), data()], "empty page", True),
         (1, [data(1, hasNextPage=True), data(hasNextPage=True)], "empty page", True),
-        (1, [data(1, hasNextPage=True), data(hasNextPage=False)], "empty page", False),
         # what page 0, the second request, has
         (None, [data(1), data(1), data()], "empty page", False),
-        (None, [data(1), data(), data()], "empty page", False),
         (None, [data(1), data(1, 2), data()], "empty page", True),
         # what a page repeats
         (1, [data(1), data(1)], "repeated page", False),
@@ -265,18 +256,14 @@ def test_sweeps_with_the_same_ids_prove_a_list() -> None:
     [
         ([], 100),
         ([sweep(100, 650)], 61),
-        ([sweep(100, 650, size=50)], 30),
         ([sweep(100, 650, size=50), sweep(30, 650)], 50),
         ([sweep(100, 0)], 61),
         ([sweep(1, 9)], 2),
-        ([sweep(2, 9)], 1),
         # The end is only assumed: a size that leaves a short last page, and was not used.
         ([sweep(100, 600, "full")], 61),
         ([sweep(100, 122, "full")], 60),
-        ([sweep(4, 600, "full")], 7),
         ([sweep(100, 600, "full"), sweep(61, 600, "full", size=60)], 36),
         ([sweep(100, 2, "single")], 1),
-        ([sweep(1, 2, "full")], 3),
         ([sweep(100, 1, "single")], 3),
         ([sweep(61, 200, size=100)], 62),
         ([sweep(1, 1, "full"), sweep(3, 1, "single")], 2),
@@ -290,11 +277,9 @@ def test_sweeps_with_pages_of_one_size_have_the_same_boundaries() -> None:
     for sweeps, expected in (
         ([sweep(100, 50, size=20), sweep(61, 50, size=20)], True),
         ([sweep(100, 20, size=20), sweep(61, 21, size=20)], True),
-        ([sweep(12, 10, size=10), sweep(20, 10, size=10)], True),
         ([sweep(100, 1, size=1), sweep(2, 1, size=1)], False),
         ([sweep(100, 2, size=2), sweep(1, 1, size=1), sweep(2, 1, size=1)], True),
         ([sweep(100, 50, size=20), sweep(61, 50, size=12)], False),
-        ([sweep(100, 0), sweep(61, 0)], False),
     ):
         assert have_equal_pages(sweeps) is expected, sweeps
 
@@ -304,10 +289,6 @@ def test_the_evidence_counts_all_that_a_sweep_read() -> None:
     counts = "640 distinct, 8 duplicate rows, ended by assumed: status 404"
     assert evidence_of(read) == (
         f"sweep 1: 650 rows on 7 pages of 100, {counts}, the end is assumed after a full page, 2 rows quarantined"
-    )
-    clean = sweep(100, 150, pages=2, distinct=150, ended_by="empty page", resumed_pages=1)
-    assert evidence_of(clean) == (
-        "sweep 1: 150 rows on 2 pages of 100, 1 of them from a stopped walk, 150 distinct, ended by empty page, clean"
     )
 
 

@@ -63,7 +63,7 @@ def ids(result: ListResult) -> list[str]:
     return [row["id"] for row in rows_of(result, "orders")]
 
 
-@pytest.mark.parametrize("new", [0, 1, 4, 5, 6, 31])
+@pytest.mark.parametrize("new", [0, 5, 6, 31])
 def test_a_tail_has_the_last_pages_again_and_what_follows_them(orders: Orders, new: int) -> None:
     start = orders.position()
     orders.state.grow("orders", new)
@@ -108,17 +108,13 @@ Change = Callable[[Orders], object]
 MISMATCHES: dict[str, tuple[int, str, Change | int, str]] = {
     "the cursor is rejected": (25, "rejected", 20, "rejected the saved cursor"),
     "the cursor restarts": (25, "restarts", 20, "to other rows"),
-    "the cursor skips rows": (25, "skips", 20, "to other rows"),
     "the cursor skips to the end": (25, "skips", 0, "to fewer rows"),
     "a row is quarantined": (25, "continues", quarantined, "1 rows after the saved cursor were quarantined"),
     **{f"committed late, {n}": (n, "continues", committed_late, "to other rows") for n in (21, 25, 29, 30, 31)},
     "repeated_cursor": (25, "continues", 20, "issued twice"),
-    "null_cursor": (25, "continues", 20, "without a cursor"),
     "restarting_cursor": (25, "continues", 20, "no new id"),
     "ignored_query": (25, "continues", 20, "to other rows"),
-    "duplicate_records": (25, "continues", 20, "to other rows|occur twice"),
     "expired_cursor": (25, "continues", 20, "rejected the saved cursor"),
-    "html_200": (25, "continues", 20, "the saved cursor failed"),
     "error_500": (25, "continues", 20, "the saved cursor failed"),
 }
 
