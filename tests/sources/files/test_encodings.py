@@ -20,20 +20,14 @@ Spanish García Muñoz Peñalver López Ibáñez Málaga Córdoba Núñez Martí
 Portuguese São João Conceição Gonçalves Magalhães Guimarães Coração Açúcar Irmãos Ações Ângela Três Avó Câmara
 French Françoise Hélène Crédit Forêt Noël Château Maïs Août Crème Besançon Mâcon Évreux Élève Théâtre Sœur Cœur
 German Müller Schäfer Köln Straße Größe Jürgen Übung Öl Äpfel Weißbier Lösung Göttingen München Bär Fuß Prüfung
-Italian Città Università Perché Però Niccolò Caffè Così Più Bontà Lunedì Virtù Qualità Società Tribù Libertà
 Danish Søren Århus København Bjørn Ærø Smørrebrød Færøerne Åbenrå Jørgensen Grød Kål Bådsmand Øst Hæder Tømrer
-Finnish Hämäläinen Jyväskylä Mäkinen Pöytä Äiti Yötyö Päivä Hyvää Järvenpää Töölö Väinö Mäntylä Kesäyö Työpöytä
 Icelandic Reykjavík Þórður Sigurðsson Guðmundur Hæð Ísafjörður Þingvellir Jökulsá Akureyri Eyþór Níels Bær Ágúst
 Czech Dvořák Příbram Třebíč Čeněk Novotný Plzeň Žižkov Růžička Jiří Černý Děčín Škoda Křížek Kučera Hněvotín
 Polish Łódź Wałęsa Gdańsk Kraków Żółć Śląsk Częstochowa Brzęczyszczykiewicz Świętokrzyskie Zając Dąbrowski Jabłoński
 Hungarian Győr Székesfehérvár Kőszeg Szűcs Erdős Fűtés Nagykőrös Őrség Hűtő Gergő Kötőné Időszak Szőlő Petőfi Dió
-Romanian Brăila Mureş Făgăraş Ţepeş Constanţa Bistriţa Măgurele Iaşi Gheorghiţă Şerban Cîmpulung Sânnicolau Bârlad
-Croatian Đorđević Kovačić Šibenik Čakovec Marković Žužić Ćosić Jurčić Hadžić Matešić Babić Đakovo Petrović Vukčević
 Turkish İstanbul Şahin Yıldız Çağlar Gökçe Doğan Işık Özgür Eskişehir Kadıköy Beşiktaş Ağrı Kırşehir Öztürk Muğla
 Lithuanian Šiauliai Žemaitė Kęstutis Šarūnas Panevėžys Čiurlionis Jonavičius Žydrūnas Marijampolė Alytų Gražina
-Latvian Rīga Jūrmala Liepāja Jānis Bērziņš Kārlis Ķekava Ģirts Ogrēnieši Ļaudona Šķēle Žagars Čakste Valmiermuiža
 Russian Москва Иванов Сергей Пётр Хлеб Молоко Новосибирск Объезд Щука Юлия Яблоко Эхо Цена Жук Чай Рыба Подъезд
-Ukrainian Київ Шевченко Львів Дніпро Юрій Олексій Чернігів Сумська Заєць Мова Вулиця Молоко Хліб Чай Яблуко Цукор
 Greek Αθήνα Παπαδόπουλος Θεσσαλονίκη Γεώργιος Ιωάννης Ψωμί Γάλα Χανιά Ξάνθη Πάτρα Κώστας Ελένη Ωδείο Ζάχαρη Ήλιος
 Hebrew ירושלים חיפה לחם חלב משה כהן שרה לוי תלאביב נתניה סוכר מים רחוב שוק דגים
 """.strip().split("\n")
@@ -43,7 +37,7 @@ CODE_PAGES = (
     "cp866", "iso8859-2", "iso8859-4", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-13", "iso8859-15", "koi8-r",
     "koi8-u", "mac-roman", "mac-latin2",
 )  # fmt: skip
-WESTERN = ("Spanish", "Portuguese", "French", "German", "Italian", "Danish", "Finnish", "Icelandic")
+WESTERN = ("Spanish", "Portuguese", "French", "German", "Danish", "Icelandic")
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n"
 
 
@@ -52,10 +46,9 @@ BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n"
     [
         ("utf-8", None, ("utf-8", False, False)), ("utf-8-sig", None, ("utf-8", True, False)),
         ("cp1252", None, ("cp1252", False, True)), ("utf-16", None, ("utf-16-le", True, False)),
-        ("utf-32", None, ("utf-32-le", True, False)), ("utf-8", "UTF8", ("utf-8", False, False)),
-        ("utf-8-sig", "utf-8-sig", ("utf-8", True, False)), ("utf-16", "utf_16", ("utf-16-le", True, False)),
+        ("utf-32", None, ("utf-32-le", True, False)), ("utf-16", "utf_16", ("utf-16-le", True, False)),
         ("utf-16-le", "utf-16", ("utf-16-le", False, False)), ("utf-16-le", "utf-16-le", ("utf-16-le", False, False)),
-        ("utf-16-be", "utf-16-be", ("utf-16-be", False, False)), ("cp1252", "cp1252", ("cp1252", False, False)),
+        ("cp1252", "cp1252", ("cp1252", False, False)),
         ("cp850", "cp850", ("cp850", False, False)),
     ],
 )  # fmt: skip
@@ -81,8 +74,7 @@ def test_the_encoding_is_found_or_taken_as_given(
           for utf8, other in ((40, 60), (1, 1), (1, 500), (500, 1))),
         *(("code;name\n1;Peña\n".encode("cp1252") + "1;Peña\n".encode("cp1252") * 299 + f"2;{word}\n".encode(), None,
            "line 302 is UTF-8 … line 2 is not")
-          for word in ("José", "JOSÉ", "Ñu", "à", "MALMÖ", "LÀ", "10 °C", "5 €", "it’s", "a\u00a0b", "Łódź", "Walęsa",
-                       "ŻABA", "ŠKODA", "Ірина", "Ω", "東京", "😀")),
+          for word in ("José", "JOSÉ", "à", "MALMÖ", "LÀ", "10 °C", "5 €", "it’s", "a\u00a0b", "ŻABA", "Ω", "😀")),
     ],
 )  # fmt: skip
 def test_bytes_that_are_wrong_in_their_encoding_are_named(

@@ -10,12 +10,11 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 from unittest import mock
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sources.errors import UsageError
@@ -51,7 +50,6 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
         (BASIC + "\x1a\0\0\0\r\n", None, ";", CELLS),
         *((f"code{mark}name\n" + f"1{mark}{quote}A{mark}B{quote}\n" * 5, None, mark, [("1", f"A{mark}B")] * 5)
           for mark in ",;\t|" for quote in "\"'"),
-        ("base;peso\n" + "1,5;7,25\n" * 30, None, ";", [("1,5", "7,25")] * 30),  # no decimal comma
         ('a,b\n"x \\"y\\", z",""\n"q",1\n', None, ",", [('x "y", z', ""), ("q", "1")]),
         ('a,b\n"x ""y""",C:\\dir\n', None, ",", [('x "y"', "C:\\dir")]),
         ("sep=^\r\na^b\r\n1;1^2\r\n", None, "^", [("1;1", "2")]),
@@ -62,7 +60,6 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
         ('code;name;city\nA1;N1;Madrid\nA2;N2;"\nA3;N3;"\nA4;N4;Lugo\nA5;N5;"\nA6;N6;Vigo', None, ";",
          [("A1", "N1", "Madrid"), ("A2", "N2", '"'), ("A3", "N3", '"'), ("A4", "N4", "Lugo"), ("A5", "N5", '"'),
           ("A6", "N6", "Vigo")]),
-        ("a;b\n1; x\n2;y\n3;z\n", None, ";", [("1", " x"), ("2", "y"), ("3", "z")]),
         ("a;b;c\n" + "1;A;x\n" * 9 + "2;'Classic';x\n", None, ";", [("1", "A", "x")] * 9 + [("2", "'Classic'", "x")]),
     ],
 )  # fmt: skip
@@ -178,7 +175,6 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         (b"", "is empty"),
         (b"\0\0\x1a", "is empty"),
         (bytes(1 << 16) + b"a;b\n", "is empty"),
-        (b"\xef\xbb\xbf", "is empty"),
         (b"\n\n  \n", "no table"),
         (b"PK\x03\x04rest", "a damaged workbook or zip archive"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Excel workbook"),
@@ -186,9 +182,7 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         (b"%PDF-1.7", "a document (PDF or RTF)"),
         (b"\x1f\x8b\x08\0", "compressed … Unpack"),
         (b"  <html><table>", "HTML or XML"),
-        (bytes(range(256)) * 4, "a binary file"),
         (BASIC.encode("utf-16-le"), "a binary file … --encoding utf-16-le"),
-        ("a;b\n1;2\n".encode("utf-16-be"), "a binary file"),
     ],
 )
 def test_what_is_no_table_is_an_error(tmp_path: Path, data: bytes, words: str) -> None:
@@ -225,10 +219,6 @@ REGULAR = st.lists(st.lists(CELL_TEXTS, min_size=3, max_size=4).map(";".join), m
 DIALECTS: list[dict[str, str]] = [
     {}, {"quote": '"'}, {"quote": "'"}, {"quote": ""}, {"quote": '"', "escape": "\\"}, {"short_rows": "fill"},
 ]  # fmt: skip
-ANY = st.one_of(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0\x1a"), st.sampled_from("\"'\\;,|\t\r\n ñ€ 07E")
-)
-ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
 
 
 @contextlib.contextmanager
@@ -283,9 +273,7 @@ def test_both_readers_agree(body: str, more_names: str, options: dict[str, str],
         *((body, 0, True) for body in (
             "a;b;c\nd;e;f\n", 'a;"b;x";c\n"d";"e ""y""";""\n', "a;b;c\r\nd;;f\r\n", "a;b;c\rd;e;f",
             "ñ;Total;x\nsum;a;b\n", "x;b;c\nx;y;c\n")),
-        *((body, 0, False) for body in (
-            'a;b"x;c\n', 'a;"b"x;c\n', 'a;"b\nc";d\n', 'a;"b;c;d\n', "a;b\n", "a;b;c;d\n", "\na;b;c\n", "x;y;z\n",
-            "a;\0;c\n", "Total;;\n", ";Sum;\n", "\ufeffa;b;c\n", 'a;b; "c"\n', 'a;b;"c" \n')),
+        *((body, 0, False) for body in ('a;"b"x;c\n', "a;b\n", "a;\0;c\n", "Total;;\n", 'a;b; "c"\n')),
         (f"a;b;c{';' * 10}\n", 10, True),
         (f"a;b;c{';' * 16_000}\n", 16_000, False),
     ],
@@ -298,43 +286,23 @@ def test_ordinary_blocks_are_read_by_arrow(body: str, surplus: int, is_fast: boo
     assert table is None or table["_line"].to_pylist() == [*range(5, 5 + lines)]
 
 
-@st.composite
-def tables(draw: st.DrawFn) -> list[list[str]]:
-    width = draw(st.integers(2, 6))
-    return draw(st.lists(st.lists(st.text(ANY, max_size=8), min_size=width, max_size=width), max_size=12))
+NASTY = [("x;y", '"q"', "07E5"), ("two\nlines", "ñ\r\n", ""), ("'s", "tab\t|,^", "\\ \\'"), ("", " ", "' '")]
 
 
-@settings(max_examples=3 * settings().max_examples)
-@given(
-    tables(),
-    st.sampled_from(";,|\t^"),
-    st.sampled_from("\"'"),
-    st.sampled_from(["", "\\"]),
-    st.sampled_from(["\n", "\r\n", "\r"]),
-    st.sampled_from(ENCODINGS),
-    st.sampled_from([1, 5, 1 << 17]),
-)
+@pytest.mark.parametrize("name", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize("chunk", [1, 5, encoding.CHUNK_BYTES])
 def test_any_text_comes_back_where_the_dialect_is_given(
-    rows: list[list[str]], delimiter: str, quote: str, escape: str, end: str, name: str, chunk: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, chunk: int
 ) -> None:
-    if name == "cp1252":
-        rows = [[cell.encode("cp1252", "ignore").decode("cp1252") for cell in row] for row in rows]
-    names = tuple(f"column {position}" for position in range(len(rows[0]) if rows else 3))
-    shape = RowShape(names, fill=False)
-    rows = [row for row in rows if any(row)]
-    assume(all(isinstance(shape.fit(0, 0, [*row], marks=True), Row) for row in rows))
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if escape else csv.QUOTE_MINIMAL
-    out = io.StringIO(newline="")
-    csv.writer(
-        CsvFile(out, end), delimiter=delimiter, quotechar=quote, escapechar=escape or None, doublequote=not escape,
-        quoting=quoting,
-    ).writerows([names, *rows])  # fmt: skip
-    data, options = out.getvalue().encode(name), ReadOptions(name, delimiter, quote, escape, header_row=1)
-    with mock.patch.object(encoding, "CHUNK_BYTES", chunk), opened(data, options) as table:
-        found = exact_rows(table)
-        assert table.columns == names
-        assert [row.cells for row in found] == [tuple(row) for row in rows]
-        assert in_batches(table) == found
+    monkeypatch.setattr(encoding, "CHUNK_BYTES", chunk)
+    for delimiter, quote, mark, end in ((";", '"', "", "\n"), ("\t", "'", "\\", "\r\n"), ("^", "'", "", "\r")):
+        out = io.StringIO(newline="")
+        csv.writer(
+            CsvFile(out, end), delimiter=delimiter, quotechar=quote, escapechar=mark or None, doublequote=not mark,
+            quoting=csv.QUOTE_ALL if mark else csv.QUOTE_MINIMAL,
+        ).writerows([("a", "b", "c"), *NASTY])  # fmt: skip
+        options = ReadOptions(name, delimiter, quote, mark, header_row=1)
+        assert cells(table(tmp_path, out.getvalue().encode(name), options)) == NASTY
 
 
 ESCAPED = {text: f"'{text}" for text in

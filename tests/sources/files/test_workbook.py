@@ -13,8 +13,6 @@ from xml.parsers.expat import ExpatError
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
@@ -43,9 +41,7 @@ def one(folder: Path, cell: str, rules: CellRules, **options: Any) -> Row | Reje
     ("xml", "shown"),
     [
         *((f"<v>{held}</v>", shown) for held, shown in (
-            ("7", "7"), ("0.1", "0.1"), ("-12.5", "-12.5"), ("7501230000000", "7501230000000"), ("0.00001", "0.00001"),
-            ("-0", "0"), ("999999999999999", "999999999999999"), ("19.990000000000002", "19.99"),
-            ("-1234567.8900000001", "-1234567.89"), ("0.123456789012345", "0.123456789012345"),
+            ("0.1", "0.1"), ("0.00001", "0.00001"), ("-0", "0"), ("19.990000000000002", "19.99"),
             ("7501234567890123", "7.5012345678901230E+15"), ("-1E+15", "-1.0000000000000000E+15"))),
         *((f't="inlineStr"><is><t xml:space="preserve">{words}</t></is>', words)
           for words in ("007", " NULL ", "7,50123E+12", "#N/A as text", "1E5")),
@@ -203,8 +199,7 @@ def test_the_only_visible_sheet_with_a_table_is_taken_or_the_one_given(tmp_path:
             open_table(file, ReadOptions(sheet=wanted))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "unknown"])
-@pytest.mark.parametrize("name", ["&#xC1;&#233;>", "&quot;a&quot; &lt;b"])
+@pytest.mark.parametrize(("encoding", "name"), [("utf-8", "&quot;a&quot; &lt;b"), ("unknown", "&#xC1;&#233;>")])
 def test_a_sheet_is_found_whatever_its_workbook_declares(tmp_path: Path, encoding: str, name: str) -> None:
     path = workbook(tmp_path, (name, TABLE), name="in.csv")  # the name of the file does not count
     with zipfile.ZipFile(path) as archive:
@@ -283,21 +278,7 @@ def test_an_archive_that_lies_or_is_too_large_and_a_panic_are_errors(
         open_table(path)
 
 
-@pytest.mark.parametrize(("rejected", "tables"), [([30, 31, 32], 2), (list(range(30, 90)), 0)])
-def test_many_rejected_rows_do_not_make_as_many_slices(tmp_path: Path, rejected: list[int], tables: int) -> None:
-    lines = [f"{n};x;{'#REF!' if n in rejected else n}" for n in range(2, 100)]
-    table = open_table(workbook(tmp_path, ("H", of_texts("\n".join(["code;name;value", *lines])))))
-    rows, rejects = rows_of(table)
-    assert ([row.line for row in rejects], len(rows)) == (rejected, 98 - len(rejected))
-    assert sum(not isinstance(part, Row | RejectedRow) for part in table.parts()) == tables
-
-
 FORMATS = [number_format(code) for code in ("00000", '"ART-"0000', "0%", '0.00 "€"', "000-000", '0"-"00" A"')]
-CELL = st.one_of(
-    st.floats(), st.integers(-(10**17), 10**17).map(float), st.decimals(-(10**6), 10**6, places=3).map(float),
-    st.integers(), st.text(max_size=3), st.booleans(), st.dates(), st.datetimes(), st.times(),
-    st.timedeltas(dt.timedelta(0), dt.timedelta(9)),
-)  # fmt: skip
 
 
 def converted(cells: list[Cell], formats: list[int]) -> list[tuple[str, int]]:
@@ -305,10 +286,18 @@ def converted(cells: list[Cell], formats: list[int]) -> list[tuple[str, int]]:
     return list(zip(texts.to_pylist(), kinds.tolist(), strict=True))
 
 
-@settings(max_examples=2 * settings().max_examples)
-@given(st.lists(st.tuples(CELL, st.integers(0, len(FORMATS))), min_size=1, max_size=12))
-@example([(value, 0) for value in (1e-5, 0.1 + 0.2, 1e15, -1e15, 999999999999999.9, 1e-7, math.inf, -0.0, 5e-324)])
-@example([(0.0001, 0), (0.00012345678901234, 0), (123456.789012345, 0), (-1.5, 0), (math.nan, 0)])
+@pytest.mark.parametrize(
+    "column",
+    [
+        [(value, 0) for value in (1e-5, 0.1 + 0.2, 1e15, -1e15, 999999999999999.9, 1e-7, math.inf, -0.0, 5e-324)],
+        [(0.0001, 0), (0.00012345678901234, 0), (123456.789012345, 0), (-1.5, 0), (math.nan, 0), (10**17, 0)],
+        [
+            (cell, number)
+            for cell in (38.0, "38", True, dt.date(2024, 5, 1), -7.25, dt.timedelta(2))
+            for number in range(7)
+        ],
+    ],
+)
 def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell, int]]) -> None:
     found = converted([cell for cell, _ in column], [number for _, number in column])
     assert found == [converted([cell], [number])[0] for cell, number in column]
@@ -322,11 +311,9 @@ def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell,
     [
         ("x", "00000", "x", CellKind.TEXT), (True, "00000", "TRUE", CellKind.LOGICAL),
         (False, "0%", "FALSE", CellKind.PERCENTAGE), (38.0, "00000", "00038", CellKind.NUMBER),
-        (123456.0, "00000", "123456", CellKind.NUMBER), (38.0, '"ART-"0000', "ART-0038", CellKind.NUMBER),
         (0.5, "0%", "0.5", CellKind.PERCENTAGE), (21, '0.00"%"', "21", CellKind.PERCENTAGE),
         (38.5, "00000", "38.5", CellKind.OTHER_FORM), (-3.0, "00000", "-3", CellKind.OTHER_FORM),
         (1e15, '"ART-"0000', "1.0000000000000000E+15", CellKind.OTHER_FORM),
-        (123456.0, "000-000", "123-456", CellKind.NUMBER), (0.0, "000-000", "000-000", CellKind.NUMBER),
         (38.0, '0"-"00" A"', "0-38 A", CellKind.NUMBER), (123456.0, '0"-"00" A"', "1234-56 A", CellKind.NUMBER),
         (12345, "00\\.000", "12.345", CellKind.NUMBER), (38, "[Red]0000", "0038", CellKind.NUMBER),
         (38, "0000_);(0000)", "0038", CellKind.NUMBER), (1234, "#,##0", "1234", CellKind.NUMBER),
@@ -334,7 +321,6 @@ def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell,
         *((38, code, "38", CellKind.OTHER_FORM) for code in ('0.00 "€"', "[<=9]00;000", "0,", "# ?/?", "#-00")),
         (dt.date(2024, 5, 1), "0", "2024-05-01", CellKind.DATE), (dt.time(7, 5), "00000", "07:05:00", CellKind.DATE),
         (dt.datetime(2024, 5, 1, 7), "0", "2024-05-01T07:00:00", CellKind.DATE),
-        (dt.datetime(2024, 5, 1, 7, 0, 0, 5), "0%", "2024-05-01T07:00:00.000005", CellKind.PERCENTAGE),
         (dt.timedelta(1, 3723, 500000), "0", "25:02:03.5", CellKind.DATE),
         (dt.timedelta(0, 3660), "0", "1:01:00", CellKind.DATE),
     ],
