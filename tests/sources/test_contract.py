@@ -29,7 +29,7 @@ HELD: list[tuple[str, dict[str, Any]]] = [
     ("warehouses", {"location": {"coordinates": [Decimal("1.5")], "divisions": {"level4": "x"}}}),
 ]
 BROKEN: list[tuple[str, dict[str, Any], str, str]] = [
-    *(("customers", {"email": wrong}, "email", "type") for wrong in (1, True, None, [])),
+    *(("customers", {"email": wrong}, "email", "type") for wrong in (1, True, None)),
     ("customers", {"email": ""}, "email", "min_length"),
     ("customers", {"documents": []}, "documents", "min_items"),
     ("customers", {"documents": {}}, "documents", "type"),
