@@ -16,7 +16,6 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.ledger.store import Ledger
 from pipelines.pull import walking
 from pipelines.pull.check import check, permission_warnings, worst_exit_code
 from pipelines.pull.model import PullOptions, PullResult
@@ -56,24 +55,8 @@ def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
         check_coverage(result, PullOptions())
 
 
-SETTINGS = LegacySettings(
-    base_url="https://one.example", api_key=Secret("key-one"), environment="sandbox", page_limit=100
-)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {},
-        {"base_url": "https://two.example"},
-        {"api_key": Secret("key-two")},
-        {"environment": "production"},
-        {"page_limit": 50},
-    ],
-    ids=["the same", "host", "key", "environment", "page size"],
-)
-def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[str, Any]) -> None:
-    path, found = tmp_path / "w.duckdb", list[bool]()
+def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path) -> None:
+    found = list[bool]()
 
     def walk(name: str, client: object, folder: Path, spools: SpoolFolder, *_: object) -> ListResult:
         pages = spools.folder / "sweep-1.pages"
@@ -82,94 +65,73 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path, changed: dict[
         spools.finish()
         return ListResult(name)
 
-    def walked(settings: LegacySettings, *refreshed: str) -> bool:
+    def is_resumed(path: Path, settings: LegacySettings, *refreshed: str) -> bool:
         walks = ListWalks(Targets(settings), Build(path), 1, no_progress, threading.Event(), refreshed=list(refreshed))
         with mock.patch.object(walking, "walk", walk):
             walks.run(["customers"], mock.Mock())
         return found.pop()
 
-    assert not walked(SETTINGS)
-    assert walked(replace(SETTINGS, **changed)) is (not changed)
-    assert not walked(replace(SETTINGS, **changed), "customers"), "a list that is refreshed"
+    settings = LegacySettings(
+        base_url="https://one.example", api_key=Secret("key-one"), environment="sandbox", page_limit=100
+    )
+    for number, changed in enumerate((
+        {}, {"base_url": "https://two.example"}, {"api_key": Secret("key-two")}, {"environment": "production"},
+        {"page_limit": 50},
+    )):  # fmt: skip
+        path, other = tmp_path / f"{number}.duckdb", replace(settings, **changed)  # type: ignore[arg-type] # of any type
+        assert not is_resumed(path, settings)
+        assert is_resumed(path, other) is (not changed), changed
+    assert not is_resumed(path, other, "customers"), "a list that is refreshed"
     path.touch()
     os.utime(path, (time.time() + 1,) * 2)
-    assert not walked(replace(SETTINGS, **changed)), "pages of before the last publication"
-
-
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Path:
-    """A warehouse with a quarantined order."""
-    path = tmp_path / "w.duckdb"
-    with staged_quarantine(path, "run 1", [ListResult("orders", "unproven", quarantined=[ROW])]):
-        pass
-    return path
-
-
-def lists_in(warehouse: Path) -> list[str]:
-    file = quarantine_file(warehouse)
-    return [json.loads(line)["resource"] for line in file.read_bytes().splitlines()] if file.exists() else []
+    assert not is_resumed(path, other), "pages of before the last publication"
 
 
 @pytest.mark.parametrize(
     ("read", "left"),
     [
-        pytest.param(ListResult("orders", "complete"), [], id="whole"),
-        pytest.param(ListResult("orders", "tail"), ["orders"], id="tail"),
-        pytest.param(ListResult("orders", "incomplete", error=Unreachable("away")), ["orders"], id="failed"),
-        pytest.param(ListResult("customers", "complete"), ["orders"], id="another-list"),
-        pytest.param(ListResult("customers", quarantined=[ROW]), ["orders", "customers"], id="more-rows"),
-        pytest.param(ListResult("orders", quarantined=[ROW, ROW]), ["orders", "orders"], id="other-rows"),
+        (ListResult("orders", "complete"), []),
+        (ListResult("orders", "tail"), ["orders"]),
+        (ListResult("orders", "incomplete", error=Unreachable("away")), ["orders"]),
+        (ListResult("customers", quarantined=[ROW]), ["orders", "customers"]),
+        (ListResult("orders", quarantined=[ROW, ROW]), ["orders", "orders"]),
     ],
 )
 def test_rows_stay_until_their_list_is_read_whole_and_that_is_published(
-    warehouse: Path, read: ListResult, left: list[str]
+    tmp_path: Path, read: ListResult, left: list[str]
 ) -> None:
-    before = quarantine_file(warehouse).read_bytes()
-    with pytest.raises(ZeroDivisionError), staged_quarantine(warehouse, "run 2", [read]):
+    path, file = tmp_path / "w.duckdb", quarantine_file(tmp_path / "w.duckdb")
+    with staged_quarantine(path, "run 1", [ListResult("orders", "unproven", quarantined=[ROW])]):
+        pass
+    before = file.read_bytes()
+    with pytest.raises(ZeroDivisionError), staged_quarantine(path, "run 2", [read]):
         raise ZeroDivisionError
-    assert quarantine_file(warehouse).read_bytes() == before
-    with staged_quarantine(warehouse, "run 2", [read]):
-        assert lists_in(warehouse) == ["orders"]
-        staged = [b'"run 2"' in path.read_bytes() for path in warehouse.parent.iterdir()]
+    with staged_quarantine(path, "run 2", [read]):
+        assert file.read_bytes() == before
+        staged = [b'"run 2"' in one.read_bytes() for one in tmp_path.iterdir()]
         assert any(staged) == bool(read.quarantined), "written before the build is published"
-    assert lists_in(warehouse) == left
-    assert {path.name for path in warehouse.parent.iterdir()} <= {quarantine_file(warehouse).name}
+    assert [json.loads(line)["resource"] for line in (file.read_bytes() if left else b"").splitlines()] == left
+    assert list(tmp_path.iterdir()) == [file] * bool(left)
 
 
-PRIVATE = (
-    ".dlt/secrets.toml", ".dlt/secrets.toml.bak", "w.duckdb", "w.duckdb.failed.json", "w.duckdb.quarantine.jsonl",
-    ".build-w.duckdb", "ledger.sqlite", ".ledger.sqlite.walk", "plan-1",
-)  # fmt: skip
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "it's a project"
-    for folder in (".dlt", ".build-w.duckdb", ".ledger.sqlite.walk", "plan-1/results"):
-        (root / folder).mkdir(parents=True)
-    monkeypatch.chdir(root)
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(root))
-    monkeypatch.setenv("WAREHOUSE__PATH", str(root / "w.duckdb"))
-    Ledger.open(root / "ledger.sqlite").close()
-    for name in (*PRIVATE, "plan-1/plan.json"):
-        (root / name).touch()
-    for path in root.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    return root
-
-
-def test_check_names_private_files_that_others_can_read_and_its_fixes_work(project: Path) -> None:
-    assert list(permission_warnings(project)) == []
-    (project / "w.duckdb").chmod(0o640)
-    assert list(permission_warnings(project)) == [], "a group may read the warehouse, and nothing else"
-    for name in PRIVATE:
-        path = project / name
+def test_check_names_private_files_that_others_can_read_and_its_fixes_work(tmp_path: Path) -> None:
+    os.environ |= {"DLT_PROJECT_DIR": str(tmp_path), "WAREHOUSE__PATH": str(tmp_path / "w.duckdb")}
+    folders = [tmp_path / name for name in (".dlt", ".build-w.duckdb", "plan-it's")]
+    for folder in folders:
+        folder.mkdir(mode=0o700)
+    names = (".dlt/secrets.toml", ".dlt/secrets.toml.bak", "w.duckdb", "w.duckdb.quarantine.jsonl", "ledger.sqlite")
+    files = [tmp_path / name for name in names]
+    for file in files:
+        file.touch(mode=0o600)
+    files[2].chmod(0o640)
+    assert list(permission_warnings(tmp_path)) == [], "a group may read the warehouse, and nothing else"
+    for path in (*folders[1:], *files):
         for mode in (0o755, 0o750) if path.is_dir() else (0o644, 0o660):
             path.chmod(mode)
-            (warning,) = permission_warnings(project)
+            (warning,) = permission_warnings(tmp_path)
             assert warning.startswith(f"{path} can be ")
         subprocess.run(["sh", "-c", warning.partition("Run: ")[2]], check=True)
-        assert list(permission_warnings(project)) == []
+        assert list(permission_warnings(tmp_path)) == []
 
 
 def test_check_reports_an_unknown_name_of_each_section_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,12 +177,10 @@ def test_a_key_of_another_environment_is_not_asked_whose_the_legacy_lists_are(
     [
         ({"organizationId": 7, "environment": "test"}, Whoami("sandbox", "environment", "7")),
         ({"org": {"name": "Shop", "id": "o-1"}, "env": "LIVE"}, Whoami("production", "env", "o-1")),
-        ({"company": {"name": "Shop"}}, Whoami(organization="Shop")),
         ({"tenant_id": True, "apiKey": {"environment": "sandbox"}}, Whoami("sandbox", "apikey.environment")),
         ({"environment": "staging", "scopes": "a:read, b:read"}, Whoami(scopes=("a:read", "b:read"))),
-        ({"key": {"permissions": [{"name": "a"}, "b"]}}, Whoami(scopes=("a", "b"))),
-        ({"scopes": [], "permissions": [7], "scope": ["c"]}, Whoami(scopes=("c",))),
-        ({"a": {"b": {"c": {"d": {"e": {"f": {"env": "live"}}}}}}}, Whoami()),
+        ({"company": {"name": "S"}, "key": {"permissions": [{"name": "a"}, "b"]}}, Whoami("", "", "S", ("a", "b"))),
+        ({"scopes": [7], "a": {"b": {"c": {"d": {"e": {"f": {"env": "live"}}}}}}}, Whoami()),
     ],
 )
 def test_whoami_is_read_whatever_its_names(payload: dict[str, Any], whoami: Whoami) -> None:
