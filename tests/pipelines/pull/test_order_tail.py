@@ -2,29 +2,109 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
+import duckdb
 import pytest
 
-from pipelines.cli.status import lines
 from pipelines.pull.model import PullOptions
+from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.pull import pull
+from pipelines.pull.targets import Targets
+from pipelines.pull.walking import ListWalks
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.reporting.notification import run_summary
-from pipelines.reporting.report import report
 from pipelines.reporting.status import read_status
-from pipelines.warehouse import coverage, ops
+from pipelines.warehouse import merge, ops
+from pipelines.warehouse.build import Build
+from pipelines.warehouse.load import CATALOG, LOADED
+from sandbox.app import Platform
+from sandbox.config import V1_KEY, SandboxConfig
 from sources.contract import RECORDS
 from sources.errors import UsageError
-from tests.pipelines.bridge import bridge
-from tests.pipelines.pull.tails import HOUR, TailBench
+from sources.extract.result import ListResult, no_progress
+from sources.http.client import Client
+from sources.settings import PublicV1Settings, Secret
+from tests.pipelines.bridge import Bridge, pulled
+from tests.soak.transport import SandboxTransport
 from tests.soak.walks import inline
 
-DAY = timedelta(days=1)
+BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass
+class TailBench:
+    """Pulls of orders, whole or tails, without sockets, dlt and a file: the walk, the decision and the merge are the
+    real ones, the warehouse is in memory, and the clock is the test's."""
+
+    platform: Platform
+    folder: Path
+    warehouse: duckdb.DuckDBPyConnection
+    settings: PublicV1Settings
+    organization: str | None = "org"
+    now: datetime = BEGIN
+    pulls: int = 0
+    result: ListResult = field(default_factory=lambda: ListResult("orders"))
+    """Of the last pull."""
+    counts: merge.MergeCounts = field(init=False)
+
+    @classmethod
+    def of(cls, folder: Path, orders: int = 25, limit: int = 10, **config: Any) -> TailBench:
+        amounts: dict[str, Any] = {"customers": 0, "promotions": 0, "price_lists": 0, "orders": orders}
+        warehouse = duckdb.connect()
+        warehouse.execute("SET TimeZone = 'UTC'")
+        warehouse.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
+        merge.create_missing(warehouse)
+        ops.create_missing(warehouse)
+        settings = PublicV1Settings(base_url="http://127.0.0.1:9", api_key=Secret(V1_KEY), page_limit=limit)
+        return cls(Platform(SandboxConfig(**amounts, **config)), folder, warehouse, settings)
+
+    @property
+    def state(self) -> Any:
+        return self.platform.state
+
+    def objection(self) -> str:
+        """Why a tail would not start now."""
+        orders = OrderTail(self.settings, is_wanted=True)
+        orders.find_start(self.warehouse, self.now)
+        return orders.objection(self.organization)
+
+    def pull(self, *, tail: bool = True, after: timedelta = HOUR) -> ListResult:
+        """A pull that ends so long after the last one. Publishes the orders."""
+        self.now += after
+        self.pulls += 1
+        orders = OrderTail(self.settings, is_wanted=tail)
+        orders.find_start(self.warehouse, self.now)
+        build = Build(self.folder / f"{self.pulls}" / "warehouse.duckdb")
+        walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), tail=orders)
+        key, transport = self.settings.api_key.reveal(), SandboxTransport(self.platform)
+        with Client("public_v1", self.settings.base_url, key, transport=transport) as client:
+            self.result = walks._walk("orders", client, lambda: self.organization)
+        self.result.started_at = self.result.ended_at = self.now
+        for table, files in self.result.files.items():
+            paths = [str(path) for path, _ in files]
+            self.warehouse.execute(f'CREATE OR REPLACE VIEW {LOADED}."{table}" AS FROM read_parquet({paths!r})')
+        self.counts, run_id = merge.compare(self.warehouse, self.result), f"run {self.pulls:03d}"
+        orders.record(self.warehouse, run_id, self.result, self.counts, self.organization)
+        merge.merge_list(self.warehouse, self.result, run_id)
+        ops.record_coverage(self.warehouse, run_id, self.result, published=True)
+        return self.result
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.warehouse.execute(sql).fetchall()
+
+    def ids(self, where: str = "true") -> set[str]:
+        return {key for (key,) in self.rows(f"SELECT id FROM raw.orders WHERE {where}")}
+
+    def reason(self) -> str:
+        """Why the last pull read the orders whole; empty where it did not say so."""
+        return self.result.evidence[0].partition("read whole: ")[2]
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +128,7 @@ def test_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench: TailBench)
     bench.state.remove("orders", gone)
     result = bench.pull()
     assert (result.verdict, result.total("rows")) == ("tail", 21)
+    assert "order_sequence" not in {what for what, _ in result.observations}, "only a whole read shows that"
     assert bench.ids() == {*before, gone}
     assert bench.ids("_missing_since IS NOT NULL OR status = 'CHANGED'") == set()
     assert bench.ids("_run_id = 'run 002'") == {*bench.state.ids("orders")[-21:]}
@@ -65,7 +146,7 @@ def test_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> N
     assert [bench.pull(after=2 * DAY).verdict for _ in range(4)] == ["tail", "tail", "tail", "complete"]
     assert bench.reason() == "the last whole read ended at 2026-03-02 05:00 UTC"
     assert bench.pull(after=2 * DAY).verdict == "tail"
-    bench.configure(whole_read_days=1)
+    bench.settings = replace(bench.settings, whole_read_days=1)
     assert bench.pull().verdict == "complete"
     assert bench.pull(after=DAY - HOUR).verdict == "tail"
     assert bench.pull(after=HOUR).verdict == "complete"
@@ -75,9 +156,8 @@ def test_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> N
 CURSOR = "UPDATE ops.order_cursor SET"
 
 
-@pytest.mark.parametrize(
-    ("setting", "organization", "sql", "reason"),
-    [
+def test_a_cursor_belongs_to_host_environment_organization_and_page_limit(bench: TailBench) -> None:
+    cases: list[tuple[dict[str, Any], str | None, str, str]] = [
         ({"base_url": "http://127.0.0.1:10"}, "org", "", "another base url"),
         ({"page_limit": 11}, "org", "", "another page limit"),
         ({"order_key": "number"}, "org", "", "another order key"),
@@ -90,17 +170,16 @@ CURSOR = "UPDATE ops.order_cursor SET"
         ({}, "org", "DELETE FROM ops.order_cursor", "no whole read"),
         ({}, "org", "DROP TABLE ops.order_cursor", "no whole read"),
         ({}, "org", "DELETE FROM ops.coverage", "no whole read"),
-    ],
-)
-def test_a_cursor_belongs_to_host_environment_organization_and_page_limit(
-    bench: TailBench, setting: dict[str, Any], organization: str | None, sql: str, reason: str
-) -> None:
-    bench.configure(**setting)
-    bench.organization = organization
-    bench.warehouse.execute(sql or "SELECT 1")
-    requests = bench.state.requests
-    assert reason in bench.objection()
-    assert bench.state.requests == requests
+    ]
+    settings = bench.settings
+    for changed, bench.organization, sql, reason in cases:
+        bench.settings = replace(settings, **changed)
+        bench.warehouse.begin()
+        bench.warehouse.execute(sql or "SELECT 1")
+        assert reason in bench.objection()
+        bench.warehouse.rollback()
+    bench.settings, bench.organization = settings, "org"
+    assert bench.objection() == ""
 
 
 def test_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(bench: TailBench) -> None:
@@ -139,9 +218,9 @@ def test_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, readin
 def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(tmp_path: Path) -> None:
     bench = TailBench.of(tmp_path, orders=0)
 
-    def add(count: int) -> None:
+    def add(count: int, *place: int) -> None:
         for _ in range(count):
-            bench.state.add("orders", {"status": "NEW"})
+            bench.state.add("orders", {"status": "NEW"}, *place)
 
     add(25)
     verdicts = []
@@ -152,6 +231,10 @@ def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(t
     bench.organization = "other"
     bench.pull(tail=False)
     assert "nothing shows where" in bench.objection(), "where another organization's orders were is no proof"
+    add(1, 41)
+    add(11)
+    bench.pull(tail=False)
+    assert "not listed last" in bench.objection(), "one of the new orders is before the last known one"
 
 
 @pytest.mark.parametrize("customers", [100, 3])
@@ -185,7 +268,7 @@ def test_nulls_empty_lists_and_amounts_without_decimals_in_a_tail_change_no_colu
     columns = sorted(bench.rows("DESCRIBE raw.orders"))
     _grow(bench, 3, 5, **empty, note=None)
     assert bench.pull().verdict == "tail"
-    assert (bench.counts[-1].new, bench.counts[-1].changed) == (5, 0)
+    assert (bench.counts.new, bench.counts.changed) == (5, 0)
     assert sorted(bench.rows("DESCRIBE raw.orders")) == columns
     _grow(bench, 4, 15, **filled, note="x")
     assert bench.pull().verdict == "tail"
@@ -194,50 +277,30 @@ def test_nulls_empty_lists_and_amounts_without_decimals_in_a_tail_change_no_colu
     assert bench.rows("SELECT count(*) FROM raw.orders__lines") == [(known,)]
     bench.state.change("orders", bench.state.ids("orders")[-1], {"total": 11})
     bench.pull()
-    assert bench.counts[-1].changed == 1
+    assert bench.counts.changed == 1
 
 
-def test_a_tail_makes_the_customers_list_older_than_the_orders(bench: TailBench) -> None:
-    bench.rows(
-        """INSERT INTO ops.coverage BY NAME SELECT 'run 001' AS run_id, 'customers' AS resource, 'complete' AS verdict,
-        started_at, ended_at, true AS published FROM ops.coverage"""
-    )
-
-    def gap() -> str:
-        return coverage.coverage_gap(bench.warehouse, ops.last_reads(bench.warehouse), "customers", "orders")
-
-    assert gap() == ""
-    assert bench.pull(after=2 * HOUR).verdict == "tail"
-    assert "older than the orders" in gap()
-
-
-def test_a_tail_from_the_pull_to_status_report_and_notification(tmp_path: Path) -> None:
-    with bridge(tmp_path, orders=50, customers=5) as made:
-        assert made.code() == 0
+def test_a_tail_from_the_pull_to_status_and_notification(tmp_path: Path) -> None:
+    reconciling = Reconciling()
+    with pulled(tmp_path, orders=50, customers=5) as made:
         made.platform.state.grow("orders", 7)
-        reconciling = Reconciling()
         result = pull(PullOptions(tail=True, command="run"), step=reconciling)
-        assert (result.exit_code, result.published) == (0, True)
-        verdicts = {walk.resource: walk.verdict for walk in result.lists}
+        assert (result.exit_code, made.left()) == (0, [made.path.name])
+        counts = {walk.resource: result.counts(walk) for walk in result.lists}
+        verdicts = {name: count["verdict"] for name, count in counts.items()}
         assert verdicts == dict.fromkeys(RECORDS, "complete") | {"orders": "tail"}
+        assert counts["orders"]["missing"] is None
         assert made.one("SELECT count(*) FROM reconciled.orders") == 57
-        assert made.left() == [made.path.name]
-        assert [result.counts(walk)["missing"] for walk in result.lists if walk.verdict == "tail"] == [None]
-        summary = run_summary(result, reconciling.result)
-        assert "orders: 37 tail, 7 new" in summary["text"]
+        assert "orders: 37 tail, 7 new" in run_summary(result, reconciling.result)["text"]
         orders = read_status(1).as_dict()["lists"][3]
         assert (orders["verdict"], orders["rows"]) == ("complete", 50)
         assert (orders["age_h"], orders["tail_age_h"]) == pytest.approx((0, 0), abs=0.1)
-        assert re.search(r"complete  \d+ min old, tail \d+ min old", "\n".join(lines(read_status())))
-        report(tmp_path / "report.html")
-        assert "New orders were read until 20" in (tmp_path / "report.html").read_text("utf-8")
         assert made.one("SELECT verdict FROM bi.lists WHERE resource = 'orders'") == "complete"
 
 
-def test_a_tail_that_cannot_be_is_refused_before_a_request(tmp_path: Path) -> None:
-    with bridge(tmp_path, orders=1, customers=1) as made:
-        with pytest.raises(UsageError, match="orders, which are not among"):
-            pull(PullOptions(("customers",), tail=True))
-        with pytest.raises(UsageError, match="excludes --require-complete"):
-            pull(PullOptions(tail=True, require_complete=True))
-        assert made.platform.state.requests == 0
+def test_a_tail_that_cannot_be_is_refused_before_a_request(fresh: Bridge) -> None:
+    with pytest.raises(UsageError, match="orders, which are not among"):
+        fresh.pull("customers", tail=True)
+    with pytest.raises(UsageError, match="excludes --require-complete"):
+        fresh.pull(tail=True, require_complete=True)
+    assert fresh.platform.state.requests == 0
