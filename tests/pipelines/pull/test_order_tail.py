@@ -180,6 +180,9 @@ def test_a_cursor_belongs_to_host_environment_organization_and_page_limit(bench:
         bench.warehouse.rollback()
     bench.settings, bench.organization = settings, "org"
     assert bench.objection() == ""
+    few = TailBench.of(bench.folder, orders=9, limit=3)
+    few.pull(tail=False)
+    assert "nothing shows where" in few.objection(), "eight steps in one direction may be chance"
 
 
 def test_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(bench: TailBench) -> None:
