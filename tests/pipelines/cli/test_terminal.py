@@ -73,7 +73,7 @@ def test_json_is_ascii_unless_the_output_is_utf_8_and_no_line_break_starts_a_lin
     assert escape_lines("a\norderbridge: all is well") == "a\n  orderbridge: all is well"
 
 
-@pytest.mark.parametrize("style", ["plain", "json", "auto"])
+@pytest.mark.parametrize("style", ["plain", "auto"])
 def test_sweeps_steps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
     style: Style, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
