@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -136,17 +136,15 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     assert ("Edit it by hand" in str(done.exception), file.read_text()[:7]) == (True, "sources")
 
 
-def stdin_from_url() -> None:
-    os.dup2(os.open("url", os.O_RDONLY), 0)
-
-
-def test_a_secret_is_read_from_standard_input_where_that_is_no_terminal(tmp_path: Path, nobody: dict[str, str]) -> None:
-    (tmp_path / "url").write_text("https://hooks.example/x\n")
-    project = ("--project", str(tmp_path))
-    done = command(*project, "init", "notify.url", env=nobody, cwd=tmp_path, preexec_fn=stdin_from_url)
-    assert done.err.count("notify.url: ") == 1
-    assert "GetPassWarning" not in done.err
-    assert 'url = "https://hooks.example/x"' in (tmp_path / ".dlt/secrets.toml").read_text()
+def test_a_secret_is_typed_unseen_on_a_terminal_and_read_where_that_is_none(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for is_terminal, url in ((False, "https://hooks.example/x"), (True, "https://hooks.example/y")):
+        if is_terminal:
+            monkeypatch.setattr(init, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+        done = ask(url, changes=("notify.url",))
+        assert (done.exception, done.output.count("notify.url: "), url in done.output) == (None, 1, False)
+        assert f'url = "{url}"' in (project / ".dlt/secrets.toml").read_text()
 
 
 def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -> None:
