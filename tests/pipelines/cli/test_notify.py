@@ -151,7 +151,7 @@ def test_a_list_that_could_not_be_read_is_reported_with_its_reason_whatever_the_
     unread = {name for name, of in LISTS.items() if of.family == "legacy"}
     assert rows == {name: (0 if name in unread else count, count) for name, count in LISTED.items()}
     found = dict(re.findall(r"(\w+): the last read was not published: (.*)", published.command("status").out))
-    assert (found.keys(), found["customers"]) == (unread, f"legacy GET /customers: {why}")
+    assert (set(found), found["customers"]) == (unread, f"legacy GET /customers: {why}")
 
 
 def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(fresh: Bridge) -> None:

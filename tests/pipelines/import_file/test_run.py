@@ -14,8 +14,11 @@ import pytest
 from pipelines.cli.push import lines_of
 from pipelines.import_file import run
 from pipelines.import_file.examples import examples
+from pipelines.import_file.mappings import keep_mapping
+from pipelines.mapping import MappedColumn, Mapping
 from pipelines.plan.model import DIFFERENCES_FILE, OPERATIONS_FILE, Plan
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
+from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
 from sources.errors import Unreachable, UsageError
@@ -57,18 +60,13 @@ def test_an_import_that_lacks_a_login_mode_asks_nothing(desk: Desk, monkeypatch:
 def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.run(file := desk.write())
-    desk.done.clear()
-    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "code")
-    with pytest.raises(UsageError, match="no column fills loginCode"):
-        desk.run(file, max_age_h=0.0)
-    given = desk.at.folder / "given.toml"
-    given.write_text(
-        'kind = "customers"\n[columns]\nNombre = "firstName"\nCorreo = "email"\n'
-        '"Código" = { field = "erpCode", also = ["loginCode"] }\n'
-    )
+    kept = keep_mapping(Mapping("customers", {"Correo": MappedColumn("Correo", "email")}))
     with pytest.raises(UsageError, match="needs a password"):
-        desk.run(file, max_age_h=0.0, mapping=given, passwords=None)
+        desk.run(file := desk.write("Correo\na@example.test\n"), passwords=None)
+    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "code")
+    for mapping in (None, kept):
+        with pytest.raises(UsageError, match="no column fills loginCode"):
+            desk.run(file, mapping=mapping)
     assert desk.done == []
 
 
@@ -77,8 +75,15 @@ def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_w
 ) -> None:
     reasons = iter(["never read", "created since", "created since"])
     monkeypatch.setattr(run, "_pull_reason", lambda max_age_h: next(reasons))
-    assert desk.run(desk.write()).exit_code == 0
-    assert desk.done == ["pull", "plan", "push", "pull", "pull"]
+    steps = desk.steps()
+
+    def pull(options: PullOptions) -> PullResult:
+        desk.done.append("pull")
+        return PullResult("", desk.at.folder) if "push" in desk.done else steps.pull(options)
+
+    desk.steps = lambda: replace(steps, pull=pull)  # type: ignore[method-assign]
+    desk.run(desk.write())
+    assert desk.done == ["pull", "pull", "plan", "push", "pull", "pull"]
 
 
 def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,33 +127,31 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
 
 
 def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
-    desk.stop_after = 2
-    stopped = desk.run(desk.write())
+    desk.stop_after = 1
+    stopped = desk.run(desk.write(VARIANTS, "articulos.csv"), "variants")
     desk.stop_after = None
-    result = desk.run(desk.write(CUSTOMERS.replace("ana6@", "otra6@")))
+    result = desk.run(desk.write(VARIANTS.replace("7,50", "8,50"), "articulos.csv"), "variants")
     assert result.plan.folder != stopped.plan.folder
-    assert (result.exit_code, sorted(desk.at.codes())) == (0, CODES)
+    assert (result.exit_code, desk.at.platform.state.variants[1, 1002].fields["price"]) == (0, 8.5)
 
 
-@pytest.mark.parametrize(("error", "code"), [(Unreachable("no answer"), 4), (KeyboardInterrupt(), 130)])
-def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_verifies(
-    desk: Desk, error: BaseException, code: int
-) -> None:
+def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_verifies(desk: Desk) -> None:
     file, steps = desk.write(), desk.steps()
 
-    def fail(options: Any) -> Any:
-        if "push" in desk.done:
-            raise error
+    def pull(options: PullOptions) -> PullResult:
+        if desk.done[-1:] == ["push"]:
+            desk.done.append("failed")
+            raise Unreachable("no answer")
         return steps.pull(options)
 
-    desk.steps = lambda: replace(steps, pull=fail)  # type: ignore[method-assign]
-    result = desk.run(file)
-    assert (result.exit_code, result.push.lines) == (code, {("confirmed", "confirmed"): 6})
-    assert result.file is not None
-    assert (result.error is not None) == (code == 4)
-    if code == 4:
-        desk.steps = lambda: steps  # type: ignore[method-assign]
-        assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
+    desk.steps = lambda: replace(steps, pull=pull)  # type: ignore[method-assign]
+    failed, whole = desk.run(file), desk.run(file)
+    assert (failed.exit_code, failed.push.lines) == (4, {("confirmed", "confirmed"): 6})
+    assert failed.file is not None
+    assert (str(failed.error), whole.exit_code, desk.at.codes()) == ("no answer", 0, CODES)
+    with mock.patch.object(run, "verify", side_effect=KeyboardInterrupt):
+        stopped = desk.run(file)
+    assert (stopped.error, stopped.exit_code) == (None, 130)
 
 
 def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
