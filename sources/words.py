@@ -1,17 +1,27 @@
-"""Texts for people: counts with their noun, and templates."""
+"""Texts for people: counts with their noun, lists of names, and templates."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import jinja2
+
+MAX_LISTED: Final = 10
+"""Columns listed in a message; a file may have thousands."""
 
 
 def number(count: int, one: str, many: str = "") -> str:
     """A count with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
+    """The first `MAX_LISTED` names, labelled and separated by commas, and the number of further ones."""
+    text = ", ".join(map(label, names[:MAX_LISTED]))
+    return f"{text} and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else text
 
 
 def render_text(package: str, template: str, **values: object) -> str:

@@ -19,7 +19,7 @@ from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
-from sources.words import number, render_text
+from sources.words import listed, number, render_text
 
 
 def template(kind: str, *, mapping: bool, file: Path | None) -> str:
@@ -53,8 +53,6 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         table = open_input_table(file)
         proposed = propose(table.columns, kind, conflicts="leave", samples=sample(table))
         if proposed.unknown:
-            from pipelines.imports.model import listed
-
             count, names = number(len(proposed.unknown), "column"), listed(proposed.unknown, escape)
             # stdout is the mapping file
             click.echo(f"{count} without a field, to edit in the mapping file: {names}", err=True)

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pipelines.imports.model import listed
 from pipelines.imports.open import check_filled, count_reject_columns, open_input_table
 from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from pipelines.mapping import Mapping as ColumnMapping
@@ -24,6 +23,7 @@ from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, SourceTable
 from sources.kinds import KINDS, KindName
 from sources.settings import warehouse_path
+from sources.words import listed
 
 FOLDER: Final = "mappings"
 _SHARE: Final = 0.5

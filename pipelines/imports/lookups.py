@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.groups import whole
-from pipelines.imports.model import listed
 from pipelines.mapping import Lookup
 from pipelines.mapping.cells import filled
 from pipelines.mapping.field_paths import suggestion
 from sources.errors import UsageError
 from sources.files import CellRules, RejectedRow, open_table
+from sources.words import listed
 from transforms.frames import TEXT
 from transforms.numbers import DOT
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
-
-MAX_LISTED: Final = 10
-"""Columns listed in a message; a file may have thousands."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -58,9 +54,3 @@ class SkippedLine(msgspec.Struct, frozen=True):
 
 
 Item = ReadyInputs | RejectedInput | SkippedLine
-
-
-def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
-    """The first `MAX_LISTED` names, labelled and separated by commas, and the number of further ones."""
-    text = ", ".join(map(label, names[:MAX_LISTED]))
-    return f"{text} and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else text

@@ -19,7 +19,6 @@ from pipelines.imports.convert import constant_body
 from pipelines.imports.fields import Bindings, Source, field_sources
 from pipelines.imports.inputs import Inputs
 from pipelines.imports.lookups import LookupTable
-from pipelines.imports.model import listed
 from pipelines.mapping import Mapping, propose, sample
 from pipelines.mapping.field_paths import all_paths, suggestion
 from sources.disk import file_version
@@ -28,6 +27,7 @@ from sources.files import ReadOptions, SourceTable, open_table
 from sources.files.formulas import UnescapedTable
 from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
+from sources.words import listed
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-row|sheet)\b")
 ERP_CODE: Final = "erpCode"

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from pipelines.imports.json_columns import as_json, bytes_of
-from pipelines.imports.model import listed
 from pipelines.ledger.keys import body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
@@ -31,6 +30,7 @@ from pipelines.plan.suspicious import SuspiciousValues
 from sources.files.formulas import neutralize
 from sources.kinds import InputKind
 from sources.settings import UNSET_COUNTRY
+from sources.words import listed
 from transforms.erp.match_keys import loose_code
 from transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
 from transforms.keys import canonical_id

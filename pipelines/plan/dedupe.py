@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, ReadyInputs, RejectedInput
-from pipelines.imports.model import listed
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
@@ -26,6 +25,7 @@ from pipelines.plan.requests import RequestWriter
 from sources.disk import create_private
 from sources.errors import BridgeError
 from sources.kinds import KINDS, PASSWORD, InputKind
+from sources.words import listed
 from transforms.frames import TEXT, Bools, Ints, array, column, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
 from transforms.upserts.decisions import search_key, sharing

@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 
 from pipelines.imports import Inputs
 from pipelines.imports.lines import FillDown
-from pipelines.imports.model import listed
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.mapping.field_paths import resolve
@@ -35,6 +34,7 @@ from sources.errors import UsageError
 from sources.files import DetectedFormat, RejectedRow, Row, SourceTable
 from sources.files.formulas import CsvFile, escape, neutralize
 from sources.files.model import LINE_COLUMN
+from sources.words import listed
 
 CODES_FILE: Final = ".codes.json"
 REFILL_NOTE: Final = "the password must be filled in again"

@@ -181,8 +181,11 @@ class TextTable(SourceTable):
 
     def _torn(self, part: Part, other: Part | None) -> Part:
         """A row as rejected if what is next to it may be the rest of it."""
-        if isinstance(part, Row) and isinstance(other, RejectedRow) and self.shape.tears(other, part):
-            return RejectedRow(part.line, part.line, "torn", _TORN.format(other.line), part.cells)
+        if isinstance(part, RejectedRow) or not isinstance(other, RejectedRow):
+            return part
+        row = next(rows_of(part)) if isinstance(part, pa.Table) else part
+        if self.shape.tears(other, row):
+            return RejectedRow(row.line, row.line, "torn", _TORN.format(other.line), row.cells)
         return part
 
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
@@ -243,13 +246,13 @@ class _Feed:
 
     def __init__(self, block: str, more: Iterator[str], *, is_ended: bool) -> None:
         self.count, self.is_ended = _count_lines(block), is_ended
-        self._lines = chain(lines_of(block), self._further(more))
+        self._lines = chain.from_iterable(map(lines_of, chain([block], self._further(more))))
         self._taken: list[str] = []
 
     def _further(self, blocks: Iterator[str]) -> Iterator[str]:
         for block in blocks:
             self.count += _count_lines(block)
-            yield from lines_of(block)
+            yield block
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -273,11 +276,10 @@ def _count_lines(block: str) -> int:
 
 
 def _with_edges(part: Part) -> Iterator[Part]:
-    """A row; of a table, the first and the last one apart."""
+    """A row; of a table, the first and the last row apart, as tables."""
     if isinstance(part, pa.Table):
         last = max(part.num_rows - 1, 1)
-        for table in (part.slice(0, 1), part.slice(1, last - 1), part.slice(last)):
-            yield from rows_of(table) if table.num_rows < 2 else [table]
+        yield from filter(len, (part.slice(0, 1), part.slice(1, last - 1), part.slice(last)))
     else:
         yield part
 
@@ -315,7 +317,7 @@ class ArrowBlocks:
         if table.num_rows != count:
             return None
         unusual = np.flatnonzero(unusual_rows(table.columns, self.shape))
-        rows = zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True)
+        rows = zip(*(column.take(unusual).to_pylist() for column in table.columns if unusual.size), strict=True)
         for number, cells in zip((unusual + line).tolist(), map(list, rows), strict=True):
             if not any(cells) or isinstance(self.shape.fit(number, number, cells, marks=False), RejectedRow):
                 return None

@@ -53,6 +53,14 @@ from dlt.common.configuration.specs.pluggable_run_context import PluggableRunCon
 assert PluggableRunContext not in Container()  # it would hold the settings of the user's home
 """
 
+PREVIEWED = """
+import sys
+from click.testing import CliRunner
+from pipelines.cli.preview import command
+print(CliRunner().invoke(command, ["a.csv", "--csv", "b.csv"]).exit_code, "pandas" in sys.modules)
+import pandas, pyarrow
+print(pyarrow.array(pandas.Series([1.0, None]), from_pandas=True).null_count)"""
+
 
 def close(*numbers: int) -> None:
     """Closed by the parent process: Python has no stream then."""
@@ -127,9 +135,11 @@ def test_commands_import_only_what_they_need(tmp_path: Path) -> None:
         "WAREHOUSE__PATH": str(tmp_path / "w.duckdb"),
     }
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT), **settings}
-    command = [sys.executable, "-c", IMPORTS]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
-    assert (done.stdout, done.stderr) == ("main\nstatus\npush\npull\nplan\n", "")
+    (tmp_path / "a.csv").write_text("a;b\n1;2\n")
+    for program, prints in ((IMPORTS, "main\nstatus\npush\npull\nplan\n"), (PREVIEWED, "0 False\n1\n")):
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+        assert (done.stdout, done.stderr) == (prints, "")
 
 
 def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
