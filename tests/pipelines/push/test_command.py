@@ -20,6 +20,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.reporting.status import read_status
+from pipelines.warehouse import ops
 from sources.errors import UsageError
 from tests.pipelines.bridge import Done, command
 from tests.pipelines.push.plans import Place, customer, outcomes, patch, place, subcategory, warehouse
@@ -91,12 +92,10 @@ def query(at: Place, sql: str) -> list[tuple[object, ...]]:
 
 
 def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_older_ledger(at: Place) -> None:
-    pull(PullOptions(("customers",)))
     assert at.code(at.plan([patch(1, 1)])) == 0
+    pull(PullOptions(("customers",)))
     sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log ORDER BY path"
     logged = [("1", "variants", "PATCH", f"/products/1/variants/{n}", "confirmed", 204, 1) for n in (1, 2)]
-    assert query(at, sql) == []
-    pull(PullOptions(("customers",)))
     assert query(at, sql) == logged[:1]
     old = shutil.copy(at.ledger, at.folder / "old.sqlite")
     assert at.code(at.plan([patch(1, 2)])) == 0
@@ -105,58 +104,53 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_ol
     options = PlanOptions("variants", at.folder / "in.csv", out=at.folder / "made")
     options.file.write_text("productId,variantId,sku\n1,2,S1\n", "utf-8")
     shutil.copy(old, at.ledger)
-    for _ in range(2):  # a pull does not take the older one for the newest
-        with pytest.raises(UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"):
-            make_plan(options)
-        pull(PullOptions(("customers",)))
+    publish_push_log()  # does not take the older one for the newest
+    with pytest.raises(UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"):
+        make_plan(options)
     done = command("settle", "--accept-ledger", env=at.environment(), cwd=at.folder)
     assert (done.code, done.out) == (0, "0 writes in doubt\n")
     assert make_plan(options).manifest.operations == 1
 
 
-OBSERVED = "SELECT what, value FROM ops.observations WHERE what ~ '{}' ORDER BY ALL"
-
-
-def seen(at: Place, sql: str, *plans: Path) -> list[tuple[object, ...]]:
-    """What pushes of these plans bring into `ops.observations`."""
-    pull(PullOptions(("customers",)))
+def seen(at: Place, what: str, *plans: Path) -> list[tuple[object, ...]]:
+    """What pushes of these plans bring into `ops.observations` of an empty warehouse."""
+    with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
+        ops.create_missing(connection)
     for plan in plans:
         result = at.push(plan)
         assert publish_push_log(Plan(plan).manifest.plan_id, result.observed) is True
-    return query(at, sql)
+    return query(at, f"SELECT what, value, first_run_id FROM ops.observations WHERE what ~ '{what}' ORDER BY ALL")
 
 
-def test_what_the_answers_show_of_the_gaps_is_observed_once(tmp_path: Path) -> None:
+def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settles_too(tmp_path: Path) -> None:
     readings = {"created_status": "200", "legacy_error_status": "422", "created_body": "empty"}
+    readings |= {"whoami_names": "terse", "subcategory_required": "name"}
     with place(tmp_path, readings=readings) as at:
-        plans = at.plan([customer(1), customer(2, firstName=7)]), at.plan([patch(1, 1, weight=1.5)])
-        created, patched = (Plan(folder).manifest.plan_id for folder in plans)
-        sql = "SELECT what, value, first_run_id, last_run_id FROM ops.observations WHERE what ~ 'created|content|error'"
-        assert sorted(seen(at, sql, *plans)) == [
-            ("created_body", "customers: no id in it", created, created),
-            ("created_status", "200", created, created),
-            ("legacy_error_status", "customers: status 422, code TYPE", created, created),
-            ("no_content_status", "204", patched, patched),
-        ]
-        before = query(at, "FROM ops.observations ORDER BY ALL")
-        assert publish_push_log() is True
-        assert query(at, "FROM ops.observations ORDER BY ALL") == before
-
-
-def test_what_no_answer_settles_of_the_gaps_is_reported_too(tmp_path: Path) -> None:
-    with place(tmp_path, readings={"whoami_names": "terse", "subcategory_required": "name"}) as at:
         os.environ |= {
             "SOURCES__PUBLIC_V1__BASE_URL": at.platform.url,
             "SOURCES__PUBLIC_V1__API_KEY": at.platform.v1_key,
         }
-        prices = at.plan([patch(1, 1, price=2.5, weight=1.5)])
-        parts = at.plan([subcategory(1), subcategory(2, name=None)])
-        assert seen(at, OBSERVED.format("whoami|required|semantics"), prices, parts) == [
-            ("price_semantics", "confirmed; whether it was set or added cannot be read back"),
-            ("subcategory_required", "status 400"),
-            ("subcategory_required", "what was sent was enough"),
-            ("whoami_names", "environment: env"),
+        plans = (
+            at.plan([customer(1), customer(2, firstName=7)]),
+            at.plan([patch(1, 1, price=2.5, weight=1.5)]),
+            at.plan([subcategory(1), subcategory(2, name=None)]),
+        )
+        created, patched, parts = (Plan(folder).manifest.plan_id for folder in plans)
+        assert seen(at, "created|content|legacy_error|whoami|required|semantics", *plans) == [
+            ("created_body", "customers: no id in it", created),
+            ("created_body", "subcategories: no id in it", parts),
+            ("created_status", "200", created),
+            ("legacy_error_status", "customers: status 422, code TYPE", created),
+            ("legacy_error_status", "subcategories: status 422, code 1002", parts),
+            ("no_content_status", "204", patched),
+            ("price_semantics", "confirmed; whether it was set or added cannot be read back", patched),
+            ("subcategory_required", "status 422", parts),
+            ("subcategory_required", "what was sent was enough", parts),
+            ("whoami_names", "environment: env", created),
         ]
+        before = query(at, "FROM ops.observations ORDER BY ALL")
+        assert publish_push_log() is True
+        assert query(at, "FROM ops.observations ORDER BY ALL") == before
 
 
 @pytest.mark.parametrize(
@@ -172,14 +166,12 @@ def test_a_busy_platform_and_a_refused_key_are_observed(
 ) -> None:
     with place(tmp_path, readings={"legacy_auth_failure": "403_errors"}, seed=3) as at:
         at.platform.state.add("customers", {"erpCode": "C00001"})
-        pull(PullOptions(("customers",)))
         plan = at.plan([one])
         at.platform.set_faults(faults)
         if not faults:
             os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
-        result = at.push(plan)
-        assert publish_push_log(Plan(plan).manifest.plan_id, result.observed) is True
-        ((observed, found),) = query(at, OBSERVED.format("rate|auth"))
+        ((observed, found, _),) = seen(at, "rate|auth", plan)
         assert (observed, bool(re.fullmatch(value, str(found)))) == (what, True)
-        assert (("legacy_first_page", "customers: 1") in result.observed) == (outcome == "exists_now")
+        first_page = query(at, "SELECT value FROM ops.observations WHERE what = 'legacy_first_page'")
+        assert first_page == ([("customers: 1",)] if outcome == "exists_now" else [])
         assert outcomes(plan) == {"2": f"unsent.{outcome}"}

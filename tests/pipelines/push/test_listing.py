@@ -29,42 +29,31 @@ def records(folder: Path, *rows: dict[str, object] | str, count: int = 30) -> Pa
 
 
 @pytest.mark.parametrize(
-    ("row", "body"),
+    "row",
     [
-        ({**ODD, "erpCode": "C00001", "email": ["a"]}, {}),
-        ({**ODD, "email": " ANA1@Example.test", "loginCode": "L1"}, {}),
-        ({**ODD, "loginCode": "L1"}, {"loginCode": "L1"}),
-        ('{"id":901,"erpCode":"C00001","erpCode":"C00009"}', {}),
+        {**ODD, "erpCode": "C00001", "email": ["a"]},
+        {**ODD, "email": " ANA1@Example.test", "loginCode": "L1"},
+        '{"id":901,"erpCode":"C00001","erpCode":"C00009"}',
     ],
 )
 def test_a_customer_whose_row_is_refused_is_not_created_again_whatever_is_accepted(
-    tmp_path: Path, row: dict[str, object] | str, body: dict[str, Any]
+    tmp_path: Path, row: dict[str, object] | str
 ) -> None:
     with place(tmp_path, records=records(tmp_path, row)) as at:
-        plan = at.plan([customer(1, **body), customer(2)])
+        plan = at.plan([customer(1), customer(2)])
         pushed = at.push(plan, accept_unproven=True)
         assert (pushed.exit_code, pushed.error) == (5, None)
         assert outcomes(plan) == {"2": "unsent.exists_now", "3": "confirmed.confirmed"}
         assert "in a quarantined row of the list: after `orderbridge pull" in results(plan)["unsent"][0]["words"]
 
 
-UNIDENTIFIED = {
-    "no key at all": {**ODD, "firstName": "Ana"},
-    "a name twice": '{"id":901,"erpCode":"C00009","erpCode":"C00008"}',
-    "NUL": {"id": 901, "erpCode": "C00009\0"},
-    "a number in quarantine": {**ODD, "erpCode": 9},
-}
-
-
-@pytest.mark.parametrize("row", UNIDENTIFIED.values(), ids=UNIDENTIFIED)
-def test_creates_wait_while_a_row_may_be_anybodys(tmp_path: Path, row: dict[str, object] | str) -> None:
-    with place(tmp_path, records=records(tmp_path, row)) as at:
+def test_creates_wait_while_a_row_may_be_anybodys(tmp_path: Path) -> None:
+    with place(tmp_path, records=records(tmp_path, {**ODD, "firstName": "Ana"})) as at:
         pushed = at.push(plan := at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
         reported = str(pushed.error)
         assert reported.startswith("1 row of the list of customers may be any customer: each is in quarantine, or")
-        assert "--accept-unproven" in reported
-        assert "when the list changes less" not in reported
+        assert ("--accept-unproven" in reported, "when the list changes less" in reported) == (True, False)
         assert at.code(plan, accept_unproven=True) == 0
 
 
@@ -84,8 +73,9 @@ def test_a_number_is_a_key_too(tmp_path: Path) -> None:
         (b'{"erpCode":"007","email":null}', {("erpCode", "007")}, True),
         (b'{"erpCode":"E1","priceListId":NaN}', {("erpCode", "E1")}, False),
         (b'{"erpCode":"E1","firstName":"\xff"}', {("erpCode", "E1")}, False),
+        (b'{"erpCode":"E1","erpCode":"E2"}', {("erpCode", "E1"), ("erpCode", "E2")}, False),
+        (b'{"erpCode":"E1\\u0000"}', {("erpCode", "E1\0")}, False),
         (b"[]", set(), False),
-        (b"\xff", set(), False),
         (b"[" * 100_000, set(), False),
         (b'{"email":" "}', set(), False),
     ],
@@ -102,7 +92,6 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(t
         pushed = at.push(at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
         assert str(pushed.error).startswith("the list of customers is unproven: creates that may exist already")
-        assert "when the list changes less" in str(pushed.error)
         assert "quarantine" not in str(pushed.error)
 
 
@@ -142,14 +131,12 @@ ONE, TWO = {"number": "1"}, {"number": "2"}
     [
         ("documents", [ONE], [{**ONE, "id": 7}], True),
         ("documents", [ONE], None, False),
-        ("documents", [ONE, TWO], [ONE], False),
         ("documents", [ONE], [ONE, TWO], False),
         ("email", "maría@ſhop.es", "MaRíA@ſhop.es", True),
         ("email", "maría@ſhop.es", "MARÍA@ſhop.es", False),
         ("priceListId", 7, "7.0", False),
         ("priceListId", 7.0, "7", True),
         ("priceListId", [7.0, 8], "[7,8]", True),  # a list of values, in its column
-        ("priceListId", [7], "[7,8]", False),
         ("firstName", " Ana", "Ana ", True),
         ("lastName", "", None, True),
     ],

@@ -114,7 +114,7 @@ def test_requests_in_flight_together_are_one_setback_and_too_many_in_a_row_end_t
     assert gate.set_back(now, None)
 
 
-@pytest.mark.parametrize("rate", [0.0066, 0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("rate", [0.0066, float("nan")])
 def test_a_rate_at_which_an_intent_cannot_be_sent_in_time_is_a_usage_error(rate: float) -> None:
     with pytest.raises(UsageError, match=r"^--rate \S+ is less than one request in 150 seconds") as raised:
         push(Path("no-plan"), PushOptions(rate=rate))
@@ -142,20 +142,16 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "the other family's error body": (CREATE, 201, b'{"error":{"code":"x","message":"no"}}', JSON),
     "no success": (UPDATE, 200, b'{"success":false,"data":null}', JSON),
     "false": (UPDATE, 200, b"false", JSON),
-    "another customer's record in a list": (CREATE, 201, b"[%b]" % OTHER, JSON),
     "another customer's record in data beside an id": (CREATE, 201, b'{"id":7,"data":%b}' % OTHER, JSON),
     "another customer's record in two wrappers": (CREATE, 200, b'{"result":{"customer":%b}}' % OTHER, JSON),
     "another customer's record beside a code": (CREATE, 200, b'{"code":200,"customer":%b}' % OTHER, JSON),
     "another customer's code with documents": (CREATE, 201, b'{"erpCode":"X","documents":[{"number":"1"}]}', JSON),
     "another customer's record after its own": (CREATE, 201, b'[{"erpCode":"C00001"},%b]' % OTHER, JSON),
-    "an error in a wrapper": (UPDATE, 200, b'{"response":{"error":"x"}}', JSON),
     "an error of one item": (CREATE, 200, b'{"results":[{"status":409}]}', JSON),
     "an error with capitals": (CREATE, 201, b'{"Errors":[{"Message":"no"}]}', JSON),
     "a failed item": (CREATE, 200, b'{"created":0,"failed":1}', JSON),
-    "another customer's record beside no errors": (CREATE, 201, b'{"errors":[],"customer":%b}' % OTHER, JSON),
     "an error status": (UPDATE, 200, b'{"statusCode":500,"message":"Internal error"}', JSON),
     "an error code with a message": (UPDATE, 200, b'{"code":422,"message":"invalid"}', JSON),
-    "no success as text": (UPDATE, 200, b'{"success":"false"}', JSON),
     "a status that says so": (CREATE, 200, b'{"status":"error","message":"x"}', JSON),
     "no success as a number": (UPDATE, 200, b'{"ok":0}', JSON),
     "a bare text that says so": (CREATE, 201, b'"Error"', JSON),
@@ -167,8 +163,6 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
 CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "201 with a cut body": (CREATE, 201, b"", {"is_broken": True}),
     "the status that is shown": (warehouse(1), 201, b"", {}),
-    "204": (UPDATE, 204, b"", {}),
-    "204 with a broken body": (UPDATE, 204, b"", {"is_broken": True}),
     "200 without a body": (UPDATE, 200, b"", {}),
     "200 with an empty JSON body": (CREATE, 200, b"", JSON),
     "its own record": (CREATE, 200, b'{"id":9,"erpCode":"C00001 ","email":"ANA1@example.test"}', JSON),
@@ -177,15 +171,11 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "its own record in a wrapper": (CREATE, 201, b'{"code":201,"message":"ok","customer":{"id":9}}', JSON),
     "a bare text": (CREATE, 201, b'"created"', JSON),
     "null": (UPDATE, 200, b"null", JSON),
-    "documents of its own code": (CREATE, 201, b'{"erpCode":"C00001","documents":[{"email":"o@x.test"}]}', JSON),
     "documents beside another id": (CREATE, 201, b'{"customerId":9,"documents":[{"id":7,"email":"o@x.test"}]}', JSON),
     "its images without its id": (UPDATE, 200, b'{"stock":3,"images":[{"id":55,"url":"u"}]}', JSON),
-    "its price with the price list": (UPDATE, 200, b'{"price":3.5,"priceList":{"id":9}}', JSON),
-    "a number alone": (CREATE, 201, b"450", JSON),
     "no error as text": (UPDATE, 200, b'{"errorCode":"0","errorMessage":"None"}', JSON),
     "a count in the record": (UPDATE, 200, b'{"id":7,"failedLogins":3}', JSON),
     "a status of the record": (UPDATE, 200, b'{"id":7,"status":"active","code":450}', JSON),
-    "its own variant": (UPDATE, 200, b'{"id":"7","sku":"A"}', JSON),
     "its own code in other letters": (customer(1, erpCode="c1"), 201, b'{"id":7,"erpCode":"C1"}', JSON),
 }
 
@@ -205,16 +195,13 @@ def test_a_response_of_the_platform_confirms(name: str) -> None:
     assert classify(operation, WriteOutcome("answered", status, body, **more), False, 100.0).to == "confirmed"
 
 
-IDS = ["true", "[7]", '{"value":7}', "7.5", "null", '"a b"', '""', f'"{65 * "7"}"']
-
-
 @pytest.mark.parametrize(
     ("operation", "id_text", "kept"),
     [
         (CREATE, '"Zq37w7-2930kR"', None),  # it may be the password
         (CREATE, '"1042"', "1042"),
         (PART, "1042", "1042"),
-        *((PART, text, None) for text in IDS),
+        *((PART, text, None) for text in ("true", "[7]", "7.5", '"a b"', f'"{65 * "7"}"')),
     ],
 )
 def test_an_id_that_is_a_number_or_a_short_text_is_kept(
