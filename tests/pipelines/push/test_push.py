@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ import pytest
 from pipelines.cli.push import print_result
 from pipelines.ledger.store import Ledger
 from pipelines.plan.make import PlanOptions, make_plan
-from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.plan.model import Plan, PlannedOperation, file_sha256
 from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.pace import SETBACKS_MAX
@@ -192,19 +191,15 @@ def failing(is_bad: Callable[[bytes], bool]) -> Answer:
     return lambda _, path, body: answer_of(500, state="in_doubt") if is_bad(body) else None
 
 
-def test_customers_that_always_fail_keep_no_other_from_being_created(at: Place) -> None:
+def test_customers_that_always_fail_keep_no_other_from_being_created_and_are_repeated_last(at: Place) -> None:
     client = at.answering(failing(lambda body: re.search(b"C0000[1-6]", body) is not None))
     plan = at.plan([customer(n) for n in range(1, 31)])
     assert at.code(plan) == 6
     assert at.states(plan) == ["in_doubt"] * 6 + ["confirmed"] * 24
-    for night in (2, 3):
-        client.sent.clear()
-        assert (at.code(plan), len(client.sent), at.states(plan).count("in_doubt")) == (6, 6, 6)
-        assert f"failed {night} times" in results(plan)["in_doubt"][0]["words"]
-
-
-def test_what_was_never_sent_goes_before_what_is_repeated(at: Place) -> None:
-    client, plan = at.answering(failing(bool)), at.plan([customer(n) for n in range(1, 41)])
+    client.sent.clear()
+    assert (at.code(plan), len(client.sent), at.states(plan).count("in_doubt")) == (6, 6, 6)
+    assert "failed 2 times" in results(plan)["in_doubt"][0]["words"]
+    client, plan = at.answering(failing(bool)), at.plan([customer(n) for n in range(101, 141)])
     assert at.push(plan).broke
     assert at.states(plan).count("in_doubt") == DOUBTS_MAX + PROBES_MAX
     earlier, client.sent, client.answer = client.sent, [], lambda *_: None
@@ -247,33 +242,29 @@ def test_an_outcome_is_decided_at_once_and_others_are_committed_together(
     monkeypatch.setattr(PlanLedger, "commit", lambda *given: (commits(), commit(*given)))
 
     def answer(number: int, *_: object) -> WriteOutcome | None:
-        if number:
+        if number > 100:
             time.sleep(0.02)  # the loop can react
-        return LOST if number else None
+        return LOST if number > 100 else None
 
     client = at.answering(answer)
-    assert at.push(at.plan([patch(n, n) for n in range(1, 101)]), concurrency=1).broke
-    assert len(client.sent) <= 1 + DOUBTS_MAX + 1 + 2 * PROBES_MAX
-    client.answer = lambda *_: None
-    commits.reset_mock()
-    assert at.push(at.plan([patch(n, n) for n in range(200, 300)]), concurrency=1).states == {"confirmed": 100}
+    assert at.push(at.plan([patch(n, n) for n in range(1, 101)]), concurrency=1).states == {"confirmed": 100}
     assert commits.call_count <= 100 / (INTENTS_AHEAD / 2) + INTENTS_AHEAD
+    assert at.push(at.plan([patch(n, n) for n in range(200, 300)]), concurrency=1).broke
+    assert len(client.sent) <= 100 + 1 + DOUBTS_MAX + 1 + 2 * PROBES_MAX
 
 
 def test_two_updates_of_a_target_are_never_under_way_at_once(at: Place) -> None:
-    under_way, most, lock = Counter[str](), Counter[str](), threading.Lock()
+    under_way, overlaps = Counter[str](), list[int]()
 
     def answer(_: int, path: str, body: bytes) -> None:
-        with lock:
-            under_way[path] += 1
-            most[path] = max(most[path], under_way[path])
+        overlaps.append(under_way[path])
+        under_way[path] += 1
         time.sleep(0.003)
-        with lock:
-            under_way[path] -= 1
+        under_way[path] -= 1
 
     client = at.answering(answer)
     assert at.code(at.plan([patch(n, n % 3, weight=n) for n in range(1, 60)]), concurrency=4) == 0
-    assert set(most.values()) == {1}
+    assert set(overlaps) == {0}
     for variant in range(3):
         weights = [json.loads(body)["weight"] for path, body in client.sent if path.endswith(f"/{variant}")]
         assert weights == sorted(weights), "in the plan's order"
@@ -373,8 +364,8 @@ def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> Non
         at.platform.state.add("customers", there)
     at.means = means()
     assert (at.code(plan), at.states(plan)) == (6, ["conflict", "conflict", "confirmed"])
-    found = {row["operation"]: row["words"] for row in results(plan)["in_doubt"]}
-    assert ("firstName" in found["1"], "--landed" in found["1"], "2 customers" in found["2"]) == (True, True, True)
+    first, second = (row["words"] for row in results(plan)["in_doubt"])
+    assert ("firstName" in first, "--landed" in first, "2 customers" in second) == (True, True, True)
     assert "Otra" not in str(results(plan))
     assert at.code(plan, landed=ids(1), abandon=ids(2)) == 5
     assert at.states(plan) == ["confirmed", "abandoned", "confirmed"]
@@ -445,24 +436,31 @@ def refused(at: Place, plan: Path, words: str, *options: PushOptions, **more: An
     ("what", "words"),
     [
         ("input", r"plan-0\.csv was changed after the plan was made"),
+        ("lookup", r"the lookup /none\.csv was changed after the plan was made"),
+        ("mapping", r"the mapping /none\.csv was changed after the plan was made"),
         ("operations.jsonl", "was changed"),
         ("lines.csv", "was changed"),
         ("plan.json", "was changed"),
         ({"BASE_URL": "/other"}, "base_url was"),
         ({"ENVIRONMENT": "production", "LOGIN_MODE": "code"}, r"sandbox, now production; .*login_mode was email, now"),
+        ({"LOGIN_MODE": "code"}, "login_mode was email, now code"),
     ],
 )
 def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
     at: Place, what: str | dict[str, str], words: str
 ) -> None:
-    plan = at.plan([customer(1)])
+    plan, entry = at.plan([customer(1)]), {"path": "/none.csv", "sha256": "of another"}
     if isinstance(what, dict):
         os.environ |= {f"SOURCES__LEGACY__{name}": value for name, value in what.items() if value[0] != "/"}
         os.environ["SOURCES__LEGACY__BASE_URL"] += what.get("BASE_URL", "")
+    elif what in ("lookup", "mapping"):
+        altered(plan, **({"lookups": [entry]} if what == "lookup" else {"mapping": entry}))
     else:
         file = plan.with_name(f"{plan.name}.csv") if what == "input" else plan / what
         file.write_bytes(file.read_bytes() + b"x")
-    assert "orderbridge plan " in refused(at, plan, words).hint
+    hint = refused(at, plan, words).hint
+    assert "orderbridge plan " in hint
+    assert what not in ("lookup", "mapping") or f"--{what} /none.csv" in hint
     assert not at.ledger.exists()
 
 
@@ -494,53 +492,37 @@ def altered(plan: Path, **members: Any) -> dict[str, Any]:
     return manifest
 
 
-@pytest.mark.parametrize("changed", ["lookup", "mapping"])
-def test_a_lookup_or_mapping_that_changed_since_the_plan_is_named(at: Place, changed: str) -> None:
-    plan, file = at.plan([customer(1)]), at.folder / "ids.csv"
-    file.write_text("sku,id\nA,2\n", "utf-8")
-    entry = {"path": str(file), "sha256": "of another"}
-    altered(plan, **({"lookups": [entry]} if changed == "lookup" else {"mapping": entry}))
-    error = refused(at, plan, f"the {changed} {file} was changed after the plan was made")
-    assert f"--{changed} {file}" in error.hint
-
-
 def stocks(at: Place, count: int = 2) -> Path:
     """A plan of updates that must not be repeated."""
     return at.plan([patch(n, n, stock=5, repeatable=False) for n in range(1, count + 1)])
 
 
-@pytest.mark.parametrize("moment", ["at the end", "before the results", "while the results are replaced"])
-def test_a_plan_is_not_sent_again_with_another_ledger(at: Place, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = stocks(at)
-    if moment == "before the results":
-        killed = mock.patch("pipelines.push.run.results.ResultsWriter.write", side_effect=SystemExit)
-        with killed, pytest.raises(SystemExit):
-            at.push(plan)
-    else:
-        assert at.code(plan) == 0
-    if moment == "while the results are replaced":
-        (plan / "results").rename(plan / ".results.old")
+def test_a_plan_is_not_sent_again_with_another_ledger(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed, replacing = stocks(at), stocks(at)
+    with (
+        mock.patch("pipelines.push.run.results.ResultsWriter.write", side_effect=SystemExit),
+        pytest.raises(SystemExit),
+    ):
+        at.push(killed)
+    assert at.code(replacing) == 5  # the first may still arrive
+    (replacing / "results").rename(replacing / ".results.old")
     monkeypatch.setenv("LEDGER__PATH", str(at.folder / "other.sqlite"))
-    for _ in range(2):
+    for plan in (killed, replacing) * 2:
         refused(at, plan, "but not with the ledger")
 
 
-@pytest.mark.parametrize("way", ["before a push", "without its log", "during it"])
-def test_an_older_copy_of_the_ledger_is_noticed(at: Place, way: str) -> None:
+@pytest.mark.parametrize("is_during_a_push", [True, False])
+def test_an_older_copy_of_the_ledger_is_noticed(at: Place, is_during_a_push: bool) -> None:
     old = at.folder / "old.sqlite"
 
     def on_operation(done: int, total: int) -> None:
-        if done and way == "without its log":
-            raise SystemExit
-        if done and way == "during it":
+        if done and is_during_a_push:
             with closing(sqlite3.connect(at.ledger)) as source, closing(sqlite3.connect(old)) as target:
                 source.backup(target)
 
     plan = at.stopped(*(patch(n, n, stock=5, repeatable=False) for n in (1, 2)))
     shutil.copy(at.ledger, old)
-    # the file itself, without its log, has nothing of the second push
-    with pytest.raises(SystemExit) if way == "without its log" else nullcontext():
-        at.push(plan, concurrency=1, on_operation=on_operation)
+    at.push(plan, concurrency=1, on_operation=on_operation)
     for path in at.folder.glob("ledger.sqlite*"):
         path.unlink()
     shutil.copy(old, at.ledger)
@@ -641,32 +623,32 @@ def test_no_password_is_in_a_doubt_and_no_cell_of_their_file_runs_in_a_spreadshe
     assert at.codes() == ["=1+1", "-5"]
 
 
-def test_lines_of_the_input_are_each_in_one_file(at: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_of_the_input_are_each_in_one_file(at: Place) -> None:
     lines = [
         (10, "rejected", None, "email", "required", "it is missing"),
-        (11, "merged", 2, "", "", ""),
-        (12, "exists_same", None, "", "", ""),
-        (13, "exists_differs", None, "", "", ""),
-        (14, "ambiguous", None, "", "", ""),
-        (15, "skipped", None, "", "blank", "it is blank"),
-        (16, "merged", 12, "", "", ""),
-        (17, "merged", 3, "", "", ""),
-        (18, "unchanged", None, "", "", ""),
+        *((line, outcome, None, "", "", "") for line, outcome in enumerate(UNSENT, 11)),
+        *((line, "merged", same_as, "", "", "") for line, same_as in enumerate((2, 3, 11), 16)),
     ]
     plan = at.plan([customer(1), customer(2, firstName=7)], lines=lines)
     pushed = at.push(plan)
     assert (pushed.exit_code, sum(pushed.lines.values())) == (5, 11)
     assert {int(line): outcome for line, outcome in outcomes(plan).items()} == {
-        2: "confirmed.confirmed", 3: "rejected.rejected", 10: "rejected.rejected", 11: "confirmed.merged",
-        12: "confirmed.exists_same", 13: "unsent.exists_differs", 14: "unsent.ambiguous", 15: "unsent.skipped",
-        16: "confirmed.merged", 17: "rejected.merged", 18: "confirmed.unchanged",
+        2: "confirmed.confirmed", 3: "rejected.rejected", 10: "rejected.rejected",
+        **{line: f"{file}.{outcome}" for line, (outcome, file) in enumerate(UNSENT.items(), 11)},
+        16: "confirmed.merged", 17: "rejected.merged", 18: "confirmed.merged",
     }  # fmt: skip
     assert "email: it is missing" in [row["words"] for row in results(plan)["rejected"]]
     assert {stat.S_IMODE(path.stat().st_mode) for path in (plan / "results").iterdir()} == {0o600}
-    print_result(pushed, "plain")
-    shown = capsys.readouterr().out
-    assert "2  identical to an earlier line\n" in shown
-    assert "1  left out: as last confirmed" in shown
+
+
+UNSENT = {
+    "exists_same": "confirmed",
+    "unchanged": "confirmed",
+    "exists_differs": "unsent",
+    "ambiguous": "unsent",
+    "skipped": "unsent",
+}
+"""The file of results by the outcome of a line that is not sent."""
 
 
 def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
@@ -803,25 +785,22 @@ def test_passwords_of_the_file_are_read_again_by_line_and_all_must_be_there(at: 
 
 
 @pytest.mark.parametrize(
-    ("changed", "before", "after"),
-    [("clientes.csv", "planted-one", "planted-two"), ("clientes.toml", "phone", "firstName")],
+    ("changed", "before", "after"), [("csv", "planted-one", "two"), ("toml", "phone", "firstName")]
 )
 def test_passwords_of_an_input_or_mapping_edited_while_the_push_waits_are_not_sent(
     at: Place, changed: str, before: str, after: str
 ) -> None:
-    contents = {
-        "clientes.csv": "Correo;Clave;Tel\nana1@example.test;planted-one;600111222\n",
-        "clientes.toml": 'kind = "customers"\n[columns]\nCorreo = "email"\nClave = "password"\nTel = "phone"\n',
-    }
-    files = []
-    for name, content in contents.items():
-        (at.folder / name).write_text(content, "utf-8")
-        files.append({"path": str(at.folder / name), "sha256": hashlib.sha256(content.encode()).hexdigest()})
-    altered(plan := at.plan([customer(1, password="input")]), input=files[0], mapping=files[1])
+    columns = 'kind = "customers"\n[columns]\nCorreo = "email"\nClave = "password"\nTel = "phone"\n'
+    contents = {"csv": "Correo;Clave;Tel\nana1@example.test;planted-one;600111222\n", "toml": columns}
+    files = {name: at.folder / f"clientes.{name}" for name in contents}
+    for name, file in files.items():
+        file.write_text(contents[name], "utf-8")
+    source, mapping = ({"path": str(file), "sha256": file_sha256(file)} for file in files.values())
+    altered(plan := at.plan([customer(1, password="input")]), input=source, mapping=mapping)
     edited = contents[changed].replace(before, after)
-    pushed = at.push(plan, on_page=lambda *_: (at.folder / changed).write_text(edited, "utf-8"))
+    pushed = at.push(plan, on_page=lambda *_: files[changed].write_text(edited, "utf-8"))
     assert (pushed.exit_code, f"{changed} was changed" in str(pushed.error), at.codes()) == (2, True, [])
-    (at.folder / changed).write_text(contents[changed], "utf-8")
+    files[changed].write_text(contents[changed], "utf-8")
     assert (at.code(plan), sent_passwords(at)) == (0, ["planted-one"])
 
 
