@@ -504,7 +504,7 @@ def test_a_plan_is_not_sent_again_with_another_ledger(at: Place, monkeypatch: py
         pytest.raises(SystemExit),
     ):
         at.push(killed)
-    assert at.code(replacing) == 5  # the first may still arrive
+    assert at.code(replacing) == 0
     (replacing / "results").rename(replacing / ".results.old")
     monkeypatch.setenv("LEDGER__PATH", str(at.folder / "other.sqlite"))
     for plan in (killed, replacing) * 2:
@@ -784,9 +784,7 @@ def test_passwords_of_the_file_are_read_again_by_line_and_all_must_be_there(at: 
     assert files_with(at, "planted-") == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "before", "after"), [("csv", "planted-one", "two"), ("toml", "phone", "firstName")]
-)
+@pytest.mark.parametrize(("changed", "before", "after"), [("csv", "planted-", ""), ("toml", "phone", "firstName")])
 def test_passwords_of_an_input_or_mapping_edited_while_the_push_waits_are_not_sent(
     at: Place, changed: str, before: str, after: str
 ) -> None:
