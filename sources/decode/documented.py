@@ -3,7 +3,8 @@
 In: pages of JSON rows. Out: one table per record and per array of objects in it, with the columns of the contract,
 the rows that cannot be loaded, and what the interface does not show. A batch of pages is parsed at once by
 `pyarrow.json`, outside the interpreter's lock, and checked by column. A batch that fails a check is tried page by page,
-and a page that fails is read row by row (`row_by_row`). All three give the same columns.
+and a page that fails is read row by row (`by_rows`), as are all pages of a record with an object. All three give the
+same columns.
 """
 
 from __future__ import annotations
@@ -187,9 +188,7 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     Raises:
         InvalidRow: it is not, and neither a number for a text nor a string for a date.
     """
-    if isinstance(value, str) and "\0" in value:
-        # One NUL fails the whole load of databases other than DuckDB.
-        raise InvalidRow(f"{path}: a NUL character")
+    rows.check_nul(value, path)
     if isinstance(value, str) and field.type in ("decimal_text", "number"):
         return _decimal(value, path), True
     if isinstance(value, Number):
@@ -216,6 +215,8 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     elif isinstance(value, list) and field.items is not None:
         for item in value:
             read_value(Field(field.name, field.items), item, f"{path}[]")
+        return dump(value), True
+    elif isinstance(value, dict) and field.type == "object":
         return dump(value), True
     raise InvalidRow(f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}")
 
@@ -267,8 +268,9 @@ class _Columnar:
         self._table = table
         self._observations: Counter[tuple[str, str]] = Counter()
         self._pages = text.pages
-        numbers = [f.name for each in (table, *table.children) for f in each.fields if "number" in (f.type, f.items)]
-        if has_odd_decimals(text, frozenset(numbers)):
+        fields = [f for each in (table, *table.children) for f in each.fields]
+        numbers = frozenset(f.name for f in fields if "number" in (f.type, f.items))
+        if any(f.type == "object" for f in fields) or has_odd_decimals(text, numbers):
             raise ColumnarFallback
         first = _rows_decoder.decode(text.pages[0].rows)
         declared = _declared_type(table, first)

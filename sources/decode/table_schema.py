@@ -37,8 +37,9 @@ TYPES: Final = {
     "date": pa.date32(),
     "decimal_text": DECIMAL,
     "array": pa.string(),
+    "object": pa.string(),
 }
-"""The column of each type of field; an array of values is JSON text."""
+"""The column of each type of field; an object and an array of values are JSON text."""
 PLACE: Final = (("_page", pa.int32()), ("_position", pa.int32()))
 
 
@@ -78,9 +79,9 @@ def table_schema(record: Record) -> TableSchema:
     children = tuple(
         TableSchema(f"{record.name}__{snake(f.name)}", f.name, "", f.fields, _schema(f.fields, places))
         for f in record.fields
-        if f.fields
+        if f.fields and f.type == "array"
     )
-    scalars = tuple(f for f in record.fields if not f.fields)
+    scalars = tuple(f for f in record.fields if f.type != "array" or not f.fields)
     return TableSchema(record.name, "", record.key, scalars, _schema(scalars), children)
 
 

@@ -129,7 +129,14 @@ LISTED = Record(
     ),
     key="id",
 )
+PLACE = (Field("city", "text"),)
+PLACED = Record(
+    "warehouses", (Field("id", "identifier"), Field("place", "object", fields=PLACE), Field("any", "object")), key="id"
+)
 CELLS += [
+    (PLACED, '{"id":1,"place":{ "city":"a", "x":[1.50]}}', "place", '{"city":"a","x":[1.5]}'),
+    (PLACED, '{"id":1,"any":{}}', "any", "{}"),
+    (PLACED, '{"id":1,"place":null}', "place", None),
     (LISTED, '{"id":1,"tags":["a","b c"],"lists":[]}', "tags", '["a","b c"]'),
     (LISTED, '{"id":1,"tags":["\\""]}', "tags", '["\\""]'),
     (LISTED, '{"id":1,"lists":[7, 1e3]}', "lists", "[7,1000]"),
@@ -176,6 +183,8 @@ REASONS: list[tuple[Record, str, str]] = [
 
 
 REASONS += [
+    (PLACED, '{"id":1,"place":"a"}', "place: expected object, found string"),
+    (PLACED, '{"id":1,"any":{"x":["\\u0000"]}}', "any.x[]: a NUL character"),
     (LISTED, '{"id":1,"lists":[null]}', "lists[]: expected identifier, found null"),
     (LISTED, '{"id":1,"tags":"a"}', "tags: expected array, found string"),
 ]
