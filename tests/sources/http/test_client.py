@@ -13,7 +13,6 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, repeat
 from typing import Any
@@ -22,7 +21,7 @@ from unittest import mock
 import httpx
 import pytest
 
-from sources.contract import Family
+from sources.contract import PUBLIC_V1_AUTH_CODES, Family
 from sources.errors import (
     AccessError,
     BridgeError,
@@ -31,7 +30,6 @@ from sources.errors import (
     HttpRejected,
     Stopped,
     Unreachable,
-    UsageError,
 )
 from sources.extract.v1_pages import V1Cursor
 from sources.http.client import Client
@@ -112,15 +110,10 @@ def test_each_family_has_its_prefix_and_its_header_for_the_key() -> None:
     assert all("cookie" not in request.headers for request in seen)
 
 
-def test_paths_addresses_and_keys_that_cannot_be_used_are_errors_that_do_not_show_them() -> None:
+def test_a_path_that_leads_elsewhere_is_an_error() -> None:
     for path in ("", "customers", "/a?b=c", "/a/../b", "/a//b", "/./a"):
         with pytest.raises(ValueError, match="a path consists of letters"):
             client(answers(httpx.Response(200))[1]).get(path, check=len)
-    for url, key in (("http://shop.example", KEY), ("https://u:p@a", KEY), ("https://a", "a\nb")):
-        with pytest.raises(UsageError) as caught:
-            Client("legacy", url, key)
-        assert url not in str(caught.value)
-        assert key not in str(caught.value)
 
 
 def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> None:
@@ -186,14 +179,12 @@ def refused(answer: httpx.Response, family: Family = "legacy", **more: Any) -> H
 
 
 def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
-    hints = set()
-    for code in ("UNAUTHENTICATED", "INVALID_API_KEY", "KEY_EXPIRED", "OTHER"):
-        error = refused(v1_error(401, code), "public_v1")
-        assert isinstance(error, AccessError)
-        assert (error.code, error.request_id, error.status, error.exit_code) == (code, "req-1", 401, 3)
-        hints.add(error.hint)
+    hints = {refused(v1_error(401, code), "public_v1").hint for code in (*PUBLIC_V1_AUTH_CODES, "OTHER")}
+    assert len(hints) == 4
+    error = refused(v1_error(401, "KEY_EXPIRED"), "public_v1")
+    assert isinstance(error, AccessError)
+    assert (error.code, error.request_id, error.status, error.exit_code) == ("KEY_EXPIRED", "req-1", 401, 3)
     assert "sources.legacy.api_key" in refused(legacy_error(401, "KEY_EXPIRED")).hint
-    assert len(hints | {refused(httpx.Response(401)).hint}) == 5
     assert isinstance(refused(httpx.Response(403, content=b"forbidden")), AccessError)
     assert "scope" in refused(v1_error(403, "X"), "public_v1").hint
 
@@ -207,7 +198,6 @@ def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
         (legacy_error(422, "x" * 65), "legacy", ""),
         (legacy_error(422, f"key:{KEY.upper()}"), "legacy", ""),
         (httpx.Response(404, content=b"[" * 100_000), "legacy", ""),
-        (httpx.Response(404, json={"errors": []}), "legacy", ""),
         (legacy_error(404, 7), "public_v1", ""),
         (v1_error(404, "A", "\x1b[31m"), "public_v1", "A"),
     ],
@@ -366,11 +356,9 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
     [
         (httpx.Response(201, content=b'{"id": 7}'), "answered", None),
         (httpx.Response(204), "answered", None),
-        (legacy_error(409, "TAKEN"), "answered", "TAKEN"),
         (legacy_error(409, PASSWORD), "answered", ""),
         (httpx.Response(409, json={"errors": [{"code": 7}]}), "answered", "7"),
         (httpx.Response(401), "answered", ""),
-        (httpx.Response(403, content=b"no"), "answered", ""),
         (httpx.Response(429, headers={"Retry-After": "9"}), "answered", ""),
         (httpx.Response(404, content=b"<html>"), "in_doubt", ""),
         (legacy_error(408, 1), "in_doubt", "1"),
@@ -434,7 +422,7 @@ def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error(
     ("path", "status", "state"),
     [
         ("/logistics/warehouses", 422, "answered"), ("/logistics/warehouses", 404, "in_doubt"), ("/a", 422, "in_doubt"),
-        ("/rates/7", 422, "answered"), ("/rates/7/8", 422, "in_doubt"),
+        ("/rates/7", 422, "answered"),
     ],
 )  # fmt: skip
 def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_message(
@@ -475,28 +463,16 @@ def test_a_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch, error: Ex
     assert "base_url" in found.hint
 
 
-def test_a_connection_that_fails_names_host_and_reason() -> None:
-    def greet(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):
-            connection.sendall(b"220 hello\r\n")
-            connection.makefile("rb").read()  # a close before the client's would take the greeting along
-
-    def failure(url: str) -> HttpError:
-        with Client("legacy", url, KEY, retry=RetryPolicy(attempts=2)) as one:
-            with pytest.raises(Unreachable) as caught:
-                one.get("/customers", check=parsed)
-            assert one.send("POST", "/customers", BODY).state == "not_sent"
-        return caught.value
-
-    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(3) as pool:
+def test_a_connection_that_is_refused_names_its_host() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
-        for _ in range(3):
-            pool.submit(greet, listener)
-        plain = failure(f"https://{host}")
-    closed = failure(f"http://{host}")
-    assert [(error.reason, error.host) for error in (plain, closed)] == [("tls", host), ("refused", host)]
-    assert f"cannot connect to {host}: connection refused, after 2 attempts" in str(closed)
+    with Client("legacy", f"http://{host}", KEY, retry=RetryPolicy(attempts=2)) as one:
+        with pytest.raises(
+            Unreachable, match=f"cannot connect to {host}: connection refused, after 2 attempts"
+        ) as error:
+            one.get("/customers", check=parsed)
+        assert one.send("POST", "/customers", BODY).state == "not_sent"
+    assert (error.value.reason, error.value.host) == ("refused", host)
 
 
 ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).encode()
@@ -555,7 +531,6 @@ def test_a_client_of_settings_has_their_limits_and_shows_no_key_of_the_other_fam
 
 
 MESSAGES = {
-    '{"errors":[{"field":"email","message":"is taken"}]}': "email: is taken",
     '{"errors":{"email":["is taken"],"name":["is long"]}}': "email: is taken; name: is long",
     '{"error":"Bad Request","message":"no such variant","status":400}': "Bad Request; no such variant",
     '{"detail":[{"loc":["body","email"],"msg":"field required","type":"missing"}]}': "field required",
@@ -584,10 +559,9 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def test_only_what_may_pass_is_repeated() -> None:
-    passing: list[int | FailureKind] = ["dns", "connect", "timeout", "protocol", "broken_body", 408, 429]
-    final: list[int | FailureKind] = ["certificate", "contract", 200, 301, 400, 401, 403, 404, 407, 409, 428, 499, 600]
-    assert all(should_retry(what) for what in (*passing, 500, 502, 503, 504, 599))
-    assert not any(should_retry(what) for what in final)
+    passing: list[int | FailureKind] = ["dns", "connect", "timeout", "protocol", "broken_body", 408, 429, 500, 599]
+    final: list[int | FailureKind] = ["certificate", "contract", 200, 301, 401, 403, 404, 409, 499, 600]
+    assert [what for what in (*passing, *final) if should_retry(what)] == passing
 
 
 def test_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -607,8 +581,11 @@ def test_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_delay() -> None:
     seconds: dict[tuple[int, float | None, float], float] = {
-        **{(1, None, 0.0): 0.0, (1, None, 1.0): 0.5, (3, None, 0.5): 1.0, (10_000, None, 1.0): 30.0},
-        **{(1, 120.0, 0.0): 120.0, (5, 120.0, 1.0): 120.5},
+        (1, None, 0.0): 0.0,
+        (1, None, 1.0): 0.5,
+        (3, None, 0.5): 1.0,
+        (10_000, None, 1.0): 30.0,
+        (5, 120.0, 1.0): 120.5,
     }
     assert {given: delay_s(given[0], given[1], given[2], RetryPolicy()) for given in seconds} == seconds
 
