@@ -7,23 +7,20 @@ import csv
 import io
 import os
 import re
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, SourceTable, dialect, encoding, open_table, reader
+from sources.files import ReadOptions, RejectedRow, Row, dialect, encoding, open_table, reader
 from sources.files.dialect import Dialect
 from sources.files.formulas import CsvFile, UnescapedTable, csv_lines, escape, neutralize, neutralize_column, unescape
 from sources.files.reader import ArrowBlocks
 from sources.files.row_shape import RowShape
-from tests.sources.files.reading import cells, check, exact_rows, table
+from tests.sources.files.reading import cells, check, rows_of, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
@@ -208,63 +205,37 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
             open_table(path)
 
 
-PIECES = st.sampled_from(
-    ["a", "é", "b c", " ", "  ", "", "Total", "SUM", "ſuma", "subtotal", "gesamt", '"', '""', "'", ";", ",", "\n", "\r",
-     "\r\n", "\0", "\ufeff", "\\", '";"', '\n"', '"\n', ";;", "h0"]
-)  # fmt: skip
-CELL_TEXTS = st.sampled_from(
-    ["a", "", "é", '"b;c"', '"d ""e"""', '""', '"f', 'g"', "Total", "Sum", " gesamt", "h0", '"x\ny"']
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(
+            "Sum;;\nb;c;d\n",
+            'a;"b";"c"\nd;"e ""f""";\n',
+            'a;"b\nc;d;e\nf;g;h"\n',
+            ";;\n;\n\na;b;c\n ; ;\n",
+            "a;b;c;;\n;x\n",
+        ),
+        *(
+            '"a";\'b;c\'\n"x";"y";"z',
+            'a;b;"f\ng";h"\n',
+            "a\rb;c\r\nh0;h1;h2\n",
+            "\ufeff;a\\;b;c\n",
+            ' "a" ;"b" ;c\n gesamt;;9\n',
+        ),
+    ],
 )
-REGULAR = st.lists(st.lists(CELL_TEXTS, min_size=3, max_size=4).map(";".join), max_size=8).map("\n".join)
-DIALECTS: list[dict[str, str]] = [
-    {}, {"quote": '"'}, {"quote": "'"}, {"quote": ""}, {"quote": '"', "escape": "\\"}, {"short_rows": "fill"},
-]  # fmt: skip
-
-
-@contextlib.contextmanager
-def opened(data: bytes, options: ReadOptions) -> Iterator[SourceTable]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "in.csv"
-        path.write_bytes(data)
-        yield open_table(path, options)
-
-
-def in_batches(table: SourceTable) -> list[Row | RejectedRow]:
-    rows: list[Row | RejectedRow] = []
-    for batch in table.batches(2, rows.append):
-        *cells, lines = (column.to_pylist() for column in batch.columns)
-        rows += map(Row, lines, zip(*cells, strict=True))
-    return sorted(rows, key=lambda row: row.line)
-
-
-def outcomes(table: SourceTable) -> Iterator[object]:
-    for read in (in_batches, exact_rows):
-        try:
-            yield read(table)
-        except UsageError as error:
-            yield error.message
-
-
-@settings(max_examples=5 * settings().max_examples)
-@given(
-    st.lists(PIECES, max_size=25).map("".join) | REGULAR,
-    st.sampled_from([";h1;h2", "", ";", ";h1;h2;"]),
-    st.sampled_from(DIALECTS),
-    st.sampled_from([7, 40, 1 << 17]),
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"quote": '"'}, {"quote": ""}, {"quote": "'"}, {"quote": '"', "escape": "\\"}, {"short_rows": "fill"}],
 )
-@example("Sum;;\nb;c;d\n", ";h1;h2", {}, 1 << 17)
-@example('a;"b";"c"\nd;"e ""f""";\n', ";h1;h2", {}, 1 << 17)
-@example('a;"b\nc;d;e\nf;g;h"\n', ";h1;h2", {}, 1 << 17)
-def test_both_readers_agree(body: str, more_names: str, options: dict[str, str], chunk: int) -> None:
-    given = ReadOptions(delimiter=";", header_row=1, **options)  # type: ignore[arg-type]
-    data = f"h0{more_names}\n{body}".encode()
-    with (
-        mock.patch.object(encoding, "CHUNK_BYTES", chunk),
-        contextlib.suppress(UsageError),
-        opened(data, given) as table,
-    ):
-        fast, exact = outcomes(table)
-        assert fast == exact
+def test_both_readers_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, options: dict[str, str]
+) -> None:
+    opened = table(tmp_path, f"h0;h1;h2\n{body}", ReadOptions(delimiter=";", header_row=1, **options))  # type: ignore[arg-type]
+    for size in (7, 40, encoding.CHUNK_BYTES):
+        monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
+        with contextlib.suppress(UsageError):
+            rows_of(opened)
 
 
 @pytest.mark.parametrize(
