@@ -516,17 +516,34 @@ STRANGER = 54321
 
 
 @needs_root
-@pytest.mark.parametrize("name", [".dlt", ".dlt/config.toml", ".dlt/secrets.toml"])
-def test_settings_that_another_user_owns_are_an_error(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    write(root, LEGACY)
+@pytest.mark.parametrize(
+    ("name", "owner", "mode"),
+    [
+        *((name, STRANGER, 0o700) for name in (".dlt", ".dlt/config.toml", ".dlt/secrets.toml")),
+        *((".dlt", 0, 0o777), (".dlt/config.toml", 0, 0o646), (".dlt/secrets.toml", 0, 0o602), (".dlt", 0, 0o1777)),
+    ],
+)
+def test_settings_that_another_user_owns_or_can_write_are_an_error(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, owner: int, mode: int
+) -> None:
+    write(root, LEGACY, f"[files]\nshared_folder = '{root}'\n")
     assert legacy_settings().base_url == "https://a.example"
-    os.chown(root / name, STRANGER, -1)
-    with refused("belongs to another user", str(root / name)):
+    (root / "mine/work").mkdir(parents=True)
+    (root / name).chmod(mode)
+    os.chown(root / name, owner, -1)
+    words = "belongs to another user" if owner else f"chmod go-w {root / name}"
+    for folder in (root, root / "mine/work"):
+        monkeypatch.chdir(folder)
+        with refused(words, str(root / name)):
+            legacy_settings()  # what the file itself says does not count
+    monkeypatch.setattr("sources.settings.ownership._code_owner", lambda: owner)
+    with refused(words):
         legacy_settings()
-    monkeypatch.setattr("sources.settings.ownership._code_owner", lambda: STRANGER)
-    with refused("belongs to another user"):  # those of the checkout may belong to the owner of its code
-        legacy_settings()
-    monkeypatch.setattr("sources.settings.ownership.CHECKOUT", root)
+    with monkeypatch.context() as checkout:
+        checkout.setattr("sources.settings.ownership.CHECKOUT", root)
+        with nullcontext() if owner else refused(words):  # that may belong to the owner of its code
+            legacy_settings()
+    monkeypatch.setenv("FILES__SHARED_FOLDER", str(root))
     assert legacy_settings().base_url == "https://a.example"
 
 
@@ -536,31 +553,9 @@ def test_a_link_that_another_user_made_is_an_error(root: Path) -> None:
     link.symlink_to(root / "target")
     (root / "target").touch()
     assert own_path(link) == root / "target"
-    write(root, LEGACY)
-    (root / ".dlt").rename(root / "settings")
-    (root / ".dlt").symlink_to(root / "settings")
-    assert legacy_settings().base_url == "https://a.example"
-    for path, read in ((link, lambda: own_path(link)), (root / ".dlt", legacy_settings)):
-        os.lchown(path, STRANGER, -1)
-        with refused("belongs to another user"):
-            read()
-
-
-@pytest.mark.parametrize(
-    ("name", "mode"), [(".dlt", 0o777), (".dlt/config.toml", 0o646), (".dlt/secrets.toml", 0o602), (".dlt", 0o1777)]
-)
-def test_settings_that_others_can_write_are_an_error(
-    root: Path, name: str, mode: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(root, LEGACY, f"[files]\nshared_folder = '{root}'\n")
-    (root / "mine/work").mkdir(parents=True)
-    (root / name).chmod(mode)
-    for folder in (root, root / "mine/work"):
-        monkeypatch.chdir(folder)
-        with refused("can be written by other users", f"chmod go-w {root / name}"):
-            legacy_settings()  # what the file itself says does not count
-    monkeypatch.setenv("FILES__SHARED_FOLDER", str(root))
-    assert legacy_settings().base_url == "https://a.example"
+    os.lchown(link, STRANGER, -1)
+    with refused("belongs to another user"):
+        own_path(link)
 
 
 @pytest.mark.parametrize("mode", [0o1777, 0o777, 0o775, 0o757])
