@@ -10,8 +10,6 @@ from hashlib import sha256
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sources.contract import CUSTOMER, RECORDS, Field, Record
 from sources.decode.documented import by_rows, columnar, decode
@@ -218,13 +216,16 @@ def test_an_optional_text_or_date_of_another_type_does_not_cost_its_customer(
 def test_mistyped_fields_in_every_combination_stay_on_the_fast_path() -> None:
     fields = {"phone": 7, "erpCode": 7, "birthdate": ""}
     rows = [{"id": n, **{name: fields[name] for bit, name in enumerate(fields) if n >> bit & 1}} for n in range(8)]
-    pages = [page(*rows), page({"id": 9, "birthdate": "1980-02-29", "phone": 9}, number=2)]
+    pages = [page(*rows), page({"id": 9, "birthdate": "1980-02-29", "phone": 9}, number=2), page(number=3)]
     fast = columnar(table_schema(CUSTOMER), pages)
     assert fast is not None
-    exact = [by_rows(table_schema(CUSTOMER), part) for part in pages]
-    for name, table in fast.tables.items():
+    pages.append(page({"id": 10, "email": True}, {"id": 11, "documents": [{"x": 1}], "tier": 1}, 7, number=4))
+    whole, exact = decode(CUSTOMER, pages), [by_rows(table_schema(CUSTOMER), part) for part in pages]
+    for name, table in whole.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in exact])
-    assert fast.observations == exact[0].observations + exact[1].observations
+        assert fast.tables[name] == pa.concat_tables([part.tables[name] for part in exact[:3]])
+    assert whole.observations == sum((part.observations for part in exact), Counter())
+    assert [(row.page, row.position) for row in whole.quarantined] == [(4, 1), (4, 3)]
     extra = fast.tables["customers"]["_extra"].to_pylist()
     assert (extra[0], extra[3], len(set(extra[:8]))) == (None, '{"erpCode":7,"phone":7}', 8)
     decoded = one(CUSTOMER, '{"id":1,"documents":[{"number":12345678},{"number":"007"}]}')
@@ -321,49 +322,3 @@ def test_nesting_costs_no_more_than_its_row(levels: int, value: str) -> None:
     assert decoded.tables["customers"]["id"].to_pylist() == ["1", "3"]
     assert [(row.page, row.position) for row in decoded.quarantined] == [(2, 1)]
     assert decoded.quarantined[0].reason == "row: nested more than 100 levels deep"
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
-PLAIN = st.text(st.characters(categories=["L", "N"], include_characters="-_ $/"), max_size=4).map("x{}".format)
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
-    max_leaves=3,
-)
-CLEAN_DOCUMENT = {"number": TEXT | st.none(), "fiscalName": TEXT, "isDefault": st.booleans() | st.none()}
-CLEAN = st.fixed_dictionaries(
-    {"id": st.integers(-(2**63), 2**63 - 1)},
-    optional={
-        "email": TEXT | st.none(),
-        "priceListId": st.integers(0, 2**63 - 1) | st.none(),
-        "birthdate": st.dates().map(str) | st.none(),
-        "documents": st.lists(st.fixed_dictionaries({}, optional=CLEAN_DOCUMENT), max_size=2) | st.none(),
-    },
-)
-BESIDE = st.tuples(CLEAN, PLAIN).map(lambda pair: {**pair[0], pair[1]: 1.5})
-ODD = st.tuples(CLEAN, st.dictionaries(TEXT, ANY, max_size=3)).map(lambda pair: {**pair[1], **pair[0]})
-DIRTY = st.fixed_dictionaries(
-    {"id": ANY}, optional={"email": ANY, "priceListId": ANY, "birthdate": ANY, "documents": ANY, "tier": ANY}
-)
-
-
-def pages_of(rows: list[object], sizes: list[int]) -> list[Page]:
-    pages: list[Page] = []
-    rest = rows
-    for size in [*sizes, len(rows)]:
-        pages.append(page(*rest[:size], number=len(pages) + 1))
-        rest = rest[size:]
-    return pages
-
-
-@settings(deadline=None)
-@given(st.lists(CLEAN | BESIDE | DIRTY | ODD | ANY, max_size=6), st.lists(st.integers(0, 3), max_size=3))
-def test_batches_do_not_change_what_is_read(rows: list[object], sizes: list[int]) -> None:
-    pages = pages_of(rows, sizes)
-    whole = decode(CUSTOMER, pages)
-    parts = [by_rows(table_schema(CUSTOMER), part) for part in pages]
-    assert whole.quarantined == [row for part in parts for row in part.quarantined]
-    assert whole.tables["customers"].num_rows + len(whole.quarantined) == len(rows)
-    assert whole.observations == sum((part.observations for part in parts), Counter())
-    for name, table in whole.tables.items():
-        assert table == pa.concat_tables([part.tables[name] for part in parts])

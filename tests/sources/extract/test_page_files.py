@@ -204,16 +204,6 @@ def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
     assert first.new_rows([later, empty]).tolist() == [True, False, False, True, True, False, False]
 
 
-def test_a_comparison_reads_a_part_of_the_list_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sources.extract.ids.PART_ROWS", 1000)
-    files = IdHashes(tmp_path / "ids")
-    for number in range(20):
-        files.append(np.random.default_rng(number).integers(0, 2**63, 1000, np.uint64) * 2)
-    largest = max(len(hashes) for _, hashes in files._parts(files._part_count()))
-    assert largest < 1200
-    assert files.count_distinct() == 20_000
-
-
 def kept(folder: SpoolFolder, *labels: str) -> list[bytes | None]:
     """The bodies that the spool of the first sweep still has for these requests."""
     with closing(folder.sweep(1)) as spool:

@@ -12,7 +12,7 @@ import pytest
 from sources.errors import ContractBroken, HttpRejected
 from sources.extract.legacy_pages import WITHOUT_NEW_ID, LegacyPages
 from sources.extract.pages import Paginator, Request
-from sources.extract.proof import agree, evidence_of, have_equal_pages, next_limit, observations_of
+from sources.extract.proof import agree, have_equal_pages, next_limit, observations_of
 from sources.extract.result import Sweep
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.failures import BrokenBody
@@ -282,14 +282,6 @@ def test_sweeps_with_pages_of_one_size_have_the_same_boundaries() -> None:
         ([sweep(100, 50, size=20), sweep(61, 50, size=12)], False),
     ):
         assert have_equal_pages(sweeps) is expected, sweeps
-
-
-def test_the_evidence_counts_all_that_a_sweep_read() -> None:
-    read = sweep(100, 650, "full", pages=7, distinct=640, duplicates=8, quarantined=2, ended_by="assumed: status 404")
-    counts = "640 distinct, 8 duplicate rows, ended by assumed: status 404"
-    assert evidence_of(read) == (
-        f"sweep 1: 650 rows on 7 pages of 100, {counts}, the end is assumed after a full page, 2 rows quarantined"
-    )
 
 
 def test_a_sweep_shows_what_its_pages_show() -> None:

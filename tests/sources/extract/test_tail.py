@@ -18,7 +18,7 @@ from sources.extract import page_files
 from sources.extract.pages import PageBody
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import CURSOR_LENGTH_MAX, CursorPosition, TailMismatch, V1Cursor
+from sources.extract.v1_pages import CursorPosition, TailMismatch, V1Cursor
 from sources.extract.walk import walk
 from sources.http.client import Client
 from tests.soak.transport import SandboxTransport
@@ -162,23 +162,3 @@ def test_a_key_that_is_rejected_is_an_error_of_the_tail(orders: Orders) -> None:
     result = orders.walk(orders.position(), key="brand_test_expiredkey")
     assert isinstance(result.error, AccessError)
     assert (result.verdict, result.files) == ("incomplete", {})
-
-
-def position_after(limit: int, *pages: tuple[str, int]) -> CursorPosition | None:
-    """The position after pages with this cursor and number of rows each, and a last one without rows."""
-    paginator = V1Cursor(limit)
-    for n, (cursor, rows) in enumerate([*pages, ("", 0)]):
-        data = [{"id": f"{n}-{row}"} for row in range(rows)]
-        request = paginator.next_request()
-        assert request is not None
-        body = json.dumps({"data": data, "hasMore": bool(cursor), "nextCursor": cursor or None}).encode()
-        paginator.accept(request, paginator.parse(body))
-    return paginator.position
-
-
-def test_a_tail_does_not_start_at_an_empty_last_page_or_a_cursor_that_cannot_be_saved() -> None:
-    for cursor in ("x" * (CURSOR_LENGTH_MAX + 1), "a\nb", "a\x00b"):
-        assert position_after(1, (cursor, 1), ("b", 1)) is None
-    position = position_after(2, ("x", 2), ("a", 2), ("b", 1))
-    assert position is not None
-    assert (position.cursor, position.rows, position.limit) == ("x", 3, 2)

@@ -437,18 +437,6 @@ def test_the_same_row_twice_is_a_duplicate_and_proves_nothing(tmp_path: Path, pa
     assert "2 rows were read twice" in result.evidence[0]
 
 
-def test_a_first_page_from_an_older_copy_of_the_list_proves_nothing(tmp_path: Path) -> None:
-    """Every sweep reads one record twice and another one never, as many rows as the platform counts."""
-    listed = list(range(30))
-
-    def copy(platform: Platform) -> None:
-        is_old = platform.requests[-1]["page"] == 1
-        platform.ids = [25 if key == 3 and is_old else key for key in listed]
-
-    result = walked(Platform(listed, pagination=True, before=copy), tmp_path, page_limit=10)
-    assert (result.verdict, result.distinct) == ("unproven", 29), result.evidence
-
-
 def test_an_earlier_version_is_no_second_record(tmp_path: Path) -> None:
     """One row is edited during the first sweep, and moves to the end."""
 

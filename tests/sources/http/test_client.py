@@ -441,26 +441,16 @@ def test_only_a_host_on_loopback_is_asked_whether_writes_settle_at_once() -> Non
         assert len(seen) == asked
 
 
-@pytest.mark.parametrize(
-    ("error", "attempts"),
-    [
-        (socket.gaierror(socket.EAI_NONAME, f"Name or service not known: {KEY}"), 2),
-        (socket.gaierror(socket.EAI_AGAIN, "no answer"), 5),
-        (UnicodeError("label too long"), 2),
-    ],
-)
-def test_a_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch, error: Exception, attempts: int) -> None:
-    lookups = mock.Mock(side_effect=error)
+@pytest.mark.parametrize(("number", "attempts"), [(socket.EAI_NONAME, 2), (socket.EAI_AGAIN, 5)])
+def test_a_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch, number: int, attempts: int) -> None:
+    lookups = mock.Mock(side_effect=socket.gaierror(number, f"Name or service not known: {KEY}"))
     monkeypatch.setattr(socket, "getaddrinfo", lookups)
     with Client("public_v1", "https://no-such-host.example", KEY, retry=RetryPolicy(attempts=5)) as one:
         with pytest.raises(Unreachable, match=r"cannot connect to no-such-host\.example: the host name") as caught:
             one.get("/orders", check=parsed)
         assert lookups.call_count == attempts
         assert one.send("POST", "/customers", BODY).state == "not_sent"
-    found = caught.value
-    assert (found.reason, found.host, found.status) == ("dns", "no-such-host.example", None)
-    assert KEY not in str(found)
-    assert "base_url" in found.hint
+    assert (caught.value.reason, KEY in str(caught.value), caught.value.status) == ("dns", False, None)
 
 
 def test_a_connection_that_is_refused_names_its_host() -> None:

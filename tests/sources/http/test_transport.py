@@ -5,7 +5,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -262,15 +261,3 @@ def test_a_write_that_a_proxy_never_passed_on_was_not_sent(script: Any) -> None:
         assert outcome.error is not None
         assert (outcome.error.reason == "proxy") is (isinstance(script, bytes) and b"407" in script)
         assert b"key" not in b"".join(proxy.seen)
-
-
-def test_closing_ends_a_tls_handshake_that_hangs() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as pool:
-        one = transport.Transport(f"https://127.0.0.1:{silent.getsockname()[1]}")
-        request = httpx.Request("GET", "/", extensions={"deadline": time.monotonic() + 20})
-        future = pool.submit(one.handle_request, request)
-        with silent.accept()[0] as connection:
-            connection.recv(1)  # of its first message: the handshake is under way
-            one.close()
-            with pytest.raises(httpx.ConnectError):
-                future.result(1)
