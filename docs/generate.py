@@ -7,6 +7,7 @@ hints of the dlt sources. Run by `make docs`; a test compares the files with wha
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -192,6 +193,12 @@ def with_table(page: str, name: str, table: str) -> str:
     return before + begin + table + end + after
 
 
+def with_lists(example: str) -> str:
+    """An example for an orchestrator with the names of the lists renewed."""
+    names = "".join(f'    "{name}",\n' for name in LISTS)
+    return re.sub(r"^LISTS = \(.*?\)$", f"LISTS = (\n{names})", example, flags=re.MULTILINE | re.DOTALL)
+
+
 def source_page(make: Callable[..., DltSource], settings: str) -> str:
     """A dlt source: its resources, and the columns that are known before a run."""
     source = make(base_url="https://localhost", api_key="none")
@@ -229,6 +236,9 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
     yield "README.md", with_table((CHECKOUT / "README.md").read_text("utf-8"), "settings", readme_table())
     yield "docs/erp.md", with_table((CHECKOUT / "docs/erp.md").read_text("utf-8"), "weights", weights_table())
+    for name in ("airflow", "dagster"):
+        example = f"docs/orchestrators/{name}_orderbridge.py"
+        yield example, with_lists((CHECKOUT / example).read_text("utf-8"))
     yield ".dlt/config.toml", config_toml()
     yield ".dlt/example.secrets.toml", secrets_toml()
 

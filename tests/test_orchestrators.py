@@ -24,6 +24,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from sandbox import Sandbox, SandboxConfig, serve
+from sources.contract import LISTS
 from sources.settings.setting import SETTINGS, variable
 
 CHECKOUT = Path(__file__).parents[1]
@@ -114,16 +115,18 @@ def test_dagster_materializes_each_organization_and_does_not_repeat_what_cannot_
 ) -> None:
     python = python_with("dagster")
     env = environment(tmp_path)
-    names, *results, requested = run(python, LOAD + DAGSTER, tmp_path, env)
+    text = (EXAMPLES / "dagster_orderbridge.py").read_text("utf-8")
+    (tmp_path / "dagster_orderbridge.py").write_text(text.replace('    "promotions",\n', ""))
+    older = LOAD.replace(str(EXAMPLES), str(tmp_path)) + DAGSTER
+    names, *results, requested = run(python, older, tmp_path, env)
+    lists = {f"raw/{one}" for one in LISTS if one != "promotions"}
     assert names == requested == sorted(CUSTOMERS)
     for name, (success, assets, checks) in zip(names, results, strict=True):
         assert success
-        assert set(assets) == {"raw/customers", "raw/promotions", "raw/price_lists", "raw/orders", "reconciled"}
+        assert set(assets) == {*lists, "reconciled"}, "a list that the copied example does not declare is left out"
         assert assets["raw/customers"]["rows"] == CUSTOMERS[name]
         assert assets["raw/customers"]["verdict"] == "complete"
-        assert checks == {
-            f"raw/{one}": [True, "complete"] for one in ("customers", "promotions", "price_lists", "orders")
-        }
+        assert checks == {one: [True, "complete"] for one in lists}
         with duckdb.connect(str(projects[0] / name / "warehouse.duckdb"), read_only=True) as warehouse:
             assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS[name],)]
     command(tmp_path, f'echo "$@" >>{tmp_path}/calls; exit 3')
@@ -158,7 +161,7 @@ def test_airflow_has_a_task_for_each_list_and_repeats_only_what_may_succeed_late
     env = environment(tmp_path, AIRFLOW_HOME=str(tmp_path / "airflow"))
     for code in range(10):
         command(projects[0] / "shop", f"exit {code}").rename(projects[0] / "shop" / f"end-{code}")
-    lists = ["pull_customers", "pull_orders", "pull_price_lists", "pull_promotions"]
+    lists = sorted(f"pull_{name}" for name in LISTS)
     tasks: dict[str, list[str]] = {**{name: [] for name in lists}, "reconcile": lists}
     found = run(python, LOAD + AIRFLOW, tmp_path, env)
     assert sorted(found[:2]) == [[f"orderbridge_{name}", 1, tasks] for name in sorted(CUSTOMERS)]

@@ -16,7 +16,12 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 COMMAND = os.environ.get("ORDERBRIDGE", "orderbridge")
 PROJECTS = Path(os.environ.get("ORDERBRIDGE_PROJECTS", "."))
-LISTS = ("customers", "promotions", "price_lists", "orders")
+LISTS = (
+    "customers",
+    "promotions",
+    "price_lists",
+    "orders",
+)
 DONE = (0, 5)  # whole; with rejected rows. 7 and 9 have published, and fail: a person should look
 RETRY = (4, 8)  # the platform did not answer; another run holds the lock
 
