@@ -176,9 +176,10 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
         if options.sheet:
             raise UsageError("--sheet does not count with --mapping", "Set sheet under [file] in the mapping.")
         return options
-    with suppress(UsageError):  # the lookups of the plan whose rejected rows are corrected
-        planned = tuple(Path(file.path) for file in Plan(options.file.parent).manifest.lookups)
-        options = replace(options, lookups=options.lookups + planned)
+    with suppress(UsageError), Ledger.open(ledger_path(), readonly=True) as ledger:
+        manifest = Plan(options.file.parent).manifest  # of the plan whose rejected rows are corrected
+        if ledger.pushes(manifest.plan_id) is not None:  # that of somebody else could name any file of this machine
+            options = replace(options, lookups=(*options.lookups, *(Path(file.path) for file in manifest.lookups)))
     path = find_mapping(options.kind, options.file, options.sheet, options.lookups, steps.on_step)
     if path is not None:
         kept = load(path, options.kind, options.lookups)

@@ -243,7 +243,8 @@ class _PlanMaker:
         ]
         if any(file_version(path) != version for path, version in versions):
             raise UsageError(
-                f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
+                f"{options.file.name}, or a file named by its mapping, was changed while it was planned",
+                "Nothing was sent. Run the same command again, when the file is complete.",
             )
         statistics = self.statistics
         statistics.reasons, statistics.skipped = reasons(lines, "rejected"), reasons(lines, "skipped")

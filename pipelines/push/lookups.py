@@ -108,9 +108,8 @@ def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country:
         return f"a quarantined row of the list has its erpCode, email or loginCode ({QUARANTINE}); {ASK_PERSON}"
     matches = listing.find(keys) or listing.find(any_case(keys))
     if len(matches) > 1:
-        return conflict._replace(
-            words=f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
-        )
+        words = f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
+        return conflict._replace(words=words)
     if matches:
         found, more = matches[0], " by its keys; the plan is gone, so no value was compared"
         if operation is not None:

@@ -63,9 +63,8 @@ def _failure(command: str, error: Exception | KeyboardInterrupt, signal_code: Ca
     stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
     code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
     exit_code = signal_code(code)
-    if (
-        command == "import" and exit_code == ExitCode.USAGE
-    ):  # columns that it names may be cells of a file without a header
+    if command == "import" and exit_code == ExitCode.USAGE:
+        # columns that it names may be cells of a file without a header
         message, hint = ExitCode.USAGE.meaning, "Its output says what to do."
     published = was_published(error)
     failed = "the warehouse was published, but what follows failed" if published else "failed"

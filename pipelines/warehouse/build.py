@@ -22,6 +22,7 @@ from sources.disk import (
     copy_access,
     disk_errors,
     exclude_from_git,
+    file_version,
     is_disk_full,
     move_file,
     private_folder,
@@ -129,7 +130,7 @@ class Build:
         self.run_folder = self.folder / "run"
         self.file = self.run_folder / "build.duckdb"
         self.is_published = False
-        self._copied: tuple[int, ...] | None = None
+        self._copied: tuple[int, ...] = ()
 
     def locked(self, command: str) -> AbstractContextManager[None]:
         """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
@@ -188,8 +189,8 @@ class Build:
 
         Queries reach the published file and files in `run_folder` only: the copy may hold views of unknown origin.
         """
-        self._copied = self._published_state()
-        if self._copied is not None:
+        self._copied = file_version(self.path) if self.path.exists() else ()
+        if self._copied:
             shutil.copyfile(self.path, self.file)
         connection = connect(self.file, read_only=False)
         connection.execute("SET TimeZone = 'UTC'")
@@ -198,13 +199,6 @@ class Build:
         connection.execute("SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]])  # for `warn_of_writer`
         connection.execute("SET enable_external_access = false")
         return connection
-
-    def _published_state(self) -> tuple[int, ...] | None:
-        """Inode, size and time of the published file, which change once a program writes to it; None without one."""
-        if not self.path.exists():
-            return None
-        status = self.path.stat()
-        return status.st_ino, status.st_size, status.st_mtime_ns
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Closes the build and renames it over the published file, which keeps its owner, group and mode.
@@ -216,7 +210,7 @@ class Build:
         """
         with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")
-            if self._copied is not None:
+            if self._copied:
                 warn_of_writer(connection, self.path)
             connection.close()
             if _wal(self.file).exists():
@@ -226,7 +220,7 @@ class Build:
             else:
                 self.file.chmod(PRIVATE_FILE)
             self._check_wal()
-            if self._published_state() != self._copied:
+            if file_version(self.path) != self._copied:
                 raise UsageError(
                     f"another program wrote to {self.path.name} during this run: nothing was published",
                     "Close it there, then run again.",

@@ -9,12 +9,15 @@ try again where the previous holder removed it.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import duckdb
 from filelock import lock_descriptor
@@ -24,6 +27,7 @@ from sources.disk import disk_errors, open_private
 from sources.errors import LockedError
 
 log = logging.getLogger("orderbridge.pull")
+_PAUSE_S: Final = 0.01
 
 
 @contextmanager
@@ -50,27 +54,38 @@ def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> It
 def lock_holder(path: Path) -> tuple[str, bool]:
     """The process that holds the lock at `path`, or was killed and left it, and whether it holds it; empty for none."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        file = path.open("rb")
     except OSError:
         return "", False
-    try:
-        is_held = not lock_descriptor(descriptor, blocking=False)
-        return _holder(descriptor), is_held
-    finally:
-        os.close(descriptor)
+    with file:
+        is_held = _is_held(file.fileno())
+        # a run that begins has just made it, empty; one that ended since it was opened has removed it
+        is_left = is_held or (os.fstat(file.fileno()).st_size > 0 and _is_same_file(file.fileno(), path))
+        return _holder(file.fileno()) if is_left else "", is_held
 
 
 def _acquire(path: Path) -> int:
     while True:
         descriptor = open_private(path)
-        if not lock_descriptor(descriptor, blocking=False):
+        if lock_descriptor(descriptor, blocking=False):
+            # A holder that ended between our open and our lock removed the file: a lock on it would exclude nobody.
+            if _is_same_file(descriptor, path):
+                return descriptor
+        elif _is_held(descriptor):
             holder = _holder(descriptor)
             os.close(descriptor)
             raise LockedError(f"another run holds the lock: {holder}", "Wait for it to end, or end that process.")
-        # A holder that ended between our open and our lock removed the file: a lock on it would exclude nobody.
-        if _is_same_file(descriptor, path):
-            return descriptor
         os.close(descriptor)
+        time.sleep(_PAUSE_S)  # `lock_holder` of another process is asking, and is done in a moment
+
+
+def _is_held(descriptor: int) -> bool:
+    """Whether a run holds the lock; who only asks shares it with others that ask, until the descriptor is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # some filesystems report the second one
+        return True
+    return False
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

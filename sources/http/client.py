@@ -11,7 +11,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -56,7 +56,7 @@ _DEFINITE: Final = (201, 204)
 """Statuses of a write that settle it, whatever happened to the body."""
 
 
-class Client:
+class Client(AbstractContextManager["Client"]):
     """One family's platform; safe to use from several threads; a context manager.
 
     Closing it ends what its threads wait for: their calls raise Stopped.
@@ -117,9 +117,6 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self.family!r}, {self._host!r}, api_key=***)"
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -183,13 +183,7 @@ class DeadlineStream(httpcore.NetworkStream):
 
 KEEPALIVE_S: Final = 2.0
 """Shorter than what servers commonly keep: a write on a connection that just closes at the other end is in doubt."""
-_POOL_ERRORS: Final = (
-    httpcore.NetworkError,
-    httpcore.TimeoutException,
-    httpcore.ProtocolError,
-    httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-)
+_POOL_ERRORS: Final = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError)
 
 # At debug level, httpcore logs the headers of responses, which may echo a key.
 logging.getLogger("httpcore").setLevel(logging.INFO)

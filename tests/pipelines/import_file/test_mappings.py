@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -18,7 +19,7 @@ from pipelines.cli.preview import preview
 from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
 from pipelines.imports.open import open_input_table
 from pipelines.mapping import Mapping, load, propose, sample
-from pipelines.plan.model import MAPPING_FILE
+from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import VARIANTS, Desk
@@ -101,6 +102,10 @@ def test_a_mapping_with_a_lookup_serves_its_corrections_and_the_next_file(desk: 
     first = desk.run(desk.write(text, "a.csv"), "variants", mapping=own, lookups=(ids,))
     correct(first.file, "Precio", {"A2": "6"})
     assert first.file is not None
+    foreign = shutil.copytree(first.plan.folder, desk.at.folder / "foreign") / MANIFEST_FILE
+    foreign.write_text(foreign.read_text().replace(first.plan.manifest.plan_id, "0" * 32))
+    with pytest.raises(UsageError, match=f"allow it: --lookup {ids}"):  # of a plan that was not pushed here
+        desk.run(foreign.with_name(first.file.name), "variants")
     assert desk.run(first.file, "variants").push.states.keys() == {"confirmed"}
     next_file = desk.write(text.replace("?", "7"), "a-2.csv")
     assert desk.run(next_file, "variants", lookups=(ids,)).push.states.keys() == {"confirmed"}

@@ -14,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from pipelines.warehouse import lock
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from pipelines.warehouse.destination_errors import destination_errors
 from pipelines.warehouse.failure import clear_failure, describe_error, failure_file, read, record_failure
-from pipelines.warehouse.lock import run_lock
+from pipelines.warehouse.lock import lock_holder, run_lock
 from sources.contract import LISTS, RECORDS
 from sources.errors import BridgeError, LockedError, UsageError
 from sources.settings import warehouse_settings
@@ -242,6 +244,29 @@ def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
+
+
+def test_who_asks_for_the_holder_stops_no_run_and_nobody_else_that_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    path.write_text("process 1 (pull)")  # which was killed
+    with path.open("rb") as asking:  # as `lock_holder` of another process
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        assert lock_holder(path) == ("process 1 (pull)", False)
+        threading.Timer(0.1, partial(fcntl.flock, asking, fcntl.LOCK_UN)).start()
+        with run_lock(path, "pull", HINT):
+            assert lock_holder(path) == (path.read_text(), True)
+    for left in ("", "process 1 (pull)"):  # one that begins has just made the file
+        path.write_text(left)
+        assert lock_holder(path) == (left, False)
+
+    def ended(_: int) -> bool:
+        path.unlink()
+        return False
+
+    monkeypatch.setattr(lock, "_is_held", ended)  # well, since the file was opened
+    assert lock_holder(path) == ("", False)
 
 
 def test_many_at_once_hold_it_one_at_a_time(tmp_path: Path) -> None:
