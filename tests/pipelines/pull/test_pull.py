@@ -22,10 +22,11 @@ from pipelines.pull.check import check
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
+from sources.contract import records_of
 from sources.errors import AccessError, CoverageError, UsageError
 from sources.extract.result import ListResult
 from sources.extract.walk import walk
-from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.bridge import SMALL, Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, comparable, expected, found, ids, same
 from tests.sources.http.backoff import without_backoff
 
@@ -48,7 +49,7 @@ def remove(made: Bridge, name: str, count: int) -> None:
         made.platform.state.remove(name, key)
 
 
-@pytest.mark.parametrize("config", [{"readings": {"adjustment_types": "mixed"}}, dict.fromkeys(RESOURCES, 0)])
+@pytest.mark.parametrize("config", [{"readings": {"adjustment_types": "mixed"}}, dict.fromkeys(SMALL, 0)])
 def test_a_first_pull_publishes_what_the_platform_holds(tmp_path: Path, config: dict[str, Any]) -> None:
     with bridge(tmp_path, **config) as made:
         result = made.pull()
@@ -277,12 +278,13 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
         first = fresh.pull()
         checked = {result.what: result for result in check(threading.Event())}
         assert fresh.code(require_complete=True) == 7
-    assert (first.exit_code, first.left_out, len(first.lists)) == (0, ("price_lists", "orders"), 2)
-    assert ending(first)[0] == "not read, as their family has no settings: price_lists, orders"
-    assert checked["settings of public v1"].message == "not set: price_lists, orders are not read"
+    left = tuple(record.name for record in records_of("public_v1"))
+    assert (first.exit_code, first.left_out, len(first.lists)) == (0, left, len(RESOURCES) - len(left))
+    assert ending(first)[0] == f"not read, as their family has no settings: {', '.join(left)}"
+    assert checked["settings of public v1"].message == f"not set: {', '.join(left)} are not read"
     assert {result.exit_code for result in checked.values()} == {0}
     with without("LEGACY"):
-        assert fresh.code("price_lists", "orders") == 0
+        assert fresh.code(*left) == 0
     assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
     for lost in (["LEGACY"], ["PUBLIC_V1"], ["LEGACY", "PUBLIC_V1"]):
         with without(*lost):
@@ -316,11 +318,11 @@ def test_lists_that_fail_keep_their_old_tables_and_cost_no_other_and_where_all_d
     assert (done.exit_code, done.published) == (3, True)
     assert {name: found(published.path, name) for name in old} == old
     assert all(same(published.path, state, name) for name in ("customers", "promotions"))
-    sql = "SELECT resource, verdict, ended_by, evidence FROM ops.coverage WHERE run_id = $1 ORDER BY 2 DESC, 1"
-    orders, price_lists, *others = published.rows(sql, done.run_id)
-    assert (orders[1:3], price_lists[1:3]) == (("incomplete", "error"),) * 2
-    assert "`hasMore` is true without a cursor" in orders[3]
-    assert {verdict for _, verdict, *_ in others} == {"complete"}
+    sql = "SELECT resource, (verdict, ended_by), evidence FROM ops.coverage WHERE run_id = $1"
+    lists = {name: rest for name, *rest in published.rows(sql, done.run_id)}
+    assert [lists[name][0] for name in old] == [("incomplete", "error")] * 2
+    assert "`hasMore` is true without a cursor" in lists["orders"][1]
+    assert {lists[record.name][0][0] for record in records_of("legacy")} == {"complete"}
     scope = published.rows("SELECT value FROM ops.observations WHERE what = 'missing_scope'")
     assert scope == [("status 403, code MISSING_SCOPE",)]
     published.path.unlink()

@@ -12,6 +12,7 @@ from pipelines.pull import walking
 from pipelines.pull.targets import read_targets
 from pipelines.warehouse.source import DataSource, read_source
 from sandbox import SandboxConfig, serve
+from sources.contract import RECORDS
 from sources.errors import Unreachable, UsageError
 from tests.pipelines.bridge import SMALL, Bridge, settings
 
@@ -59,7 +60,7 @@ def test_another_host_is_refused_before_the_first_request_unless_accepted(publis
 
 
 def test_another_environment_or_organization_is_refused(published: Bridge) -> None:
-    state, lists = published.platform.state, {"customers", "orders", "price_lists", "promotions"}
+    state, lists = published.platform.state, set(RECORDS)
     for column, name in (("environment", "orders"), ("organization", "customers")):
         with duckdb.connect(str(published.path)) as connection:
             connection.execute(
