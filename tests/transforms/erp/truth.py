@@ -161,8 +161,8 @@ def truth(seed: int, size: int = 20_000) -> Truth:
     return Truth(lines, customers, documents, of_line)
 
 
-def accuracy(seed: int) -> tuple[float, float]:
-    known = truth(seed)
+def accuracy(seed: int, size: int = 20_000) -> tuple[float, float]:
+    known = truth(seed, size)
     result = match(erp(*known.lines), customers(*known.customers), documents(*known.documents))
     pairs = [row[:2] for row in values(result.customers, "line", "customer_id", "status") if row[2] == "matched"]
     right = sum(known.customer_of_line.get(line) == customer for line, customer in pairs)
