@@ -7,15 +7,8 @@ import pyarrow as pa
 from pandas.testing import assert_frame_equal
 
 from tests.transforms.rows import values
-from transforms.findings import (
-    FINDINGS,
-    UniqueValues,
-    combine_findings,
-    count_text,
-    rule_findings,
-    shared_value_findings,
-    table_finding,
-)
+from transforms import findings as of_rows
+from transforms.findings import FINDINGS, combine_findings, rule_findings
 from transforms.frames import array, column, frame
 from transforms.keys import canonical_id, fold_case
 
@@ -30,7 +23,9 @@ def test_ids_of_both_families_have_one_form_codes_keep_their_zeros_and_case_is_f
 def test_what_is_shared_names_the_first_that_has_it() -> None:
     ids, shared = column(pa.array(["1", "2", "2", "3", "4", "5"])), column(pa.array(["x", "x", "y", "x", "y", None]))
     is_counted = column(pa.array([True, True, True, False, True, True]))
-    made = shared_value_findings("customers", "erp_code_duplicate", UniqueValues(ids, shared, is_counted))
+    made = of_rows.shared_value_findings(
+        "customers", "erp_code_duplicate", of_rows.UniqueValues(ids, shared, is_counted)
+    )
     words = "shared with 1 more; the first of all is {}".format
     assert values(made, "entity_id", "detail") == [
         ("1", words(1)), ("2", words(1)), ("2", words(2)), ("4", words(2)),
@@ -41,16 +36,16 @@ def test_findings_are_in_one_order_however_they_came() -> None:
     ids, counts = column(pa.array(["2", "1", "3"])), column(pa.array([2, 9, 1]))
     parts = [
         rule_findings("customers", "name_missing", ids, column(pa.array([True, True, False]))),
-        table_finding("customers", "created_at_form", "createdAt: ambiguous"),
-        rule_findings("customers", "document_missing", ids, detail=count_text("", counts, " seen")),
+        of_rows.table_finding("customers", "created_at_form", "createdAt: ambiguous"),
+        rule_findings("customers", "document_missing", ids, detail=of_rows.count_text("", counts, " seen")),
     ]
     expected = [
         ("customers", None, "created_at_form", "error", "createdAt: ambiguous"),
-        ("customers", "1", "document_missing", "info", "9 seen"),
-        ("customers", "2", "document_missing", "info", "2 seen"),
-        ("customers", "3", "document_missing", "info", "1 seen"),
-        ("customers", "1", "name_missing", "info", ""),
-        ("customers", "2", "name_missing", "info", ""),
+        *(
+            ("customers", one, "document_missing", "info", f"{seen} seen")
+            for one, seen in (("1", 9), ("2", 2), ("3", 1))
+        ),
+        *(("customers", one, "name_missing", "info", "") for one in ("1", "2")),
     ]
     for some in (parts, parts[::-1], [pd.concat(parts)]):
         assert values(combine_findings(some)) == expected

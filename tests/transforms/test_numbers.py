@@ -52,10 +52,9 @@ def test_what_a_spreadsheet_writes_in_either_notation_comes_back(values: list[De
 @pytest.mark.parametrize(
     ("column", "proof", "of_whole"),
     [
-        ("1.234 12", "ambiguous", "ambiguous"), ("1.234 1.234,56", "comma", "ambiguous"),
-        ("1.234 0,5", "comma", "ambiguous"), ("1,234 0.5", "point", "ambiguous"), ("0.125", "point", "none"),
-        ("1.234.567", "comma", "comma"), ("1234.567", "point", "none"), ("1.5 1,5", "both", "none"),
-        ("12 0", "none", "none"), ("gratis", "none", "none"), ("", "none", "none"),
+        ("1.234 12", "ambiguous", "ambiguous"), ("1.234 0,5", "comma", "ambiguous"), ("0.125", "point", "none"),
+        ("1,234 0.5", "point", "ambiguous"), ("1.234.567", "comma", "comma"), ("1.5 1,5", "both", "none"),
+        ("1234.567 gratis", "point", "none"), ("", "none", "none"),
         ("19·99 12", "point", None), ("19·99 1.234", "ambiguous", None), ("1·234 0,5", "comma", None),
         # a column of whole numbers is proven by whole numbers alone
         ("1.000 2.5", "point", "ambiguous"), ("1.000 39,00", "comma", "comma"), ("1.000 1,234.00", "point", "point"),
