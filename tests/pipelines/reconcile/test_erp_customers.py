@@ -22,7 +22,7 @@ from pipelines.reconcile.reconcile import Reconciling, reconcile
 from pipelines.reporting.erp_result import COLUMNS
 from sources.errors import BridgeError, UsageError
 from sources.files import Row, open_table
-from tests.pipelines.bridge import Bridge, Done, bridge, command, pulled
+from tests.pipelines.bridge import Bridge, Done, bridge, pulled
 from tests.pipelines.push.plans import patch, place
 from tests.transforms.rows import values
 from transforms.erp.match import match_part
@@ -85,12 +85,6 @@ DIFFERENCES = [
     ("without its code", "erp_code", "00015", None), ("by its second document", "erp_code", "A-7", "A-007"),
     ("by its second document", "email", "nuria@guell.example.com", None),
 ]  # fmt: skip
-LOOKED_UP = """
-[[lookup]]
-file = "otro.csv"
-match = { Zona = "zona" }
-give = { priceListId = "tarifa" }
-"""
 GROUPED = """
 kind = "customers"
 group.by = ["Código"]
@@ -99,27 +93,6 @@ group.by = ["Código"]
 Nombre = "firstName"
 Correo = "email"
 NIF = "documents[+].number"
-"""
-PREPARED = """
-kind = "customers"
-rows = { fill_down = ["Zona"], skip_blank = ["Código"] }
-[columns]
-"Código" = "erpCode"
-Zona = "firstName"
-Tarifa = { field = "priceListId", default = 1 }
-[[lookup]]
-file = "otro.csv"
-match = { Cuenta = "cuenta" }
-give = { email = "correo" }
-"""
-MAPPING = """
-kind = "customers"
-rows.empty = ["NULL"]
-[columns]
-"Código" = "erpCode"
-Nombre = "email"
-Correo = "firstName"
-Tel = "phone"
 """
 
 
@@ -146,9 +119,6 @@ class Shop:
             ORDER BY c.line, d.rowid"""
         return [(self.names[key], *rest) for key, *rest in self.made.rows(sql)]
 
-    def run(self, *arguments: str) -> Done:
-        return command(*arguments, env=self.made.environment(), cwd=self.made.folder)
-
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
@@ -156,9 +126,14 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield Shop(made)
 
 
-def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> None:
+def test_the_funnel_and_every_difference_are_those_made_by_hand_and_kept_without_a_file(shop: Shop) -> None:
+    def state() -> list[Any]:
+        tables = [f"reconciled.{name}" for name in ("erp_customers", "erp_pairs", "erp_differences")]
+        found = "(SELECT * FROM reconciled.exceptions WHERE entity = 'erp_customers' OR rule = 'erp_ambiguous')"
+        return [shop.made.rows(f"FROM {table} ORDER BY ALL") for table in (*tables, found)]
+
     shop.write(*LINES, LINES[0])
-    done = shop.run("reconcile", "--erp-customers", str(shop.file))
+    done = shop.made.command("reconcile", "--erp-customers", str(shop.file))
     assert done.code == 9, done.err  # a code occurs twice in the file
     rows = shop.made.rows("SELECT status, matched_by, count(*) FROM reconciled.erp_customers GROUP BY ALL")
     assert sorted(map(str, rows)) == sorted(map(str, FUNNEL))
@@ -166,8 +141,7 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
     sql = "SELECT line, customer_id, members FROM reconciled.erp_customers WHERE members IS NOT NULL"
     twice = next(key for key, name in shop.names.items() if name == "its line is there twice")
     assert shop.made.rows(sql) == [(8, None, twice), (9, None, twice)]
-    counts = "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customer ambiguous, "
-    assert f"{counts}1 only in the ERP, 1 only on" in done.out
+    assert "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customer ambiguous" in done.out
     assert "columns of the file not used: Zona" in done.out
     assert "until reconcile.country" in done.out  # a phone differs
     found = shop.made.rows("SELECT DISTINCT rule FROM reconciled.exceptions WHERE entity = 'erp_customers'")
@@ -180,17 +154,22 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
         "erp_read": 9, "erp_repeated": 1, "matched": 5, "only_in_erp": 1, "ambiguous_in_erp": 2, "platform": 7,
         "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0, "skipped": 0,
     }  # fmt: skip
+    kept = state()
+    assert all(kept)
+    assert reconcile().match is None
+    assert state() == kept
+    reconcile(ErpFiles(forget=True))
+    assert state() == [[], [], [], []]
 
 
 def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write(*LINES, f"A-10;{';' * 9}more", "A-11;=1+1;Eva;;;;;;;")
     out = shop.made.folder.parent / "comparison.xlsx"
-    for name in ("reconcile", "run"):  # the second replaces the workbook of the first
-        done = shop.run(name, "--erp-customers", str(shop.file), "--erp-result", str(out))
-        assert done.code == 9, done.said
-        for says in ("1 line rejected and not compared: 10", "differences: ", "not used: Zona", f"comparison: {out}"):
-            assert says in done.out
-        assert out.stat().st_mode & 0o777 == 0o600
+    done = shop.made.command("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(out))
+    assert done.code == 9, done.said
+    for says in ("1 line rejected and not compared: 10", "differences: ", f"comparison: {out}"):
+        assert says in done.out
+    assert out.stat().st_mode & 0o777 == 0o600
     refused = shop.made.rows("SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'")
     assert [(line, detail.partition(":")[0]) for line, detail in refused] == [("10", "too_long")]
     rows = [dict(zip(COLUMNS, row.cells, strict=True)) for row in open_table(out).rows() if isinstance(row, Row)]
@@ -219,7 +198,7 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
         ("run", shop.file, shop.file, "not the name of an .xlsx"),
     ):
         given = ("--erp-customers", str(erp)) if erp else ()
-        done = shop.run(name, *given, "--erp-result", str(result))
+        done = shop.made.command(name, *given, "--erp-result", str(result))
         assert (done.code, says in done.err, shop.made.path.read_bytes() == before) == (2, True, True)
     for lost in (slice(1, None), slice(None, -1)):  # a line, a customer
 
@@ -233,7 +212,7 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
         assert shop.made.path.read_bytes() == before
 
 
-def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
     with bridge(tmp_path, customers=0, orders=0) as made:
         add_customers(made)
         shop = Shop(made)
@@ -242,7 +221,9 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path, monkeypatch: pyte
         assert made.platform.state.requests == 0
         assert not made.path.exists()
         shop.write(LINES[0], "00099;short;;;;;", *LINES[1:])
-        done = shop.run("run", "--log", "json", "--erp-customers", str(shop.file))
+        result = made.folder.parent / "comparison.xlsx"
+        arguments = ("--log", "json", "--erp-customers", str(shop.file), "--erp-result", str(result))
+        done = shop.made.command("run", *arguments)
         assert done.code == 9, done.err  # a line is rejected, and a code occurs twice in the file
         reported = json.loads(done.out.splitlines()[1])
         assert [tuple(row) for row in reported["erp"]["statuses"]] == FUNNEL
@@ -251,29 +232,10 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path, monkeypatch: pyte
         assert shop.differences() == DIFFERENCES
         # phones without a country code are compared in the country of the settings
         shop.write("00013;915 550 103 ext. 4", "00014;34-91 555 01 99", header="Código;Teléfono")
-        monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
-        reconcile(ErpFiles(shop.file))
+        before = result.read_bytes()
+        assert made.command("reconcile", *arguments, RECONCILE__COUNTRY="ES").code == 0
         assert [row[2:] for row in shop.differences()] == [("34-91 555 01 99", "915550199")]
-
-
-def test_without_a_file_the_last_match_is_kept_with_its_findings_until_it_is_to_be_forgotten(shop: Shop) -> None:
-    def state() -> list[Any]:
-        tables = [f"reconciled.{name}" for name in ("erp_customers", "erp_pairs", "erp_differences")]
-        found = "(SELECT * FROM reconciled.exceptions WHERE entity = 'erp_customers' OR rule = 'erp_ambiguous')"
-        return [shop.made.rows(f"FROM {table} ORDER BY ALL") for table in (*tables, found)]
-
-    reported = reconcile(ErpFiles(shop.file)).match
-    assert reported is not None
-    assert reported.statuses == FUNNEL
-    assert (reported.ambiguous_lines, reported.ambiguous_customers) == (2, 1)
-    kept = state()
-    assert all(kept)
-    assert reconcile().match is None
-    assert state() == kept
-    forgotten = reconcile(ErpFiles(forget=True))
-    assert (forgotten.match, forgotten.variants) == (None, None)
-    assert state() == [[], [], [], []]
-    assert shop.made.rows("FROM reconciled.erp_variants") == []
+        assert result.read_bytes() != before, "a result is replaced"
 
 
 def read(folder: Path, *lines: str, header: str, mapping: str = "", lookup: str = "") -> ErpCustomers:
@@ -293,10 +255,9 @@ def cells(found: ErpCustomers, *names: str) -> list[list[Any]]:
 
 def test_a_file_whose_columns_do_not_fit_is_refused(tmp_path: Path) -> None:
     for header, mapping, words in (
-        ("Nombre;Ciudad", "", "no column is a code"),
-        ("Código;Cód.", "", "both match erpCode"),
-        ("Código;Correo", MAPPING, "has no column Nombre, Tel, which the mapping names"),
-    ):
+        ("Nombre;Ciudad", "", "no column is a code"), ("Código;Cód.", "", "both match erpCode"),
+        ("Código;Correo", GROUPED, "has no column NIF, Nombre, which the mapping names"),
+    ):  # fmt: skip
         with pytest.raises(UsageError, match=words):
             read(tmp_path, "a;b", header=header, mapping=mapping)
     with pytest.raises(UsageError, match="--erp-mapping requires --erp-customers"):
@@ -309,11 +270,19 @@ def codes(erp: ErpCustomers) -> dict[int, str]:
     return {line: text.partition(": ")[0] for line, text in erp.refused.items()}
 
 
+def lookup(match: str, give: str) -> str:
+    return f'[[lookup]]\nfile = "otro.csv"\nmatch = {{ {match} }}\ngive = {{ {give} }}\n'
+
+
 def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
     """Filled from above, skipped, completed by a default and a lookup file; without an answer there, refused."""
-    lines = ("A;C-1;Norte;2", "A;C-2;;", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5;")
+    lines = ("A;C-1;Norte;2", "A;C-2;;NULL", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5;")
+    mapping = """kind = "customers"
+        rows = { fill_down = ["Zona"], skip_blank = ["Código"], empty = ["NULL"] }
+        columns = { "Código" = "erpCode", Zona = "firstName", Tarifa = { field = "priceListId", default = 1 } }
+        """ + lookup('Cuenta = "cuenta"', 'email = "correo"')
     answers = "cuenta;correo\nA;ana@example.com\nB;eva@example.com\n"
-    found = read(tmp_path, *lines, header="Cuenta;Código;Zona;Tarifa", mapping=PREPARED, lookup=answers)
+    found = read(tmp_path, *lines, header="Cuenta;Código;Zona;Tarifa", mapping=mapping, lookup=answers)
     assert cells(found, "erp_code", "first_name", "price_list_id", "email") == [
         [2, "C-1", "Norte", "2", "ana@example.com"],
         [3, "C-2", "Norte", "1", "ana@example.com"],
@@ -335,7 +304,6 @@ def test_the_lines_of_a_group_are_one_customer(tmp_path: Path) -> None:
         [7, "C-3", "Inés", None, "3", "?"],  # both of its first document
     ]
     assert (found.skipped, found.unread) == (2, ())
-    assert list(map(str, found.rows.dtypes)) == ["string[pyarrow]"] * 5 + ["int64[pyarrow]"]
 
 
 def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) -> None:
@@ -347,7 +315,7 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) 
         "C-5;Pía;d@x.es;1;N", "C-6;Inés;e@x.es;;N", "C-5;;;2;N",
         "C-7;Ada;f@x.es;1;N", "C-7;;;2;N",
     )  # fmt: skip
-    header, mapping = "Código;Nombre;Correo;NIF;Zona", GROUPED + LOOKED_UP
+    header, mapping = "Código;Nombre;Correo;NIF;Zona", GROUPED + lookup('Zona = "zona"', 'priceListId = "tarifa"')
     found = read(tmp_path, *lines, header=header, mapping=mapping, lookup="zona;tarifa\nN;1\n")
     assert cells(found, "erp_code") == [[10, "C-6"], [12, "C-7"]]
     assert codes(found) == {
@@ -362,25 +330,39 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) 
 
 
 def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
+    """Their ids are in a file outside the mapping's folder, which the command allows."""
     folder = shop.made.folder.parent
-    file, plan = folder / "articulos.csv", folder / "plan"
+    file, mapping, ids, plan = (folder / name for name in ("files/a.csv", "files/m.toml", "ids/ids.csv", "plan"))
+    for path in (file, ids):
+        path.parent.mkdir()
+    ids.write_text("code,product,variant\nA,1,10\nB,1,11\n", "utf-8")
+    mapping.write_text(
+        'kind = "variants"\ncolumns = { sku = "sku", erpCode = "erpCode", weight = "weight" }\n'
+        '[[lookup]]\nfile = "../ids/ids.csv"\nmatch = { code = "code" }\n'
+        'give = { productId = "product", variantId = "variant" }\n'
+    )
 
-    def compared(*lines: str) -> tuple[int, list[tuple[Any, ...]], Done]:
-        file.write_text("\n".join(["productId,variantId,erpCode,sku,weight", *lines, ""]), "utf-8")
-        done = shop.run("reconcile", "--erp-variants", str(file))
-        sql = "SELECT line, erp_code, status, split_part(evidence, '; ', 2) FROM reconciled.erp_variants ORDER BY line"
-        return done.code, shop.made.rows(sql), done
+    def compared(*lines: str) -> tuple[Done, list[tuple[Any, ...]]]:
+        file.write_text("\n".join(["code,erpCode,sku,weight", *lines, ""]), "utf-8")
+        done = shop.made.command("reconcile", *options, "--lookup", str(ids))
+        return done, shop.made.rows("SELECT line, erp_code, status FROM reconciled.erp_variants ORDER BY line")
 
-    assert compared("1,10,00038,A,1.5")[:2] == (0, [(2, "00038", "never_sent", "")])
+    options = ("--erp-variants", str(file), "--erp-variants-mapping", str(mapping))
+    done, rows = compared("A,00038,A,1.5")
+    assert (done.code, rows) == (0, [(2, "00038", "never_sent")])
+    refused = shop.made.command("reconcile", *options)
+    assert (refused.code, f"--lookup {ids}" in refused.err) == (2, True)
     assert reconcile().variants is None
     assert shop.made.one("SELECT count(*) FROM reconciled.erp_variants") == 1, "the last comparison is kept"
-    assert shop.run("plan", "variants", str(file), "--out", str(plan)).code == 0
-    assert shop.run("push", str(plan), "--yes").code == 0
-    code, rows, done = compared("1,10,00038,A,1.50", "1,11,00039,B,2", "1,x,00040,C,heavy", "1,10,00038,Z,1.50", "F-1")
-    assert (code, rows) == (5, [(2, "00038", "same", ""), (3, "00039", "never_sent", "")])
-    assert "lines rejected and not compared: 4, 5, 6" in done.out or "not compared: 4" in done.out
+    arguments = ("variants", str(file), "--mapping", str(mapping), "--lookup", str(ids), "--out", str(plan))
+    assert shop.made.command("plan", *arguments).code == 0
+    assert shop.made.command("push", str(plan), "--yes").code == 0
+    done, rows = compared("A,00038,A,1.50", "B,00039,B,2", "A,00038,Z,1.5", "X,00040,C,1", "B,00039,B,heavy", "F-1")
+    assert (done.code, rows) == (5, [(2, "00038", "same"), (3, "00039", "never_sent"), (4, "00038", "differs")])
+    assert "lines rejected and not compared: 5, 6, 7" in done.out
     assert "detected" not in done.err, "the notation of numbers is no reason to warn each night"
-    assert compared("1,10,00038,Z,1.50")[:2] == (0, [(2, "00038", "differs", "other: sku")])
+    reconcile(ErpFiles(forget=True))
+    assert shop.made.rows("FROM reconciled.erp_variants") == []
 
 
 def test_a_variant_whose_answer_was_lost_is_in_doubt_and_not_never_sent(tmp_path: Path) -> None:
@@ -403,26 +385,3 @@ def test_a_variant_whose_answer_was_lost_is_in_doubt_and_not_never_sent(tmp_path
         made.platform.set_faults({})
         assert made.push(plan).exit_code == 0
         assert [status for status, _ in compared()] == ["same", "same"]
-
-
-def test_a_lookup_outside_the_mappings_folder_is_read_where_the_command_allows_it(shop: Shop) -> None:
-    """As `plan` does, whose summary names it."""
-    folder = shop.made.folder.parent
-    file, mapping, ids = (folder / name for name in ("files/articulos.csv", "files/m.toml", "ids/ids.csv"))
-    for path in (file, ids):
-        path.parent.mkdir()
-    file.write_text("code,sku\nA,X\n", "utf-8")
-    ids.write_text("code,product,variant\nA,1,10\n", "utf-8")
-    mapping.write_text(
-        'kind = "variants"\n[columns]\nsku = "sku"\n[[lookup]]\nfile = "../ids/ids.csv"\n'
-        'match = { code = "code" }\ngive = { productId = "product", variantId = "variant" }\n'
-    )
-    options = ("--erp-variants", str(file), "--erp-variants-mapping", str(mapping))
-    done = shop.run("reconcile", *options)
-    assert (done.code, f"--lookup {ids}" in done.err) == (2, True)
-    assert shop.run("reconcile", *options, "--lookup", str(ids)).code == 0
-    assert shop.made.rows("SELECT line, status FROM reconciled.erp_variants") == [(2, "never_sent")]
-    plan = folder / "plan"
-    arguments = ("variants", str(file), "--mapping", str(mapping), "--lookup", str(ids), "--out", str(plan))
-    assert shop.run("plan", *arguments).code == 0
-    assert "Values were looked up in ids.csv." in (plan / "summary.md").read_text("utf-8")

@@ -12,7 +12,7 @@ import pytest
 from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import bridge
-from tests.pipelines.reconcile.erp_file import write_erp_file
+from tests.pipelines.reporting.page import write_erp_file
 
 
 @pytest.fixture(scope="session")

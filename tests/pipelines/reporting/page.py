@@ -10,8 +10,10 @@ import duckdb
 
 from pipelines.reporting.report import report
 from pipelines.warehouse.build import open_warehouse
-from tests.pipelines.reconcile.erp_file import PRIVATE
+from tests.pipelines.bridge import Bridge
 
+PRIVATE = ("Secundina", "secreta@example.com", "Nombre Del Fichero", "C-NUEVO", "nueva@example.com")
+"""What the file holds and the platform does not."""
 _LEFTOVERS = re.compile(r"\b(?:NaN|NaT|nan|None(?! of|[.:] ?))\b|<NA>|&lt;NA&gt;|(?<![\d.])\d+\.0(?![\d.])")
 """How Python and pandas write a missing value or a float."""
 
@@ -39,6 +41,24 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]
+
+
+def write_erp_file(made: Bridge) -> None:
+    """`clientes.csv` next to the warehouse: two lines match by code, one by e-mail, one is new, two clash."""
+    (one, two, three, four) = made.rows(
+        """SELECT erp_code, email, first_name FROM raw.customers WHERE erp_code IS NOT NULL AND email IS NOT NULL
+        ORDER BY id LIMIT 4"""
+    )
+    lines = [
+        ("erp_code", "email", "first_name"),
+        (one[0], PRIVATE[1], one[2]),
+        (two[0], two[1], PRIVATE[2]),
+        ("", three[1], three[2]),
+        (PRIVATE[3], PRIVATE[4], PRIVATE[2]),
+        (four[0], "a@example.com", PRIVATE[0]),
+        (four[0], "b@example.com", PRIVATE[2]),
+    ]
+    (made.folder / "clientes.csv").write_text("".join(";".join(line) + "\n" for line in lines), "utf-8")
 
 
 def change(path: Path, sql: str) -> None:
