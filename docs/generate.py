@@ -17,6 +17,7 @@ from dlt.extract import DltSource
 from docs import dictionary
 from pipelines.cli.main import orderbridge
 from pipelines.reporting.tables import anchor
+from pipelines.warehouse.descriptions import table_description
 from sources.contract import LISTS
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
@@ -193,6 +194,23 @@ def with_table(page: str, name: str, table: str) -> str:
     return before + begin + table + end + after
 
 
+def reconciled_table() -> str:
+    """The reconciled tables, in Markdown."""
+    names = [table for schema, table in dictionary.tables() if schema == "reconciled"]
+    rows = [f"| `{name}` | {_cell(table_description('reconciled', name))} |\n" for name in names]
+    return "| table | holds |\n|---|---|\n" + "".join(rows)
+
+
+def resources_table() -> str:
+    """The resources of each dlt source, in Markdown."""
+    text = "| source | resources |\n|---|---|\n"
+    for make in (legacy, public_v1):
+        source = make(base_url="https://localhost", api_key="none")
+        names = ", ".join(f"`{name}`" for name in source.resources)
+        text += f"| [`{source.name}`](sources/{source.name}.md) | {names} |\n"
+    return text
+
+
 def with_lists(example: str) -> str:
     """An example for an orchestrator with the names of the lists renewed."""
     names = "".join(f'    "{name}",\n' for name in LISTS)
@@ -234,8 +252,14 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "docs/sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
     arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
-    yield "README.md", with_table((CHECKOUT / "README.md").read_text("utf-8"), "settings", readme_table())
-    yield "docs/erp.md", with_table((CHECKOUT / "docs/erp.md").read_text("utf-8"), "weights", weights_table())
+    tables = {
+        "README.md": ("settings", readme_table()),
+        "docs/erp.md": ("weights", weights_table()),
+        "docs/sources.md": ("resources", resources_table()),
+        "docs/warehouse.md": ("reconciled", reconciled_table()),
+    }
+    for path, (name, table) in tables.items():
+        yield path, with_table((CHECKOUT / path).read_text("utf-8"), name, table)
     for name in ("airflow", "dagster"):
         example = f"docs/orchestrators/{name}_orderbridge.py"
         yield example, with_lists((CHECKOUT / example).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""dlt source of the legacy family: customers with their documents, and promotions.
+"""dlt source of the legacy family, such as customers with their documents.
 
     dlt.pipeline("erp", destination="duckdb").run(legacy())
 
@@ -30,11 +30,7 @@ def legacy(
 ) -> Iterator[DltResource]:
     """The lists of the legacy family (interface, Family A).
 
-    | resource | endpoint | primary key | write disposition |
-    |---|---|---|---|
-    | `customers` | GET /customers | `id` | replace |
-    | `customers__documents` | `documents` of a customer | – | replace |
-    | `promotions` | GET /promotions | `id` | replace |
+    docs/sources/legacy.md has its resources with endpoints, keys and columns.
 
     The source can be run any number of times; each run walks the lists again. Resources yield Arrow tables, also to
     `add_map`, `add_filter` and `add_limit`. `with_resources("customers")` includes the documents; if customers are

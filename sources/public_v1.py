@@ -1,4 +1,4 @@
-"""dlt source of the public v1 family: price lists, and orders with their child tables.
+"""dlt source of the public v1 family, such as orders with their child tables.
 
     dlt.pipeline("erp", destination="duckdb").run(public_v1())
 
@@ -31,11 +31,7 @@ def public_v1(
 ) -> Iterator[DltResource]:
     """The lists of the public v1 family (interface, Family B).
 
-    | resource | endpoint | primary key | write disposition |
-    |---|---|---|---|
-    | `price_lists` | GET /prices/lists | `id` | replace |
-    | `orders` | GET /orders | `id` | replace |
-    | `orders__children` | arrays of objects in an order: `orders__lines` … | – | replace |
+    docs/sources/public_v1.md has its resources with endpoints, keys and columns.
 
     The source can be run any number of times; each run walks the lists again. Resources yield Arrow tables, also to
     `add_map`, `add_filter` and `add_limit`. `with_resources("orders")` includes the child tables; if orders are merged,
