@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import jinja2
@@ -26,20 +26,21 @@ def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
 
 def render_text(package: str, template: str, **values: object) -> str:
     """The text of a Jinja2 template in the folder of a package: Markdown or TOML, in which nothing is escaped."""
-    return _environment(package).get_template(template).render(values)
+    return template_environment(package).get_template(template).render(values)
 
 
 @cache
-def _environment(package: str) -> jinja2.Environment:
-    """It keeps the templates that it has compiled."""
+def template_environment(package: str, folder: str = "", **options: Any) -> jinja2.Environment:  # noqa: ANN401 # of Jinja2
+    """The templates in a folder of a package; it keeps those that it has compiled."""
     import jinja2  # takes time, and most commands render nothing
 
-    environment = jinja2.Environment(  # noqa: S701 # not HTML
-        loader=jinja2.PackageLoader(package, ""),
+    environment = jinja2.Environment(  # noqa: S701 # HTML has `autoescape` among the options
+        loader=jinja2.PackageLoader(package, folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        **options,
     )
     environment.filters["number"] = number
     return environment

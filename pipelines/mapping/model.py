@@ -150,11 +150,8 @@ class Mapping:
 
     def with_passwords(self, generate: GeneratePasswords | None) -> Mapping:
         """A copy with this choice of generated passwords; None leaves it, and kinds without a login have none."""
-        return (
-            replace(self, generate_passwords=generate or self.generate_passwords)
-            if KINDS[self.kind].has_login
-            else self
-        )
+        has_login = KINDS[self.kind].has_login
+        return replace(self, generate_passwords=generate or self.generate_passwords) if has_login else self
 
     def always_sent(self, semantics: Pairs[str, Semantics]) -> frozenset[str]:
         """The fields of updates that are sent although they are as last confirmed: orders change a stock since."""

@@ -203,11 +203,7 @@ def _first_page(operation: Operation, client: Client, targets: Targets) -> str:
 
 def _whoami(client: Client, targets: Targets) -> str:
     whoami = read_whoami(client)
-    if whoami.environment and whoami.environment != targets.environment:
-        raise UsageError(
-            f"the platform reports that this key is for {whoami.environment}, its prefix is for {targets.environment}",
-            "Use the key of the environment that you mean.",
-        )
+    whoami.check_environment(targets.environment)
     scopes = ", ".join(whoami.scopes) or "not reported"
     summary = f"environment {whoami.environment or 'not reported'}, scopes {scopes}"
     required = {op.scope for op in LISTS.values() if op.scope and op.family == "public_v1"}

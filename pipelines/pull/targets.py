@@ -46,6 +46,14 @@ class Whoami:
     organization: str = ""
     scopes: tuple[str, ...] = ()
 
+    def check_environment(self, expected: str) -> None:
+        """Raises UsageError where the platform reports another environment than the prefix of the key."""
+        if self.environment and self.environment != expected:
+            raise UsageError(
+                f"the platform reports that this key is for {self.environment}, its prefix is for {expected}",
+                "Set sources.public_v1.api_key to a key of the right environment.",
+            )
+
 
 def read_whoami(client: Client) -> Whoami:
     """Asks for the key's description.

@@ -110,12 +110,7 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     """
     with Client.from_settings(public_v1, stop) as client:
         whoami = read_whoami(client)
-    if whoami.environment and whoami.environment != public_v1.environment:
-        raise UsageError(
-            f"the key of public v1 is for {whoami.environment} according to the platform, "
-            f"for {public_v1.environment} according to its prefix",
-            "Set sources.public_v1.api_key to a key of the right environment.",
-        )
+    whoami.check_environment(public_v1.environment)
     if manifest.organization and whoami.organization and whoami.organization != manifest.organization:
         raise UsageError(
             f"the plan was made for the organization {manifest.organization}, "

@@ -29,8 +29,9 @@ from pipelines.mapping import load, propose, sample
 from sources.errors import UsageError
 from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
+from transforms.documents import first_row_per_owner
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, positions, take_or_null, to_arrow
+from transforms.frames import BIGINT, TEXT, from_arrow, positions, take_or_null, to_arrow
 
 log = logging.getLogger("orderbridge.reconcile")
 ERP_COLUMNS: Final = {
@@ -253,30 +254,25 @@ def _first_of_groups(
     takes one for the group (`single`), as a plan reads them: these groups have no row.
     """
     starts = changes(keys, names) | blank_lines(keys, names)
-    groups = starts.cumsum() - 1
+    groups, size = starts.cumsum() - 1, int(starts.sum())
     texts = to_arrow(rows, dict.fromkeys((name for name in ERP_COLUMNS.values() if name in rows), TEXT))
     is_given = {name: ~blank_lines(texts, [name]) for name in texts.column_names}
     own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in is_given]
     is_given |= dict.fromkeys(own, ~blank_lines(texts, own))
 
-    is_differing = np.zeros(starts.sum(), np.bool_)
+    is_differing = np.zeros(size, np.bool_)
     for name, source in single.items():
         values, _ = source.reading.read(whole(texts, name))
         values = values.cast(pa.float64()) if source.is_number else values
-        others = values.take(positions(_first_rows(groups, pc.is_valid(values).to_numpy(zero_copy_only=False))[groups]))
+        first = first_row_per_owner(groups, pc.is_valid(values).to_numpy(zero_copy_only=False), size)
+        others = values.take(positions(first[groups]))
         is_differing[groups[pc.not_equal(values, others).fill_null(False).to_numpy(zero_copy_only=False)]] = True
-    columns = [take_or_null(rows[[name]], _first_rows(groups, is_given.get(name, starts))) for name in map(str, rows)]
+    columns = [
+        take_or_null(rows[[name]], first_row_per_owner(groups, is_given.get(name, starts), size))
+        for name in map(str, rows)
+    ]
     result = pd.concat(columns, axis="columns")
     return result[~is_differing].reset_index(drop=True), rows[LINE_COLUMN][is_differing[groups]].tolist()
-
-
-def _first_rows(groups: Ints, is_candidate: Bools) -> Ints:
-    """The first candidate of each group, -1 for none; `groups` has the group of each row, in ascending order."""
-    candidates = np.flatnonzero(is_candidate)
-    first = np.full(groups.max(initial=-1) + 1, -1)
-    numbers, at = np.unique(groups[candidates], return_index=True)
-    first[numbers] = candidates[at]
-    return first
 
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:

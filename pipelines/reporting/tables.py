@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final
 
 import jinja2
 from markupsafe import Markup
 
 from pipelines.warehouse.sql import Rows
-from sources.words import number
+from sources.words import template_environment
 
 TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
@@ -135,17 +136,10 @@ def render(template: str, **values: object) -> str:
     return _environment().get_template(template).render(**values)
 
 
+@cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipelines.reporting"),
-        autoescape=True,
-        finalize=_written,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"code": _with_code, "number": number, "words": words}
+    environment = template_environment("pipelines.reporting", "templates", autoescape=True, finalize=_written)
+    environment.filters |= {"code": _with_code, "words": words}
     functions = (build_table, bar_column, mapped, name_column, spaced, styled)
     environment.globals |= {function.__name__: function for function in functions}
     return environment

@@ -196,7 +196,7 @@ def test_whoami_is_read_whatever_its_names(payload: dict[str, Any], whoami: Whoa
     [
         (None, 0, "environment sandbox, scopes "),
         (Key(scopes=("orders:read",)), 3, "missing: prices:read"),
-        (Key("LIVE"), 2, "this key is for production, its prefix is for sandbox"),
+        (Key("LIVE"), 2, "is for production, its prefix is for sandbox"),
     ],
 )
 def test_check_names_what_whoami_reports_of_a_key(

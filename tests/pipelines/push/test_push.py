@@ -551,7 +551,7 @@ def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> N
     refused(at, plan, "different environments")
     with_v1(at, key)
     live = replace(public_v1.KEYS[key], environment="PRODUCTION")
-    words = "is for production according to the platform, for sandbox according to its"
+    words = "is for production, its prefix is for sandbox"
     with mock.patch.dict(public_v1.KEYS, {key: live}), pytest.raises(UsageError, match=words):
         at.push(plan)
     assert (at.codes(), at.code(plan)) == ([], 0)
