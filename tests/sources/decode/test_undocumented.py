@@ -9,14 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sources.contract import ORDER
 from sources.decode.rows import Decoded, Page
 from sources.decode.schema_inference import KeptKind
 from sources.decode.stored_types import as_stored
-from sources.decode.table_schema import DECIMAL, FIELD, NAME_MAX, shorten
+from sources.decode.table_schema import DECIMAL, FIELD, NAME_MAX
 from sources.decode.undocumented import InferredSchema
 from sources.errors import ContractBroken
 
@@ -173,11 +171,8 @@ def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     assert json.loads(decoded.tables["orders"]["_extra"][0].as_py()) == {
         "total": "n/a", "paid": 2, "customer": "x", "lines": "x", "tags": {"a": 1}
     }  # fmt: skip
-    for rows in (['{"id":3,"total":5.5}'], ['{"id":3,"total":5.5}', '{"id":4,"total":5}']):
-        later = InferredSchema(ORDER, None, kept)
-        (decoded,) = [later.decode([raw_page(*rows, number=number) for number in (1, 2)])]
-        assert decoded.tables["orders"].schema.field("total").type == pa.decimal128(38, 9)
-        assert decoded.tables["orders"]["total"].to_pylist()[0] == Decimal("5.5")
+    decoded = InferredSchema(ORDER, None, kept).decode([raw_page('{"id":3,"total":5.5}', '{"id":4,"total":5}')])
+    assert decoded.tables["orders"]["total"].to_pylist() == [Decimal("5.5"), Decimal(5)]
 
 
 def test_the_values_of_all_pages_decide_but_for_rows_that_are_put_aside() -> None:
@@ -330,28 +325,16 @@ def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, reported: str) -> No
     assert decoded.tables["orders"]["id"].to_pylist()[0] == "z"
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=3)
-SCALAR = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**65), 2**65)
-    | st.sampled_from([0, 1, 2**53, 2**53 + 1, -0.0, 1.0, 0.1, 1e22, 1e300, 12345678.123456789])
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | TEXT
-)
-NAMES = st.sampled_from(["a", "b", "aB", "a_b", "position", "_page", "é", 'q"', "A", ""])
-VALUE = st.recursive(
-    SCALAR, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=6
-)
-ROW = st.dictionaries(NAMES, VALUE, max_size=4).flatmap(
-    lambda row: st.sampled_from([1, 2**60, "x", 1.0, 1.5, None]).map(lambda key: {"id": key, **row})
-)
+MIXED = [
+    ['{"id":1,"a":{"b":1},"é":[1,"x"]}', '{"id":2,"a":[{"b":2.5},{"b":"x"}],"a_b":1e300}', '{"id":null,"b":1}'],
+    ['{"id":"x","a":null,"q\\"":{"a_b":1,"aB":true},"aB":12345678.123456789}', '{"id":1.0,"position":{"A":[[],{}]}}'],
+    [],
+    ['{"id":1.5,"a":[{"b":9007199254740993,"b2":[{"_page":-0.0}]}],"":"","b":[{"a":1}]}', "7", '{"id":3,"b":{"0":{}}}'],
+]
 
 
-@settings(deadline=None, max_examples=3 * settings().max_examples)
-@given(st.lists(st.lists(ROW, max_size=3), min_size=1, max_size=4), st.randoms())
-def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[list[object]], random: object) -> None:
-    pages = [Page(n, json.dumps(part, ensure_ascii=False).encode()) for n, part in enumerate(rows, 1)]
+def test_types_and_values_do_not_hang_on_the_order_or_the_batches() -> None:
+    pages = [raw_page(*rows, number=n) for n, rows in enumerate(MIXED, 1)]
     shape, parts = walk(pages)
     back = InferredSchema(ORDER)
     for page in reversed(pages):
@@ -359,10 +342,9 @@ def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[lis
     assert back.schema_of() == shape.schema_of()
     assert sorted(back.kinds()) == sorted(shape.kinds())
     whole = back.decode(pages, is_known=True)
-    assert back.schema_of() == shape.schema_of()
     for name, table in whole.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in parts])
-    assert whole.tables["orders"].num_rows + len(whole.quarantined) == sum(map(len, rows))
+    assert (whole.tables["orders"].num_rows, len(whole.quarantined)) == (6, 2)
 
 
 @pytest.mark.parametrize(("count", "is_text"), [(200, False), (201, True)])
@@ -385,23 +367,15 @@ def test_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:
     assert decoded.quarantined == []
     assert len(table.schema) <= 510
     assert (table.num_rows, table["_extra"][-1].as_py()) == (700, '{"field700":{"a":700}}')
-    values = sum(len(table) - column.null_count for column in table.select(table.schema.names[1:-3]).columns)
-    assert values + (table.num_rows - table["_extra"].null_count) == 700
 
 
 def test_long_names_are_capped_in_the_same_way_each_time() -> None:
     names = [f"{'x' * 300}{end}" for end in "ab"]
     row = f'{{"id":1,"{names[0]}":1,"{names[1]}":2,"lines{names[0]}":[{{"taxes{names[1]}":[{{"rate":3}}]}}]}}'
-    schemas = []
-    for pages in ([raw_page(row)], [raw_page('{"id":2}'), raw_page(row)]):
-        schema, _ = walk(pages)
-        schemas.append(schema.schema_of())
-    assert schemas[0] == schemas[1]
-    assert shorten("x" * NAME_MAX) == "x" * NAME_MAX
-    columns = [name for table in schemas[0].values() for name in table.names]
-    assert max(map(len, [*columns, *schemas[0]])) <= 100
-    assert len(set(schemas[0]["orders"].names)) == len(schemas[0]["orders"].names) == 6
-    assert len(schemas[0]) == 3
+    first, again = (walk(pages)[0].schema_of() for pages in ([raw_page(row)], [raw_page('{"id":2}'), raw_page(row)]))
+    assert first == again
+    assert max(len(name) for table, schema in first.items() for name in (table, *schema.names)) <= NAME_MAX == 100
+    assert (len(first), len(set(first["orders"].names))) == (3, 6)
 
 
 def test_the_key_may_be_another_field() -> None:
