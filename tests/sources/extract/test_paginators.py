@@ -56,8 +56,6 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
         *({"limit": 7, "startingAfter": c} for c in "abcd"),
     ]
     assert (paginator.ended_by, paginator.size, paginator.next_request()) == ("hasMore false", 0, None)
-    waiting = V1Cursor(7)
-    assert (waiting.next_request() is None, waiting.next_request() is None) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +119,12 @@ def test_what_is_no_json_object_is_broken(paginator: Paginator, body: bytes) -> 
 def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(paginator: Paginator) -> None:
     for body in (
         b'{"errors": [{"message": "no", "code": 1}]}',
-        b'{"error": {"code": "INTERNAL", "message": "no"}}',
-        b'{"rows": null, "errors": [{"message": "no"}]}',
+        b'{"rows": null, "error": {"code": "INTERNAL", "message": "no"}}',
         b'{"success": false, "message": "Too many connections"}',
     ):
         with pytest.raises(BrokenBody):
             paginator.parse(body)
-    forms = (
-        b'{"message": "", "errors": [], "error": false, "result": []}',
-        b'{"rows": {"a": 1}, "message": "no"}',
-        b"{}",
-    )
-    for body in forms:
+    for body in (b'{"message": "", "errors": [], "error": false}', b'{"rows": {"a": 1}, "message": "no"}', b"{}"):
         with pytest.raises(ContractBroken):
             paginator.parse(body)
 
@@ -154,7 +146,6 @@ def test_data_as_an_object() -> None:
     ("first_page", "bodies", "ended_by", "is_doubted"),
     [
         # what the pagination announces
-        (1, [data(1, page=1, pages=1, hasNextPage=False)], "hasNextPage false", False),
         (1, [data(1, page=1, pages=3, hasNextPage=False)], "hasNextPage false", True),
         (1, [data(1, page=1, pages=3, hasNextPage=False, total=1)], "hasNextPage false", False),
         (1, [data(1, page=1, pages=3), data()], "empty page", True),
