@@ -28,7 +28,7 @@ from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
 from tests.soak.platforms import platform_seed
 from tests.soak.walks import Outcome, folder_in_memory, walk_seed
-from tests.sources.files.polluted import HARMLESS, damaged, silent_errors, with_damages
+from tests.sources.files.polluted import DAMAGES, HARMLESS, silent_errors
 
 
 def push_seed(seed: int) -> Outcome:
@@ -42,15 +42,14 @@ def push_seed(seed: int) -> Outcome:
 def polluted_files(seed: int) -> Outcome:
     """CSV files with one to three damages: read equal, or refused with the line. Two that cost no row: read whole."""
     problems: list[str] = []
-    refused = 0
+    refused, draw = 0, random.Random(seed)
     with folder_in_memory() as folder:
         for count in (1, 2, 3):
-            document, name = damaged(seed, count)
-            errors, cost = silent_errors(document, folder)
-            problems += [f"{name}: {error}" for error in errors]
+            names = draw.sample([*DAMAGES], count)
+            errors, cost = silent_errors(names, folder, seed)
+            problems += [f"{'+'.join(names)}: {error}" for error in errors]
             refused += cost.startswith("refused")
-        names = random.Random(seed).sample(HARMLESS, 2)
-        _, cost = silent_errors(with_damages(f"whole {seed}", names), folder)
+        _, cost = silent_errors([name for name in HARMLESS if draw.random() < 0.2], folder, seed)
     return Outcome({"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(cost)}, problems)
 
 
