@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import httpx
@@ -53,25 +54,12 @@ def shown(answer: httpx.Response) -> str:
     return f"{answer.status_code}\n{headers}\n{answer.text}"
 
 
-def pages(client: httpx.Client, path: str, limit: int, first: int = 1) -> list[dict[str, Any]]:
-    """A legacy list to its empty page, or to hasNextPage false."""
+def pages(client: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
+    """A legacy list to its empty page."""
     rows: list[dict[str, Any]] = []
-    number = first
-    while True:
+    for number in count(1):
         body = client.get(path, params={"page": number, "limit": limit}).raise_for_status().json()
+        if not body["data"]:
+            break
         rows += body["data"]
-        if not body["data"] or not body.get("pagination", {"hasNextPage": True})["hasNextPage"]:
-            return rows
-        number += 1
-
-
-def cursors(client: httpx.Client, limit: int) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    params: dict[str, str | int] = {"limit": limit}
-    while True:
-        body = client.get(f"{V1}/orders", params=params).raise_for_status().json()
-        rows += body["data"]
-        if not body["hasMore"]:
-            assert body["nextCursor"] is None
-            return rows
-        params["startingAfter"] = body["nextCursor"]
+    return rows

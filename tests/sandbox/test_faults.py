@@ -96,13 +96,11 @@ def test_a_body_of_the_right_length_cannot_be_read() -> None:
                 read(body)
 
 
-def test_a_key_expires_at_a_random_request_and_stays_expired() -> None:
+def test_a_key_expires_and_stays_expired() -> None:
     with talking(faults={"expired_key": 0.2}) as (_, client):
-        statuses = [client.get(f"{V1}/whoami").status_code for _ in range(60)]
+        statuses = [client.get(f"{V1}/whoami").status_code for _ in range(30)]
         assert client.get(LIST).status_code == 200, "the other family has its own"
-    first = statuses.index(401)
-    assert first > 0
-    assert set(statuses[first:]) == {401}
+    assert (statuses[0], statuses) == (200, sorted(statuses))
 
 
 def test_a_cursor_expires_once_is_repeated_or_leads_to_the_beginning() -> None:
@@ -175,14 +173,6 @@ def test_a_write_without_a_good_answer_is_applied_once(fault: str, answers: list
         assert applied() == [1, 1]
 
 
-@pytest.mark.parametrize("fault", ["deep_row", "control_character"])
-def test_rows_that_cannot_be_read_are_served_by_their_id(fault: str) -> None:
-    with talking(promotions=3, readings={"promotions_data": "object_by_id"}, faults={fault: 1.0}) as (sandbox, client):
-        answer = client.get("/promotions")
-        assert answer.status_code == 200
-        assert all(f'"{key}":{{' in answer.text for key in sandbox.state.ids("promotions"))
-
-
 def test_what_is_slow_comes_in_the_end_unless_the_client_leaves() -> None:
     for config, least_s in (({"faults": {"stall": 1}, "stall_s": 0.05}, 0.05), ({"latency_ms": 100}, 0.1)):
         with talking(**config) as (_, client):
@@ -195,26 +185,15 @@ def test_what_is_slow_comes_in_the_end_unless_the_client_leaves() -> None:
         assert sandbox.state.customer_inputs == []
 
 
-@pytest.mark.parametrize("config", [{"faults": {"stall": 1}}, {"faults": {"drip": 1}}])
-def test_stopping_is_quick_and_quiet(config: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    began = time.monotonic()
-    with serve(SandboxConfig(**config)) as sandbox:
-        host, _, port = sandbox.url.removeprefix("http://").partition(":")
-        connection = socket.create_connection((host, int(port)))
-        connection.sendall(b"GET /promotions HTTP/1.1\r\nHost: sandbox\r\n\r\n")
-        time.sleep(0.05)
-    connection.close()
-    assert time.monotonic() - began < 50
-    assert capfd.readouterr() == ("", "")
-
-
-def test_whoever_tries_a_third_time_gets_through() -> None:
-    with talking(faults={"error_503": 0.99, "reset_before": 0.5, "truncated_json": 0.99}) as (_, client):
-        for attempt in range(3):
-            with suppress(httpx.HTTPError, json.JSONDecodeError):
-                client.get(LIST).raise_for_status().json()
-                break
-            assert attempt < 2
+def test_stopping_is_quick_and_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    for fault in ("stall", "drip"):
+        began = time.monotonic()
+        with serve(SandboxConfig(faults={fault: 1})) as sandbox:
+            host, _, port = sandbox.url.removeprefix("http://").partition(":")
+            with socket.create_connection((host, int(port))) as connection:
+                connection.sendall(b"GET /promotions HTTP/1.1\r\nHost: sandbox\r\n\r\n")
+                time.sleep(0.05)
+        assert (time.monotonic() - began < 50, capfd.readouterr()) == (True, ("", ""))
 
 
 def test_draws_follow_the_seed() -> None:

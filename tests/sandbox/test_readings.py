@@ -12,7 +12,7 @@ import pytest
 from sandbox import SandboxConfig
 from sandbox.legacy import DELETED
 from sources.gaps import GAPS
-from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, cursors, shown, talking
+from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, shown, talking
 
 Request = tuple[str, str, Any]
 TODAY = date(2026, 3, 8)
@@ -81,18 +81,14 @@ SEEN: dict[str, tuple[Request, dict[str, str]]] = {
 @pytest.mark.parametrize("gap", SEEN)
 def test_a_reading_is_seen_in_an_answer(gap: str) -> None:
     (verb, path, body), readings = SEEN[gap]
-    assert readings.keys() == set(next(one.readings for one in GAPS if one.name == gap))
+    assert list(readings) == [*next(one.readings for one in GAPS if one.name == gap)]
+    assert SandboxConfig().reading(gap) == next(iter(readings))
     for reading, expected in readings.items():
         with talking(readings={gap: reading}, today=TODAY, customers=60, orders=2) as (sandbox, client):
             if body == "keys":
                 client.headers = httpx.Headers({"Authorization": f"Bearer {sandbox.v1_no_scope_key}"})
             answer = client.request(verb, path, json=body if isinstance(body, dict) else None)
             assert re.match(expected, shown(answer), re.S), (reading, shown(answer)[:500])
-
-
-def test_the_default_is_the_first_reading() -> None:
-    config = SandboxConfig()
-    assert {gap.name: config.reading(gap.name) for gap in GAPS} == {gap.name: gap.readings[0] for gap in GAPS}
 
 
 def test_a_warehouse_is_created_with_the_status_that_is_shown_and_times_are_in_one_form() -> None:
@@ -102,39 +98,6 @@ def test_a_warehouse_is_created_with_the_status_that_is_shown_and_times_are_in_o
         promotion, customer = sandbox.state.records("promotions")[0], sandbox.state.records("customers")[-1]
         for value in (promotion["startDate"], promotion["expirationDate"], customer["createdAt"]):
             assert re.fullmatch(r"\d{4}-\d\d-\d\d", value)
-
-
-@pytest.mark.parametrize(
-    ("reading", "rises", "falls"), [("oldest_first", True, False), ("newest_first", False, True), ("unordered", 0, 0)]
-)
-def test_orders_and_new_ones_are_in_the_order_of_the_reading(reading: str, rises: bool, falls: bool) -> None:
-    with talking(readings={"order_sequence": reading}) as (sandbox, client):
-        sandbox.state.grow("orders", 9)
-        numbers = [row["number"] for row in cursors(client, 50)]
-    assert len({*numbers}) == 409
-    assert (numbers == sorted(numbers), numbers == sorted(numbers)[::-1]) == (rises, falls)
-
-
-@pytest.mark.parametrize(
-    ("reading", "status", "position"),
-    [("continues", 200, 300), ("rejected", 400, None), ("restarts", 200, 0), ("skips", 200, 400)],
-)
-def test_a_cursor_that_is_used_again_leads_to_where_the_reading_says(
-    reading: str, status: int, position: int | None
-) -> None:
-    with talking(readings={"cursor_reuse": reading}) as (sandbox, client):
-        cursor: dict[str, str] = {}
-
-        def page() -> httpx.Response:
-            return client.get(f"{V1}/orders", params={"limit": 100, **cursor})
-
-        for _ in range(3):
-            cursor = {"startingAfter": page().json()["nextCursor"]}
-        assert page().json()["hasMore"] is False
-        sandbox.state.grow("orders", 40)
-        answer = page()
-        rows = answer.json().get("data")
-        assert (answer.status_code, rows and sandbox.state.ids("orders").index(rows[0]["id"])) == (status, position)
 
 
 def test_a_rate_is_limited_for_each_family() -> None:

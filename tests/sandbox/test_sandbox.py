@@ -186,11 +186,11 @@ def test_own_records_keep_their_bytes_and_need_no_id(tmp_path: Path) -> None:
         assert len(set(sandbox.state.ids("customers"))) == 3
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '[{"id":{}}]'])
-def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
-    (tmp_path / "orders.json").write_text(text)
-    with pytest.raises(SandboxConfigError, match=r"orders\.json"), talking(records=tmp_path):
-        pass
+def test_own_records_that_cannot_be_read(tmp_path: Path) -> None:
+    for text in ("", "[1]", '[{"id":{}}]'):
+        (tmp_path / "orders.json").write_text(text)
+        with pytest.raises(SandboxConfigError, match=r"orders\.json"):
+            State(SandboxConfig(records=tmp_path))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
