@@ -16,8 +16,6 @@ from typing import get_args
 
 import click
 import pytest
-from click.shell_completion import ZshComplete
-from click.testing import CliRunner
 
 from docs import dictionary
 from pipelines.cli.main import orderbridge
@@ -30,7 +28,7 @@ from pipelines.reporting.tables import anchor
 from pipelines.warehouse import coverage, merge
 from sources import inputs
 from sources.errors import ExitCode
-from sources.extract import legacy_pages, proof, result, v1_pages, walk
+from sources.extract import proof, result, v1_pages, walk
 from sources.files.model import RejectCode
 from sources.settings import PublicV1Settings
 from sources.settings.setting import SETTINGS, variable
@@ -124,14 +122,12 @@ def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
     numbers: dict[str, list[float]] = {
         "a different size, {} times the first": [proof.SECOND_SIZE],
         "up to {} more sweeps follow": [result.SWEEPS_MAX - 2],
-        "A {} or {} after a consistent page": sorted(legacy_pages.ASSUMED_END_STATUSES, reverse=True),
         "the list is read a {} time": [walk.CURSOR_SWEEPS_MAX],
         "or {} empty pages in a row": [v1_pages.EMPTY_PAGES_MAX],
         "chance is below one in a {},": [order_tail.CHANCE],
         "`sources.public_v1.whole_read_days` ({} days)": [PublicV1Settings.whole_read_days],
         "newly misses more than {} % (and more than {} rows)": [merge.SHRINK_SHARE * 100, merge.SHRINK_ROWS],
         "held back, with exit code {},": [ExitCode.COVERAGE],
-        "took more than {} hour longer": [hours],
         "at most {} hour after the first": [hours],
     }
     for sentence, expected in numbers.items():
@@ -165,13 +161,3 @@ def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: 
         assert "..." not in text.partition(".SH SYNOPSIS")[0], name
         assert re.search(r"\.SH EXIT STATUS" if name == "orderbridge" else r"\nExample.*: .*orderbridge", text), name
     assert all(code.meaning in pages["orderbridge"].replace("\\-", "-") for code in ExitCode)
-
-
-def test_summaries_are_uncut_in_help_and_in_shell_completion() -> None:
-    text = " ".join(CliRunner().invoke(orderbridge, ["--help"], terminal_width=80).output.split())
-    complete = ZshComplete(orderbridge, {}, "orderbridge", "_ORDERBRIDGE_COMPLETE")
-    completed = {item.value: (item.help or "").rstrip(".") for item in complete.get_completions([], "")}
-    for name, command in orderbridge.commands.items():
-        summary = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")
-        assert summary in text, name
-        assert completed[name] == summary

@@ -20,7 +20,6 @@ from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
 from sources.errors import UsageError
-from tests.conftest import pytest_runtest_makereport
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
@@ -76,7 +75,7 @@ def test_requirements_are_pinned_by_hash_and_name_no_host() -> None:
 
 
 def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> None:
-    groups, development, bench = PROJECT["dependency-groups"], pinned("requirements-dev.txt"), "requirements-bench.txt"
+    groups, development = PROJECT["dependency-groups"], pinned("requirements-dev.txt")
     assert {"include-group": "build"} in groups["dev"]
     tools = [requirement for requirement in (*groups["dev"], *groups["build"]) if isinstance(requirement, str)]
     runtime = PROJECT["project"]["dependencies"]
@@ -88,8 +87,6 @@ def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> No
                 assert pins[canonical(requirement)] == {exact[1]}, f"{requirement}: run make lock"
     for file in ("requirements.txt", "requirements-build.txt", "requirements-notebooks.txt"):
         assert pinned(file).items() <= development.items(), file
-    assert all(pinned(bench)[name] == development[name] for name in pinned(bench).keys() & development.keys())
-    assert "splink" in set(pinned(bench)) - set(development), "only benchmarks need it"
     (backend,) = PROJECT["build-system"]["requires"]
     assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend)}
 
@@ -195,16 +192,5 @@ def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_noth
     workflow = yaml.safe_load((CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8"))
     optional = workflow["jobs"]["optional"]
     assert optional["if"] == "github.event_name == 'schedule'"
-    assert workflow[True]["schedule"][0]["cron"].endswith("* * *"), "`on` is true in YAML"
     assert {"make orchestrators", "make ducklake"} <= {step.get("run") for step in optional["steps"]}
     assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (CHECKOUT / "Makefile").read_text("utf-8")
-
-
-def test_a_skipped_test_fails_where_nothing_may_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, outcome in (("", "skipped"), ("1", "failed")):
-        monkeypatch.setenv("NO_SKIPS", value)
-        hook = pytest_runtest_makereport()
-        next(hook)
-        with pytest.raises(StopIteration) as ended:
-            hook.send(pytest.TestReport("a", ("a", 1, "a"), {}, "skipped", None, "call"))
-        assert ended.value.value.outcome == outcome
