@@ -66,26 +66,20 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
     ("line", "says"),
     [
         ("pull coupons", "'coupons' is not one of 'customers', 'promotions', 'price_lists', 'orders'"),
-        ("pull --sweeps 7", "--sweeps"),
         ("pull --refresh coupons__lines", "'coupons' is not one of customers"),
-        ("status --max-age -1", "--max-age"),
         ("status --max-age nan", "not a number of hours"),
         ("settle a --landed 1-x", "'1-x' is not the number of an operation"),
-        ("settle a --landed 1-9999999", "too long a range"),
         ("settle --landed 1", "an answer needs its plan"),
         ("sandbox --fault stall", "'stall' is not NAME=RATE"),
         ("sandbox --fault nonsense=1", "Use one of: rate_429"),
         ("sandbox --fault stall=x", "from 0 to 1"),
-        ("sandbox --records nowhere", "nowhere"),
         ("--project none status", "there is no folder"),
-        (f"--project {'x' * 300} status", f"{'x' * 300} cannot be used: File name too long"),
         ("status", "there is no warehouse at "),
         ("template variants --for file", "--for requires --mapping"),
         ("demo --folder .", "--folder NAME"),
         ("demo --folder file/demo", "file/demo cannot be created: Not a directory"),
         (f"accept {RULE} --why x --up-to 3 --severity info", "`up_to` cannot be combined"),
         ("accept orders.form_changed --why x --up-to 3", "`up_to` cannot be combined"),
-        ("accept customers.no_rule --why x", "there is no rule 'customers.no_rule'"),
         ("accept match_doubtful --why x", "Did you mean erp_customers.match_doubtful?"),
         (f"accept {RULE}", "--why is missing"),
         (f"accept {RULE} --why ' '", "must not be empty"),
@@ -94,7 +88,6 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
         ("accept --why x", "no RULE is named"),
         (f"preview none{HOSTILE}.csv", "none"),
         (f"report --out no{HOSTILE}/where.html", "there is no folder"),
-        (f"sandbox --fault {HOSTILE}", "NAME=RATE"),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(
@@ -118,17 +111,15 @@ def test_answers_are_numbers_and_ranges_and_times_are_minutes() -> None:
         assert (given["not_landed"], given["abandon"], given["settle"]) == (set(), {4}, 120)
 
 
-def test_with_log_json_every_line_is_json_and_errors_too(fresh: Bridge) -> None:
-    done = fresh.command("pull", "--log", "json")
+def test_with_log_json_every_line_is_json_and_errors_too(shop: Bridge) -> None:
+    done = shop.command("pull", "promotions", "--log", "json")
     assert done.code == 0
     (reported,) = as_json(done.out)
-    assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (True, 0, str(fresh.path))
-    lists = {one["resource"]: (one["rows"], one["verdict"]) for one in cast(list[Any], reported["lists"])}
-    assert lists == {name: (rows, "complete") for name, rows in LISTED.items()}
-    assert all(line["event"] for line in as_json(done.err))
-    assert as_json(fresh.command("check", "--log", "json", SOURCES__LEGACY__API_KEY="wrong").out)
+    assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (True, 0, str(shop.path))
+    (listed,) = cast(list[Any], reported["lists"])
+    assert (listed["resource"], listed["rows"], listed["verdict"]) == ("promotions", LISTED["promotions"], "complete")
     for line in ("pull coupons --log json", "status --json", "preview none.csv --json", "push none --json --log plain"):
-        done = fresh.command(*line.split(), WAREHOUSE__PATH="none.duckdb")
+        done = shop.command(*line.split(), WAREHOUSE__PATH="none.duckdb")
         assert (done.code, len(as_json(done.err))) == (2, 1)
 
 
@@ -142,7 +133,6 @@ def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> 
     assert {"sources.http.timeout_s = 60 (SOURCES__HTTP__TIMEOUT_S)"} <= shown
     assert {"sources.public_v1.api_key = *** (SOURCES__PUBLIC_V1__API_KEY)"} <= shown
     assert "read_timeout_s" not in done.out
-    assert any("time zone UTC" in str(line.get("detail", line)) for line in lines)
     done = shop.command("check", SOURCES__LEGACY__API_KEY=HIDDEN)
     assert (done.code, done.err) == (3, "")
     assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.out
@@ -205,7 +195,6 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     done = shop.command("status")
     assert (done.code, done.err) == (0, "")
     assert re.search(rf"^  customers +{LISTED['customers']} rows  complete +\d+ min old$", done.out, re.M)
-    assert re.search(r"^  run \S+  pull +ended .* UTC, exit 0$", done.out, re.M)
     reported = json.loads(shop.command("status", "--json", "--max-age", "24").out)
     listed = {row["resource"]: (row["rows"], row["verdict"]) for row in reported["lists"]}
     assert listed == {name: (rows, "complete") for name, rows in LISTED.items()}
@@ -230,7 +219,6 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     assert re.search(r"^  price_lists  never read whole  TOO OLD \(limit 24 h\)$", words.out, re.M)
     assert "the last run failed and published nothing" in words.out
     lock.write_text("process 4711 (run, since 2026-11-26T03:15:00+00:00)")
-    assert "an earlier run failed" in shop.command("status", **broken).out
     assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
     with run_lock(lock, "run", ""):
         during = shop.command("status", **broken)
@@ -245,33 +233,33 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
 def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     tmp_path: Path, nobody: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
+    (work := tmp_path / "work").mkdir()
+    shown = work / "shown"
     foreign = {"WAREHOUSE__DESTINATION": "postgres", "SOURCES__HTTP__PROXY": "http://127.0.0.1:1"}
     done = command("demo", "--folder", "shown", env={**nobody, **foreign}, cwd=work)
     assert (done.code, done.err) == (0, "")
     verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) +\d+ .* (\S+)$", done.out, re.M)
     assert verdicts == ["complete"] * 2 * len(RESOURCES)
-    assert {path.relative_to(work).parts[0] for path in work.rglob("*")} == {"shown"}
+    assert [path.name for path in work.iterdir()] == ["shown"]
     assert not list((tmp_path / "home").iterdir())
-    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (work / "shown").rglob("*")} == {0}
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in shown.rglob("*")} == {0}
     for words in (
         r"^error +erp_customers  erp_code_duplicate +2$", "^variants of the ERP: 38 as last confirmed, 0 different",
         "^ +48  on the platform as sent$", r"nothing to send\n  - 50 lines already on the platform",
     ):  # fmt: skip
         assert re.search(words, done.out, re.M), words
-    assert (work / "shown" / "report.html").is_file()
-    with duckdb.connect(work / "shown" / "warehouse.duckdb", read_only=True) as warehouse:
+    assert (shown / "report.html").is_file()
+    with duckdb.connect(shown / "warehouse.duckdb", read_only=True) as warehouse:
         assert warehouse.execute("SELECT max(uses_since_before) FROM bi.promotion_uses").fetchone() == (1,)
-    (plan,) = (path.parent for path in (work / "shown").glob("plan-customers-*/passwords.csv"))
-    assert (plan / "result.xlsx").is_file()
-    passwords = (plan / "passwords.csv").read_text("utf-8-sig").splitlines()[1:]
+    (kept,) = shown.glob("plan-customers-*/passwords.csv")
+    assert kept.with_name("result.xlsx").is_file()
+    passwords = kept.read_text("utf-8-sig").splitlines()[1:]
     assert len(passwords) == 48
     secrets = [row.rpartition(";")[2] for row in passwords]
-    others = [path for path in (work / "shown").rglob("*") if path.is_file() and path.name != "passwords.csv"]
+    others = [path for path in shown.rglob("*") if path.is_file() and path != kept]
     assert not [path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)]
     assert not [secret for secret in secrets if secret in done.said]
-    assert (leftovers(done.out), leftovers_in(work / "shown")) == ([], {})
+    assert (leftovers(done.out), leftovers_in(shown)) == ([], {})
     monkeypatch.setenv("FILES__SHARED_FOLDER", str(tmp_path))
     assert demo._environment(tmp_path, "http://127.0.0.1:1")["FILES__SHARED_FOLDER"] == str(tmp_path)
 
@@ -290,12 +278,10 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
         done = command("init", env=nobody, cwd=tmp_path / "project")
         assert (done.code, ": not changed." in done.out) == (0, True), done.said
         assert "ok    first page of customers" in done.out
+        done = command(*project, "pull", "customers", env=nobody, cwd=tmp_path)
+        assert (done.code, re.findall(r"^customers +3 +3", done.out, re.M) != []) == (0, True), done.said
         reported = dict(line.split("=", 1) for line in lines[1:])
-        warehouse = {"WAREHOUSE__PATH": str(tmp_path / "tmp/w.duckdb")}
-        for arguments, more in ((project, {}), ((), {**reported, **warehouse})):
-            done = command(*arguments, "pull", "customers", env={**nobody, **more}, cwd=tmp_path)
-            assert done.code == 0, done.said
-            assert re.search(r"^customers +3 +3", done.out, re.M)
+        assert command("check", env={**nobody, **reported}, cwd=tmp_path).code == 0
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (0, "")
@@ -303,4 +289,3 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
     assert (tmp_path / "project/warehouse.duckdb").exists()
     assert (taken.code, taken.out) == (2, "")
     assert f"cannot listen on port {found[1]}" in taken.err
-    assert "choose another one with --port" in taken.err

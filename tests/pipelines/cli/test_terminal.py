@@ -63,12 +63,11 @@ def test_escaped_text_is_safe_and_plain_text_stays_as_it_is(text: str) -> None:
         assert escape(text) == escape_lines(text) == text
 
 
-def test_json_is_ascii_unless_the_output_is_utf_8_and_no_line_break_starts_a_line(
+def test_no_line_break_starts_a_line_and_json_is_ascii_unless_the_output_is_utf_8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for encoding, text in (("utf-8", '"Peña"'), ("iso8859-1", '"Pe\\u00f1a"')):
-        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
-        assert to_json("Peña") == text
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "iso8859-1"))
+    assert to_json("Peña") == '"Pe\\u00f1a"'
     assert escape("a\nb") == "a\\nb"
     assert escape_lines("a\norderbridge: all is well") == "a\n  orderbridge: all is well"
 
