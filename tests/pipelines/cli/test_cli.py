@@ -9,8 +9,11 @@ import shlex
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import click
 import duckdb
@@ -230,13 +233,24 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     assert "was killed" not in shop.command("status", **broken).out
 
 
+def in_one_process() -> None:
+    """The demo's commands run in its process, which has imported them; those of the wheel's demo do not."""
+
+    def run(line: list[str], cwd: Path, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        done = command(*line[3:], env=env, cwd=cwd)
+        sys.stdout.write(done.said)
+        return subprocess.CompletedProcess(line, done.code)
+
+    mock.patch("subprocess.run", run).start()
+
+
 def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     tmp_path: Path, nobody: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (work := tmp_path / "work").mkdir()
     shown = work / "shown"
     foreign = {"WAREHOUSE__DESTINATION": "postgres", "SOURCES__HTTP__PROXY": "http://127.0.0.1:1"}
-    done = command("demo", "--folder", "shown", env={**nobody, **foreign}, cwd=work)
+    done = command("demo", "--folder", "shown", env={**nobody, **foreign}, cwd=work, preexec_fn=in_one_process)
     assert (done.code, done.err) == (0, "")
     verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) +\d+ .* (\S+)$", done.out, re.M)
     assert verdicts == ["complete"] * 2 * len(RESOURCES)
@@ -258,10 +272,15 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     secrets = [row.rpartition(";")[2] for row in passwords]
     others = [path for path in shown.rglob("*") if path.is_file() and path != kept]
     assert not [path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)]
-    assert not [secret for secret in secrets if secret in done.said]
+    assert not [secret for secret in secrets if secret in done.out]
     assert (leftovers(done.out), leftovers_in(shown)) == ([], {})
     monkeypatch.setenv("FILES__SHARED_FOLDER", str(tmp_path))
     assert demo._environment(tmp_path, "http://127.0.0.1:1")["FILES__SHARED_FOLDER"] == str(tmp_path)
+
+
+def test_the_statements_of_the_views_are_printed(tmp_path: Path, nobody: dict[str, str]) -> None:
+    done = command("views", "--sql", env=nobody | {"WAREHOUSE__DESTINATION": "postgres"}, cwd=tmp_path)
+    assert (done.code, done.err, done.out.count("CREATE OR REPLACE VIEW") > 5) == (0, "", True)
 
 
 def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
