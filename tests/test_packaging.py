@@ -23,7 +23,6 @@ from sources.errors import UsageError
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
-MODULES = sorted(path for name in PACKAGES for path in (CHECKOUT / name).rglob("*.py"))
 EXAMPLES = [*CHECKOUT.glob("docs/**/*.yml"), *CHECKOUT.glob(".github/workflows/*.yml")]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
 REGISTRY = re.compile(r"://\S*(py(pi|thonhosted)|registry|artifact|/simple\b)|index-url\s*=", re.IGNORECASE)
@@ -92,8 +91,9 @@ def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> No
 
 
 def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in MODULES:
-        assert not POSIX_MODULES.search(path.read_text("utf-8")), path
+    for path in chain.from_iterable((CHECKOUT / name).rglob("*.py") for name in PACKAGES):
+        is_late = path.is_relative_to(CHECKOUT / "pipelines/warehouse")  # it needs duckdb, which `main` does not import
+        assert is_late or not POSIX_MODULES.search(path.read_text("utf-8")), path
     monkeypatch.setattr("pipelines.cli.main._IS_WINDOWS", True)
     result = CliRunner().invoke(orderbridge, ["status"])
     assert isinstance(result.exception, UsageError)
