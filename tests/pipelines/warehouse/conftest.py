@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.pipelines.warehouse.destinations import KINDS, Destination, Postgres, Shop, begin
+from pipelines.cli.process import prepare_environment
+from sources.settings import load_dlt
+from tests.pipelines.warehouse.destinations import KINDS, Destination, Postgres, Shop
 from tests.postgres import server
 
 
@@ -19,11 +22,14 @@ def postgres_port() -> Iterator[int]:
 
 @pytest.fixture(params=KINDS)
 def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Destination:
-    """An empty destination of each kind."""
+    """An empty destination of each kind, and dlt with this project's settings alone."""
     made = KINDS[request.param](tmp_path, request.param)
     if isinstance(made, Postgres):
         made.port = request.getfixturevalue("postgres_port")
-    begin(made, tmp_path)
+    os.environ["DLT_PROJECT_DIR"] = str(tmp_path)
+    prepare_environment()
+    load_dlt()
+    made.start()
     return made
 
 

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
-from pipelines.cli.process import prepare_environment
 from pipelines.warehouse.destination import copy_to_destination
 from pipelines.warehouse.destination_files import POINTER
-from sources.settings import WarehouseSettings, load_dlt
+from sources.settings import WarehouseSettings
 from tests.postgres import PASSWORD, connect
 
 Rows = list[dict[str, str]]
@@ -85,14 +84,14 @@ def contents_of(rows: Callable[[str], list[tuple[Any, ...]]], prefix: str) -> di
 
 def plain(rows: list[dict[str, Any]]) -> Rows:
     """Rows to compare, in an order of their own: times in UTC, decimals without zeros at the end."""
-    texts = ({name: _text(value) for name, value in row.items()} for row in rows)
+
+    def text(value: Any) -> str:
+        if isinstance(value, datetime):
+            return value.astimezone(UTC).isoformat()
+        return str(value.normalize()) if isinstance(value, Decimal) else str(value)
+
+    texts = ({name: text(value) for name, value in row.items()} for row in rows)
     return sorted(texts, key=lambda row: sorted(row.items()))
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return str(value.normalize()) if isinstance(value, Decimal) else str(value)
 
 
 @dataclass
@@ -119,17 +118,6 @@ class Destination:
     def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
         """The tables of the copy."""
         return contents_of(self.rows, f"{prefix}_")
-
-    def add_foreign(self) -> str:
-        """Makes something of others in the place of the copy. Returns the words in which it is refused."""
-        self.rows("CREATE SCHEMA orderbridge_raw")
-        self.rows("CREATE TABLE orderbridge_raw.orders AS SELECT 'theirs' AS mine")
-        return "orderbridge_raw holds tables that orderbridge did not create"
-
-    def foreign(self) -> object:
-        """What others have in the place of the copy."""
-        sql = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema LIKE 'orderbridge%'"
-        return self.rows(sql), self.rows("SELECT * FROM orderbridge_raw.orders")
 
     def first_name(self) -> str:
         """The description of `raw.customers.first_name`."""
@@ -240,14 +228,6 @@ class ParquetFiles(Destination):
     def versions(self) -> list[str]:
         return sorted(path.name for path in self.copy.iterdir() if path.is_dir())
 
-    def add_foreign(self) -> str:
-        self.copy.mkdir(parents=True)
-        (self.copy / "theirs.csv").write_text("theirs")
-        return "holds files that orderbridge did not create"
-
-    def foreign(self) -> object:
-        return [path.name for path in self.copy.iterdir()], (self.copy / "theirs.csv").read_text()
-
     def first_name(self) -> str:
         schema = pq.read_schema(self.copy / self.pointer()["tables"]["raw.customers"]["path"])
         assert schema.field("id").metadata == {b"primary_key": b"true"}
@@ -258,11 +238,3 @@ class ParquetFiles(Destination):
 KINDS: dict[str, type[Destination]] = {
     "duckdb": DuckdbFile, "filesystem": ParquetFiles, "postgres": Postgres, "ducklake": DuckLake
 }  # fmt: skip
-
-
-def begin(made: Destination, folder: Path) -> None:
-    """Makes a destination ready, and dlt with this project's settings alone."""
-    os.environ["DLT_PROJECT_DIR"] = str(folder)
-    prepare_environment()
-    load_dlt()
-    made.start()

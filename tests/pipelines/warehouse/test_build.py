@@ -260,7 +260,7 @@ def test_who_asks_for_the_holder_stops_no_run_and_nobody_else_that_asks(
 def test_a_lock_on_a_file_that_its_holder_has_removed_meanwhile_excludes_nobody_and_is_not_taken(
     tmp_path: Path,
 ) -> None:
-    path, opened = tmp_path / "lock", []
+    path, opened = tmp_path / "lock", list[int]()
 
     def removed_at_first(one: Path) -> int:
         descriptor = open_private(one)

@@ -26,10 +26,11 @@ from pipelines.warehouse.destination_files import POINTER, ParquetStore
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 from tests.pipelines.bridge import Bridge
-from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Shop, contents_of
+from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Shop
 from tests.postgres import PASSWORD
 
 WITHOUT_SERVER = pytest.mark.parametrize("destination", ["duckdb", "filesystem"], indirect=True)
+TABLES = pytest.mark.parametrize("destination", ["duckdb"], indirect=True)
 FILES = pytest.mark.parametrize("destination", ["filesystem"], indirect=True)
 POSTGRES = WarehouseSettings(path=Path("/nowhere"), destination="postgres")
 
@@ -39,16 +40,11 @@ def full(*arguments: object) -> None:
 
 
 def test_a_copy_holds_what_is_published_and_no_more_and_check_names_it(shop: Shop, destination: Destination) -> None:
-    files = destination if isinstance(destination, ParquetFiles) else None
-    place = f"{destination.name}, {files.copy}: " if files else f"{destination.name}, datasets orderbridge_*: "
-    found = connect_destination(shop.settings)
-    if destination.name == "duckdb":
-        file = Path(found.removeprefix("duckdb, ").removesuffix(": no copy yet"))
-        assert (file.parent.is_dir(), file.exists()) == (True, False), "a check makes no file"
-    else:
-        assert found == place + ("no copy yet" if files else "0 of 3 exist")
+    assert connect_destination(shop.settings).startswith(f"{destination.name}, ")
+    assert not isinstance(destination, DuckdbFile) or not destination.file.exists(), "a check makes no file"
     shop.copy()
-    assert connect_destination(shop.settings) == place + (files.pointer()["version"] if files else "2 of 3 exist")
+    version = destination.pointer()["version"] if isinstance(destination, ParquetFiles) else "2 of 3 exist"
+    assert connect_destination(shop.settings).endswith(version)
     assert destination.contents() == shop.contents()
     assert destination.first_name() == "its first name"
     shop.change(
@@ -64,10 +60,10 @@ def test_a_copy_holds_what_is_published_and_no_more_and_check_names_it(shop: Sho
 class BigQuery:
     """Takes the place of dlt's client of BigQuery, in which each dataset lists its own tables alone."""
 
-    def __init__(self, tables: dict[str, list[str]]) -> None:
-        self.tables, self.name = tables, ""
-        self.capabilities = SimpleNamespace(supports_ddl_transactions=False)
-        self.sent: list[str] = []
+    capabilities = SimpleNamespace(supports_ddl_transactions=False)
+
+    def __init__(self, *tables: str) -> None:
+        self.tables, self.name, self.sent = tables, "", list[str]()
 
     @contextmanager
     def with_alternative_dataset_name(self, name: str) -> Iterator[None]:
@@ -75,26 +71,28 @@ class BigQuery:
         yield
 
     def has_dataset(self) -> bool:
-        return self.name in self.tables
+        return self.name == "orderbridge_raw"
 
     def execute_sql(self, sql: str, *values: str) -> list[tuple[str, ...]]:
         self.sent.append(sql)
-        listed = re.fullmatch(r"SELECT table_name FROM `(\w+)`\.INFORMATION_SCHEMA\.TABLES WHERE .*%s", sql)
-        return [(table,) for table in self.tables[listed[1]] if listed[1] == values[0]] if listed else []
+        is_listed = re.fullmatch(
+            r"SELECT table_name FROM `orderbridge_raw`\.INFORMATION_SCHEMA\.TABLES WHERE .*%s", sql
+        )
+        return [(table,) for table in self.tables] if is_listed and values == ("orderbridge_raw",) else []
 
 
+@FILES
 def test_bigquery_lists_the_tables_of_a_dataset_where_it_lies_and_gets_its_own_sql(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = BigQuery({"orderbridge_raw": ["theirs"]})
-    monkeypatch.setattr(_Database, "client", lambda _: nullcontext(client))
-    monkeypatch.setattr(_Database, "load", lambda *_: None)
-    monkeypatch.setattr(_Database, "drop_staging", lambda _: None)
-    database = _Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path)
+    for name in ("load", "drop_staging"):
+        monkeypatch.setattr(_Database, name, lambda *_: None)
+    database, client = _Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path), BigQuery()
     with open_warehouse(shop.path) as warehouse:
+        monkeypatch.setattr(_Database, "client", lambda _: nullcontext(BigQuery("theirs")))
         with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
             database.replace(warehouse)
-        client.tables, client.sent = {"orderbridge_raw": []}, []
+        monkeypatch.setattr(_Database, "client", lambda _: nullcontext(client))
         database.replace(warehouse)
     trees = [sqlglot.parse_one(sql.replace("%s", "''"), dialect="bigquery") for sql in client.sent]
     assert not [tree for tree in trees if isinstance(tree, exp.Command)]  # what is no SQL of BigQuery
@@ -119,49 +117,59 @@ def test_a_copy_of_others_or_that_fails_leaves_what_is_there(
         with pytest.raises(PlatformError, match="No space left on device") as error:
             shop.copy()
     assert "The DuckDB file is published." in error.value.hint
-    other.copy(destination_dataset="two")
     assert destination.contents() == before
-    assert destination.contents("two") == other.contents()
 
 
 @WITHOUT_SERVER
 def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Destination) -> None:
-    words = destination.add_foreign()
-    before = destination.foreign()
+    def theirs() -> object:
+        if isinstance(destination, ParquetFiles):
+            return [(path.name, path.read_text()) for path in destination.copy.iterdir()]
+        sql = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema LIKE 'orderbridge%'"
+        return destination.rows(sql), destination.rows("SELECT * FROM orderbridge_raw.orders")
+
+    if isinstance(destination, ParquetFiles):
+        destination.copy.mkdir(parents=True)
+        (destination.copy / "theirs.csv").write_text("theirs")
+    else:
+        destination.rows(
+            "CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 'theirs' AS mine"
+        )
+    before = theirs()
     for use in (shop.copy, lambda: connect_destination(shop.settings)):
-        with pytest.raises(UsageError, match=words) as error:
+        with pytest.raises(UsageError, match=r"holds (tables|files) that orderbridge did not create") as error:
             use()
         assert "WAREHOUSE__DESTINATION_DATASET" in error.value.hint
-    assert destination.foreign() == before
+    assert theirs() == before
 
 
-@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
-def test_what_killed_copies_left_is_removed_but_not_what_may_be_of_others(shop: Shop, destination: Destination) -> None:
-    left = [f"orderbridge{part}_orderbridge_staging" for part in ("", "_raw", "_reconciled", "_ops")]
-    for name in (*left, "orderbridge_ops_raw"):
+@TABLES
+def test_what_killed_copies_left_is_removed_but_not_what_may_be_of_others_and_settings_of_others_change_nothing(
+    shop: Shop, destination: Destination
+) -> None:
+    left = [f"two{part}_orderbridge_staging" for part in ("", "_raw", "_reconciled", "_ops")]
+    for name in (*left, "two_ops_raw"):
         destination.rows(f"CREATE SCHEMA {name}; CREATE TABLE {name}.t0 (a INTEGER)")
-    shop.copy()
-    found = {name for (name,) in destination.rows("SELECT schema_name FROM information_schema.schemata")}
-    assert found & {*left, "orderbridge_ops_raw"} == {left[-1], "orderbridge_ops_raw"}
-    assert destination.contents() == shop.contents()
-
-
-def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Path) -> None:
-    """Settings of other dlt pipelines change nothing in it, and credentials for every destination are used."""
-    copy = DuckdbFile(tmp_path, "duckdb")
     os.environ |= {
-        "WAREHOUSE__DESTINATION": "duckdb",
-        "CREDENTIALS": str(tmp_path / "no such folder" / "other.duckdb"),
-        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true",
-        "DEV_MODE": "true",
-        "DATASET_NAME": "other",
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true", "DEV_MODE": "true", "DATASET_NAME": "other",
         "SCHEMA__NAMING": "sql_ci_v1",
-    }
+    }  # fmt: skip
+    shop.copy(destination_dataset="two")
+    found = {name for (name,) in destination.rows("SELECT schema_name FROM information_schema.schemata")}
+    assert found & {*left, "two_ops_raw"} == {left[-1], "two_ops_raw"}
+    assert destination.contents("two") == shop.contents()
+
+
+def test_a_run_whose_copy_failed_has_published_and_says_so_and_an_unknown_destination_is_refused_before_it(
+    published: Bridge, tmp_path: Path
+) -> None:
+    """Credentials for every destination are used."""
+    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "CREDENTIALS": str(tmp_path / "no such folder" / "other.duckdb")}
+    with pytest.raises(PlatformError) as caught:
+        published.pull("price_lists")
     words = (
         "^the destination duckdb could not be used: IO Error: Cannot open file .* No such file or directory\n  Make the"
     )
-    with pytest.raises(PlatformError) as caught:
-        published.pull("price_lists")
     assert re.search(words, str(caught.value))
     assert published.one("SELECT count(*) FROM ops.runs") == 2
     assert failures.read(published.path) is None
@@ -171,11 +179,6 @@ def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Pa
     del os.environ["WAREHOUSE__DESTINATION"]
     published.pull("price_lists")
     assert failures.read(published.path, is_destination=True) == note
-    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "CREDENTIALS": str(copy.file)}
-    assert published.code("price_lists") == 0
-    assert failures.read(published.path, is_destination=True) is None
-    assert copy.contents() == contents_of(published.rows, "")
-    assert published.left() == ["warehouse.duckdb"]
     before, asked = published.path.read_bytes(), len(published.platform.state.log)
     os.environ["WAREHOUSE__DESTINATION"] = "nosuchdest"
     for command in (published.pull, reconcile):
@@ -185,8 +188,8 @@ def test_the_copy_of_a_run_is_a_state_of_its_own(published: Bridge, tmp_path: Pa
 
 
 @FILES
-def test_one_version_before_it_is_kept(shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, ahead, versions = ParquetStore._write, "99990101T000000000000Z", []
+def test_one_version_before_it_is_kept(shop: Shop, destination: ParquetFiles) -> None:
+    versions = list[str]()
     destination.copy.mkdir(parents=True)
     (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')  # of a first copy that was killed
     for _ in range(3):
@@ -196,16 +199,6 @@ def test_one_version_before_it_is_kept(shop: Shop, destination: ParquetFiles, mo
     assert sorted(path.name for path in destination.copy.iterdir() if path.is_file()) == [POINTER]
     entry = destination.pointer()["tables"]["raw.customers"]
     assert (entry["rows"], entry["primary_key"]) == (5, ["id"])
-    with monkeypatch.context() as patch:
-        patch.setattr(ParquetStore, "_write", lambda *given: full() if "promotions" in given else write(*given))
-        with pytest.raises(PlatformError, match="No space left on device"):
-            shop.copy()
-    (destination.copy / ahead).mkdir()
-    shop.copy()
-    assert destination.versions()[0] == versions[-1], "the half version is newer: it may be another run's work"
-    shop.copy()
-    assert len(destination.versions()) == 3
-    assert destination.versions()[-1] == ahead
 
 
 @FILES
@@ -228,9 +221,8 @@ def test_a_damaged_pointer_is_named_and_nothing_is_touched(shop: Shop, destinati
     destination.copy.mkdir(parents=True)
     for content in (b"", b"[]", b'{"version": "1"}', b"\xff", b'{"version": 1, "source": {"new": "fact"}}'):
         (destination.copy / POINTER).write_bytes(content)
-        with pytest.raises(UsageError, match=r"bucket/orderbridge/current\.json is damaged") as error:
+        with pytest.raises(UsageError, match=r"bucket/orderbridge/current\.json is damaged"):
             shop.copy()
-        assert "delete it" in error.value.hint
         assert [path.name for path in destination.copy.iterdir()] == [POINTER]
 
 
@@ -239,19 +231,20 @@ def test_a_version_of_another_run_or_of_a_clock_that_was_set_back_stays(
     shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.copy()
-    write, pointer, theirs, ahead = ParquetStore._write, destination.copy / POINTER, "20260101T000000000000Z", "2099"
-
-    def overtaken(self: ParquetStore, *arguments: Any) -> dict[str, Any]:
-        pointer.write_text(json.dumps(destination.pointer() | {"version": theirs}))
-        return write(self, *arguments)
-
+    write, pointer, theirs = ParquetStore._write, destination.copy / POINTER, "20260101T000000000000Z"
     old = destination.pointer()["version"]
-    (destination.copy / old).rename(destination.copy / (ahead := ahead + old[4:]))
+    ahead = f"2099{old[4:]}"
+    (destination.copy / old).rename(destination.copy / ahead)
     pointer.write_text(pointer.read_text("utf-8").replace(old, ahead))
     for _ in range(2):
         shop.copy()
         assert destination.contents() == shop.contents()
     assert destination.versions()[-1] == ahead
+
+    def overtaken(self: ParquetStore, *arguments: Any) -> dict[str, Any]:
+        pointer.write_text(json.dumps(destination.pointer() | {"version": theirs}))
+        return write(self, *arguments)
+
     monkeypatch.setattr(ParquetStore, "_write", overtaken)
     with pytest.raises(PlatformError, match="another run copied to the folder"):
         shop.copy()
@@ -298,11 +291,7 @@ class JobFailedError(Exception):
     """Of dlt: it quotes the statement, which has rows."""
 
 
-class IntegrityError(Exception):
-    """Of a driver."""
-
-
-class UniqueViolation(IntegrityError):
+class UniqueViolation(type("IntegrityError", (Exception,), {})):  # type: ignore[misc] # as of a driver
     """It quotes the key."""
 
 
@@ -326,6 +315,5 @@ def test_a_duckdb_without_what_a_ducklake_needs_is_refused(monkeypatch: pytest.M
     monkeypatch.delattr(duckdb.DuckDBPyRelation, "fetchone", raising=False)
     monkeypatch.setenv("DESTINATION__DUCKLAKE__CREDENTIALS__CATALOG", "duckdb:///catalog.duckdb")
     monkeypatch.setenv("DESTINATION__DUCKLAKE__CREDENTIALS__STORAGE__BUCKET_URL", "file:///lake")
-    words = f"cannot write to a DuckLake with duckdb {duckdb.__version__}\n  Install duckdb 1.5: "
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match="cannot write to a DuckLake with duckdb"):
         check_destination(WarehouseSettings(path=Path("/nowhere"), destination="ducklake"))

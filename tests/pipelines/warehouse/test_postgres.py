@@ -19,36 +19,29 @@ from tests.pipelines.warehouse.destinations import Postgres, Shop
 from tests.postgres import PASSWORD, connect
 
 pytestmark = pytest.mark.parametrize("destination", ["postgres"], indirect=True)
-SEEN = "SET _run_id = 'r2', _last_seen_at = '2026-01-02 03:00:00Z'"
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """How many keys of each table the last copy sent; "all" where it sent all rows."""
-    load, counted = _Database.load, dict[str, Any]()
-
-    def counting(self: _Database, warehouse: Any, tables: Any) -> None:
-        load(self, warehouse, tables)
-        for one in tables.values():
-            counted[f"{one.schema}.{one.name}"] = "all" if one.changed is None else len(one.changed)
-
-    monkeypatch.setattr(_Database, "load", counting)
-    return counted
 
 
 def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
-    shop: Shop, destination: Postgres, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    load, sent = _Database.load, dict[str, Any]()
+
+    def counting(self: _Database, warehouse: Any, tables: Any) -> None:
+        load(self, warehouse, tables)
+        sent.update({one.name: "all" if one.changed is None else len(one.changed) for one in tables.values()})
+
     def night(sql: str) -> list[Any]:
         shop.change(sql)
         shop.copy()
         assert destination.contents() == shop.contents()
-        return [sent[f"raw.{name}"] for name in ("customers", "orders", "orders__lines")]
+        return [sent[name] for name in ("customers", "orders", "orders__lines")]
 
+    monkeypatch.setattr(_Database, "load", counting)
     assert night("SELECT 1") == ["all"] * 3
     destination.rows("CREATE VIEW public.totals AS SELECT id, total FROM orderbridge_raw.orders")
-    seen = "; ".join(f"UPDATE raw.{name} {SEEN}" for name in ("customers", "orders", "orders__lines"))
-    assert night(seen) == [0, 0, 0], "stamps move in one statement"
+    seen = "SET _run_id = 'r2', _last_seen_at = '2026-01-02 03:00:00Z'"
+    moved = night("; ".join(f"UPDATE raw.{name} {seen}" for name in ("customers", "orders", "orders__lines")))
+    assert moved == [0, 0, 0], "stamps move in one statement"
     changed = """UPDATE raw.orders SET total = NULL WHERE id = 'o0';
         DELETE FROM raw.orders__lines WHERE order_id = 'o1';
         UPDATE raw.customers SET first_name = 'Ñ' WHERE id = 'c2'; DELETE FROM raw.customers WHERE id = 'c3';
@@ -62,10 +55,8 @@ def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
     assert destination.keys("customers") == ["id"]
     assert destination.rows("SELECT count(*) FROM public.totals") == [(6,)]
     shop.change("DELETE FROM raw.customers WHERE id = 'c1'")
-    with monkeypatch.context() as patch:
-        patch.setattr(CopyNotes, "keep", mock.Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            shop.copy()
+    with mock.patch.object(CopyNotes, "keep", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        shop.copy()
     assert night("SELECT 1")[0] == "all", "a copy that the notes do not know"
 
 
@@ -149,7 +140,6 @@ def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(shop: S
     destination.rows(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
     for changed, words in (
         (url.replace(PASSWORD, wrong), "password authentication failed for user"),
-        (url.replace(f":{destination.port}/", ":1/"), "Connection refused"),
         (url.replace("loader:", f"{role}:"), f"permission denied for database {role}"),
     ):
         destination.configure(CREDENTIALS=changed)
@@ -169,8 +159,7 @@ def test_views_over_a_copy_are_made_and_earlier_ones_replaced(reconciled: Bridge
     copy_to_destination(reconciled.path, settings)
     destination.rows("CREATE SCHEMA IF NOT EXISTS orderbridge_bi")
     destination.rows("CREATE VIEW orderbridge_bi.orders AS SELECT 1 AS order_id")
-    for _ in range(2):
-        assert create_views(settings) == f"{len(VIEWS)} views in orderbridge_bi"
+    assert create_views(settings) == f"{len(VIEWS)} views in orderbridge_bi"
     for name in VIEWS:
         counted = f"SELECT count(*) FROM {{}}bi.{name}"
         assert destination.rows(counted.format("orderbridge_")) == reconciled.rows(counted.format("")), name
