@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from docs import dictionary
 from pipelines.cli.main import orderbridge
 from pipelines.reporting.tables import anchor
 from pipelines.warehouse.descriptions import table_description
+from sources import contract
 from sources.contract import LISTS
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
@@ -268,5 +270,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    if (imported := Path(contract.__file__).parents[1]) != CHECKOUT:
+        sys.exit(f"The packages are those of {imported}, not of this checkout: set PYTHONPATH={CHECKOUT}")
     for path, text in pages():
         (CHECKOUT / path).write_text(text, "utf-8")

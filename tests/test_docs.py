@@ -53,6 +53,26 @@ def test_the_generated_pages_are_what_make_docs_writes_and_have_each_rule_settin
         assert f"\n## {schema}.{table}\n" in pages[f"docs/dictionary/{schema}.md"]
 
 
+def test_pages_of_another_checkout_are_not_written(tmp_path: Path) -> None:
+    script = tmp_path / "docs/generate.py"
+    script.parent.mkdir()
+    script.write_bytes((CHECKOUT / "docs/generate.py").read_bytes())
+    with pytest.raises(SystemExit, match=f"PYTHONPATH={tmp_path}"):
+        runpy.run_path(str(script), run_name="__main__")
+
+
+def test_lines_of_code_are_those_of_the_current_folder_if_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources/one.py").write_text('"""Two lines of code."""\n\nimport os\n\n# why\na = 1\nb = 2\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["lines"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(CHECKOUT / ".ci/lines"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("lines of code: 2 of ")
+
+
 def test_each_code_of_a_rejected_line_is_explained() -> None:
     section = (CHECKOUT / "docs/mapping.md").read_text("utf-8").partition("## Why a line is rejected\n")[2]
     explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", section, re.M))))
