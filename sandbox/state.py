@@ -21,7 +21,7 @@ from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, UNNAMED, Generate, generators, platform_time
 from sandbox.rows import Rows, read_rows
-from sources.contract import CUSTOMER, LISTS, RECORDS, Operation, Record
+from sources.contract import CUSTOMER, RECORDS, Operation
 
 LOG_LENGTH: Final = 20_000
 
@@ -174,7 +174,7 @@ class State:
             body: what was sent.
         """
         with self.lock:
-            created, listed = self.created[operation.name], _listed_at(operation, operation.path)
+            created, listed = self.created[operation.name], operation.shown_in
             if listed is None or operation.input is None:
                 created.append({**body, **ids, "id": len(created) + 1})
                 return created[-1]
@@ -199,10 +199,11 @@ class State:
             KeyError: the list at the path before the id has no record with it.
         """
         with self.lock:
-            listed = _listed_at(operation, operation.path.rpartition("/")[0])
-            if listed is not None:
-                shown = {one.name for one in listed.fields}
-                self.change(listed.name, [*ids.values()][-1], {name: body[name] for name in body if name in shown})
+            if operation.shown_in is not None:
+                shown = {one.name for one in operation.shown_in.fields}
+                self.change(
+                    operation.shown_in.name, [*ids.values()][-1], {name: body[name] for name in body if name in shown}
+                )
             record = self.updated[operation.name].setdefault(tuple(ids.values()), Updated())
             record.applied += 1
             for name, value in body.items():
@@ -244,12 +245,6 @@ class State:
     def _note(self, resource: str, identifier: str, what: str) -> None:
         self.removed[resource] += what == "removed"
         self.truth.append(Change(self.requests, resource, identifier, what))
-
-
-def _listed_at(operation: Operation, path: str) -> Record | None:
-    """The records of the list at a path of the operation's family; None if there is no such list."""
-    lists = (one for one in LISTS.values() if (one.family, one.path) == (operation.family, path))
-    return next((one.records for one in lists), None)
 
 
 def _sum(before: float, value: float) -> float:

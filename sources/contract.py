@@ -100,6 +100,12 @@ class Operation:
     error_code: Literal["", "integer", "string"] = ""
     created_status: int | None = None
 
+    @property
+    def shown_in(self) -> Record | None:
+        """The records of the list that shows a write: at its path without a last id; None if there is no such list."""
+        at = self.family, re.sub(r"/\{\w+\}$", "", self.path)
+        return next((one.records for one in LISTS.values() if (one.family, one.path) == at), None)
+
 
 @cache
 def path_pattern(path: str) -> re.Pattern[str]:

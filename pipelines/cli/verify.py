@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OUTCOMES: Final = {
     "same": "on the platform as sent",
     "differs": "different on the platform",
-    "missing": "not in the list of customers",
+    "missing": "not in the platform's list",
     "several": "on the platform more than once",
     "unreadable": "confirmed, and cannot be read back",
     "unsettled": "not sent, rejected or in doubt",
@@ -48,12 +48,12 @@ def lines_of(result: VerifyResult) -> list[str]:
     unit = "" if KINDS[result.kind].is_listed else " (requests)"  # a variant may need two
     lines = [f"{result.outcomes[name]:>8}  {words}{unit}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
     if result.in_doubt:
-        lines.append(f"{result.in_doubt} in doubt: they may have arrived; see results/in_doubt.csv")
-    if not KINDS[result.kind].is_listed:
+        lines.append(f"{result.in_doubt} in doubt: they may have arrived; push the plan again: it settles them")
+    if KINDS[result.kind].operation.shown_in is None:
         lines.append(f"{result.kind} cannot be read from the platform: its confirmation is the only evidence")
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]
     if result.outcomes["missing"] and result.verdict != "complete":
-        lines.append(f"the list of customers is {result.verdict}: missing customers may exist")
+        lines.append(f"the list of {result.kind} is {result.verdict}: missing {result.kind} may exist")
     if result.file is not None and any(result.outcomes[name] for name in ("differs", "missing", "several")):
         lines.append(f"each difference: {result.file}")
     return lines

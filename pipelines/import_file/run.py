@@ -47,7 +47,6 @@ from sources.settings import ledger_path, legacy_settings, warehouse_path
 from sources.words import number
 
 Passwords = Literal["mail", "file"]
-CUSTOMERS: Final = "customers"
 MAX_AGE_H: Final = 1.0
 """Hours for which customers that were read decide what is new. The push looks each one up again before it creates."""
 
@@ -139,7 +138,7 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         def pull(inputs: Inputs) -> None:  # once the file is known to have all that is needed
             if KINDS[options.kind].has_login:
                 password_source(options, inputs)
-            _pull_customers(options.kind, options.max_age_h, steps)
+                _pull_list(options.kind, options.max_age_h, steps)
 
         made = make_plan(options, on_inputs=pull)
         steps.on_plan(made)
@@ -154,9 +153,9 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             result.file = write_result(plan, made.inputs if made is not None else None)
         except UsageError as error:
             result.error = error
-        if _pull_customers(options.kind, math.inf, steps):
+        if _pull_list(options.kind, math.inf, steps):
             # once more if that went on with a walk that began before the last of them was sent
-            _pull_customers(options.kind, math.inf, steps)
+            _pull_list(options.kind, math.inf, steps)
         else:
             publish_push_log(plan.manifest.plan_id, result.push.observed)
         result.verification = verify(plan.folder)
@@ -235,41 +234,42 @@ def _check_passwords(plan: Plan, passwords: Passwords | None) -> None:
         )
 
 
-def _pull_customers(kind: KindName, max_age_h: float, steps: ImportSteps) -> bool:
-    """Pulls the customers if the last read does not do, and returns whether it did. Other kinds have no list.
+def _pull_list(kind: KindName, max_age_h: float, steps: ImportSteps) -> bool:
+    """Pulls the list that shows a kind, if it has one and its last read does not do, and returns whether it did.
 
     Raises:
-        BridgeError: they could not be read, or were held back.
+        BridgeError: it could not be read, or was held back.
     """
-    if not KINDS[kind].is_listed or (reason := _pull_reason(max_age_h)) is None:
+    shown = KINDS[kind].operation.shown_in
+    if shown is None or (reason := _pull_reason(kind, shown.name, max_age_h)) is None:
         return False
     steps.on_step("pull", reason)
-    result = steps.pull(PullOptions((CUSTOMERS,)))
+    result = steps.pull(PullOptions((shown.name,)))
     for walked in result.lists:
         if walked.error is not None:
             raise walked.error
-    if reason := result.held_back.get(CUSTOMERS):
-        hint = "If that is right: orderbridge pull customers --accept-shrink; then run the same command again."
-        raise CoverageError(f"the list of customers was held back: {reason}", hint)
+    if reason := result.held_back.get(shown.name):
+        hint = f"If that is right: orderbridge pull {shown.name} --accept-shrink; then run the same command again."
+        raise CoverageError(f"the list of {shown.name} was held back: {reason}", hint)
     return True
 
 
-def _pull_reason(max_age_h: float) -> str | None:
-    """Why the customers have to be pulled: never read from this host, too long ago, or created since; None if not."""
+def _pull_reason(kind: KindName, name: str, max_age_h: float) -> str | None:
+    """Why a list has to be pulled: never read from this host, too long ago, or written since; None if not."""
     host, path = legacy_settings().base_url, warehouse_path()
     read = None
     if path.exists():
         with open_warehouse(path) as warehouse:
-            read = last_reads(warehouse).get(CUSTOMERS)
+            read = last_reads(warehouse).get(name)
     if read is None or read.legacy_host != urlsplit(host).netloc:
-        return "pulling the platform's customers"
+        return f"pulling the platform's {name}"
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        created = ledger.created_since(host, CUSTOMERS, read.started_at.timestamp())
-    if created:
-        return f"pulling the customers: {number(created, 'customer')} created after they were read"
+        sent = ledger.sent_since(host, kind, read.started_at.timestamp())
+    if sent:
+        return f"pulling the {name}: {number(sent, KINDS[kind].singular)} sent after they were read"
     age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
     is_new = max_age_h == math.inf or 0 <= age_h <= max_age_h
-    return None if is_new else f"pulling the customers, read {age_h:.1f} h ago"
+    return None if is_new else f"pulling the {name}, read {age_h:.1f} h ago"
 
 
 def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:

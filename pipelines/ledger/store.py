@@ -182,8 +182,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         )
         return dict(rows)
 
-    def created_since(self, host: str, kind: str, at: float) -> int:
-        """Number of creates of a kind confirmed after `at`, epoch seconds."""
+    def sent_since(self, host: str, kind: str, at: float) -> int:
+        """Number of requests of a kind confirmed after `at`, epoch seconds."""
         (count,) = self.connection.execute(
             "SELECT count(*) FROM operations o JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed' AND o.updated_at > ?",

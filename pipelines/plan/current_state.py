@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("orderbridge.plan")
 ACCEPTED_FILE: Final = "accepted.csv"
 _DIFFERENCE: Final = ("customer_id", "field", "file_value", "platform_value")
-_PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
+_PULL: Final = "Pull the platform's {0} first: orderbridge pull {0}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     from pipelines.warehouse.ops import last_reads
 
     if not path.exists():
-        raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL)
+        raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL.format("customers"))
     with open_warehouse(path) as warehouse:
-        last_read = customers_read(warehouse, path, host)
+        last_read = list_read(warehouse, path, host, "customers")
         customers, missing, documents, price_lists = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
@@ -92,17 +92,17 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     return CurrentCustomers(customers, missing, documents, read, array(price_lists["id"]))
 
 
-def customers_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str) -> LastRead:
-    """The last read of the customers in a warehouse. Raises UsageError if there is none from this host."""
+def list_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str, name: str) -> LastRead:
+    """The last read of a list in a warehouse. Raises UsageError if there is none from this host."""
     from pipelines.warehouse.ops import last_reads
 
-    last_read = last_reads(warehouse).get("customers")
+    last_read = last_reads(warehouse).get(name)
     if last_read is None:
-        raise UsageError(f"{path.name} has no customers read from the platform", _PULL)
+        raise UsageError(f"{path.name} has no {name} read from the platform", _PULL.format(name))
     if last_read.legacy_host != urlsplit(host).netloc:
         raise UsageError(
-            f"the customers in {path.name} were read from {last_read.legacy_host}, not from {host}",
-            f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
+            f"the {name} in {path.name} were read from {last_read.legacy_host}, not from {host}",
+            f"{_PULL.format(name)}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
         )
     return last_read
 

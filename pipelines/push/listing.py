@@ -7,10 +7,12 @@ quarantine is a customer too: its keys are read. Nothing of an earlier walk is u
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ import pyarrow.compute as pc
 
 from pipelines.ledger.keys import comparable, search_key
 from sources import __version__
-from sources.contract import CUSTOMER
+from sources.contract import CUSTOMER, Record
 from sources.decode.rows import InvalidRow, Number, canonical, parse
 from sources.decode.table_schema import snake
 from sources.extract.page_files import read_batches
@@ -154,18 +156,18 @@ def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
 
 
 def matching_rows(
-    tables: Iterable[pa.Table], keys: Container[Key], ids: Set[str] = frozenset()
+    tables: Iterable[pa.Table], keys: Container[Key], ids: Set[str] = frozenset(), record: Record = CUSTOMER
 ) -> dict[str, dict[str, Any]]:
-    """The customers with one of the keys or ids, by id, in the interface's field names, still without documents."""
-    matches: dict[str, dict[str, Any]] = {}
-    columns = {snake(f.name): f.name for f in CUSTOMER.fields if not f.fields}
+    """Records with one of the ids, or keys of customers, by id, in the interface's field names, without documents."""
+    matches, key = dict[str, dict[str, Any]](), snake(record.key)
+    columns = {snake(f.name): f.name for f in record.fields if not f.fields}
     for table in tables:
-        places = {n for n, customer_id in enumerate(table["id"].to_pylist() if ids else ()) if customer_id in ids}
-        for name in LIST_KEYS:
+        places = {n for n, record_id in enumerate(table[key].to_pylist() if ids else ()) if record_id in ids}
+        for name in LIST_KEYS if record is CUSTOMER else ():
             values = enumerate(table[snake(name)].to_pylist())
-            places |= {n for n, value in values if value and any(key in keys for key in _row_keys(name, value))}
+            places |= {n for n, value in values if value and any(one in keys for one in _row_keys(name, value))}
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
-            matches[row["id"]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
+            matches[row[key]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
     return matches
 
 
@@ -185,25 +187,24 @@ def records_by_key(records: Iterable[dict[str, Any]], keys: Container[Key]) -> d
     by_key: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         for name in LIST_KEYS:
-            for key in _row_keys(name, record[name] or ""):
+            for key in _row_keys(name, record.get(name) or ""):
                 if key in keys:
                     by_key[key].append(record)
     return by_key
 
 
 def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None) -> list[str]:
-    """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
+    """The fields of a write that differ on the platform; fields that cannot be read back are not compared.
 
     Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
-    value, phone numbers as in `transforms.phones`. The record is in the interface's field names.
+    value, a day and a time on it, phones as in `transforms.phones`. The record has each field that its list shows.
     """
-    readable = {f.name for f in CUSTOMER.fields}
     return [
         name
         for name, value in body.items()
-        if name in readable
-        and not _is_equal(name, value, record.get(name))
-        and not (name == "phone" and _is_same_phone(value, record.get(name), country))
+        if name in record
+        and not _is_equal(name, value, record[name])
+        and not (name == "phone" and _is_same_phone(value, record[name], country))
     ]
 
 
@@ -233,11 +234,11 @@ def _is_equal(name: str, sent: object, actual: object) -> bool:
         return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
     if isinstance(sent, bool) or actual is None:
         return bool(sent == actual)
-    return comparable(name, _text(sent)) == comparable(name, _text(actual))
+    left, right = comparable(name, _text(sent)), comparable(name, _text(actual))
+    return left == right or (left == right[:10] and re.fullmatch(r"\d{4}-\d\d-\d\d", left) is not None)
 
 
 def _text(value: object) -> str:
-    """A number and its text in the list are equal: 7, 7.0 and "7"."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value)
+    """A number and its text in the list are equal: 7, 7.0 and "7"; a date and its text are."""
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return f"{Decimal(str(value)).normalize():f}" if is_number else str(value)

@@ -259,17 +259,14 @@ class _PushRun:
             self.result.sent += count
             self.hooks.on_operation(self.result.sent, total)
 
-        def tasks(fresh: list[int]) -> Iterator[SendTask]:
-            """What was never sent, in this order of its first and the others, then what is repeated."""
-            later, earlier = (
-                {number for number in fresh if (number < fresh[0]) is is_before} for is_before in (False, True)
-            )
-            for part in (later, earlier, set(repeats)):
+        def tasks(fresh: list[set[int]]) -> Iterator[SendTask]:
+            """What was never sent, in this order of its parts, then what is repeated."""
+            for part in (*fresh, set(repeats)):
                 for op in self.plan.operations(part) if part else ():
                     yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, False))
 
         result, probes = SendResult(), 0
-        fresh = sorted(to_send - set(repeats))
+        fresh = [to_send - set(repeats)]
         while True:
             loop = SendLoop(
                 ledger=self.ledger,
@@ -293,4 +290,4 @@ class _PushRun:
             if not (result.broke and left and probes <= PROBES_MAX and (self.kind.is_listed or self.kind.is_update)):
                 return result
             at = len(left) * probes // (PROBES_MAX + 1)
-            fresh = left[at:] + left[:at]
+            fresh = [set(left[at:]), set(left[:at])]

@@ -1,7 +1,8 @@
-"""Verify: what a push created against what the platform has, field by field, for what can be read back.
+"""Verify: what a push sent against what the platform has, field by field, for what can be read back.
 
 In: a plan, the ledger, the published warehouse. Out: counts, and `verify.csv` in the plan folder with each field that
-differs. Only customers can be read back (interface, GET /customers); the rest is counted as unreadable.
+differs. What a list shows can be read back: customers that were created, and updates of the records of a list, by their
+id. The rest is counted as unreadable.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.ledger.store import Ledger
-from pipelines.plan.current_state import customers_read
+from pipelines.plan.current_state import list_read
 from pipelines.plan.model import Plan
 from pipelines.push.listing import (
     CustomerListing,
@@ -34,13 +35,13 @@ from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.source import DataSource, read_source
+from sources.contract import CUSTOMER, Record
 from sources.errors import ExitCode, UsageError
-from sources.kinds import KINDS
+from sources.kinds import KINDS, increment_fields
 from sources.settings import ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
 _BATCH: Final = 10_000
-VERIFY_COLUMNS: Final = ("line", "operation", "outcome", "customer_id", "field", "sent", "found")
 
 
 @dataclass(slots=True)
@@ -78,10 +79,10 @@ def verify(folder: Path) -> VerifyResult:
     """Compares what was sent with what was pulled since (`orderbridge verify`).
 
     Raises:
-        UsageError: the plan was changed or never pushed, or its customers were not pulled since.
+        UsageError: the plan was changed or never pushed, or its list was not pulled since.
     """
     plan = Plan(folder)
-    result = VerifyResult(plan.kind)
+    result, kind = VerifyResult(plan.kind), KINDS[plan.kind]
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         if ledger.pushes(plan.manifest.plan_id) is None:
             raise UsageError("this plan was never pushed", f"Push it: orderbridge push {shlex.quote(str(folder))}")
@@ -89,16 +90,18 @@ def verify(folder: Path) -> VerifyResult:
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
     result.outcomes["unsettled"] = len(rows) - len(confirmed)
     result.in_doubt = sum(row.state in ("in_flight", "in_doubt", "conflict") for row in rows.values())
-    if not KINDS[plan.kind].is_listed:
+    if (shown := kind.operation.shown_in) is None:
         result.outcomes["unreadable"] = len(confirmed)
         return result
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
-    country = reconcile_settings().country
-    sent = [(operation, rows[operation.id].remote_id) for operation in plan.operations(confirmed)]
+    country, increments = reconcile_settings().country, increment_fields(plan.manifest.semantics)
+    sent = [
+        (operation, (operation.path.rpartition("/")[2] if kind.is_update else rows[operation.id].remote_id) or "")
+        for operation in plan.operations(confirmed)
+    ]
+    keys, ids = {key for operation, _ in sent for key in search_keys(operation.keys)}, {found for _, found in sent}
     with open_warehouse(warehouse_path()) as connection:
-        run_id, result.verdict = _last_read(connection, plan, sent_at)
-        keys = {key for operation, _ in sent for key in search_keys(operation.keys)}
-        records = _read_records(connection, run_id, keys, {remote_id for _, remote_id in sent if remote_id is not None})
+        result.verdict, records = _read_records(connection, plan, shown, sent_at, keys, ids)
     listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
     findings: list[Sequence[object]] = []
     for operation, remote_id in sent:
@@ -110,40 +113,43 @@ def verify(folder: Path) -> VerifyResult:
         if len(matches) != 1:
             outcome = "several" if matches else "missing"
             result.outcomes[outcome] += 1
-            findings.append((line, number, outcome, remote_id or "", "", "", ""))
+            findings.append((line, number, outcome, remote_id, "", "", ""))
             continue
-        fields = differing_fields(operation.body, matches[0], country)
+        fields = [name for name in differing_fields(operation.body, matches[0], country) if name not in increments]
         result.outcomes["differs" if fields else "same"] += 1
         result.fields.update(fields)
         for name in fields:
-            values = (json.dumps(value, ensure_ascii=False) for value in (operation.body[name], matches[0].get(name)))
-            findings.append((line, number, "differs", matches[0]["id"], name, *values))
+            both = operation.body[name], matches[0][name]
+            values = (json.dumps(value, ensure_ascii=False, default=str) for value in both)
+            findings.append((line, number, "differs", matches[0][shown.key], name, *values))
     result.file = plan.folder / VERIFY_FILE
-    write_private_csv(result.file, [VERIFY_COLUMNS, *findings], plan.manifest.delimiter)
+    columns = ("line", "operation", "outcome", f"{kind.singular}_id", "field", "sent", "found")
+    write_private_csv(result.file, [columns, *findings], plan.manifest.delimiter)
     return result
 
 
-def _last_read(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float) -> tuple[str, str]:
-    """Run and verdict of the last walk over the customers. Raises UsageError if it began before the last send."""
-    last_read = customers_read(connection, warehouse_path(), plan.manifest.host)
+def _read_records(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, shown: Record, sent_at: float, keys: Set[Key], ids: Set[str]
+) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The verdict of the last walk over a list, and its records with one of the ids or, of customers, keys.
+
+    Raises:
+        UsageError: it began before the last send, or was not over the list of the plan's shop.
+    """
+    name = shown.name
+    last_read = list_read(connection, warehouse_path(), plan.manifest.host, name)
     if difference := read_source(connection).differences(DataSource(organization=plan.manifest.organization)):
         raise UsageError(
             f"this warehouse is of another organization than the plan: {difference[0]}",
             "Set WAREHOUSE__PATH to the right file.",
         )
     if last_read.started_at < datetime.fromtimestamp(sent_at, UTC):
-        hint = "Pull them now: orderbridge pull customers"
-        raise UsageError("the customers were pulled before the last of them was sent", hint)
-    return last_read.run_id, last_read.verdict
-
-
-def _read_records(
-    connection: duckdb.DuckDBPyConnection, run_id: str, keys: Set[Key], ids: Set[str]
-) -> dict[str, dict[str, Any]]:
-    """The customers of a walk with one of the keys or ids, by id, in the interface's field names."""
-    is_last = duckdb.ColumnExpression("_run_id") == duckdb.ConstantExpression(run_id)
-    customers = connection.table("raw.customers").filter(is_last)
-    documents = connection.table("raw.customers__documents").sort("customer_id", "position")
-    records = matching_rows(map(pa.table, customers.to_arrow_reader(_BATCH)), keys, ids)
-    add_documents(records, map(pa.table, documents.to_arrow_reader(_BATCH)))
-    return records
+        hint = f"Pull them now: orderbridge pull {name}"
+        raise UsageError(f"the {name} were pulled before the last of them was sent", hint)
+    is_last = duckdb.ColumnExpression("_run_id") == duckdb.ConstantExpression(last_read.run_id)
+    rows = connection.table(f"raw.{name}").filter(is_last).to_arrow_reader(_BATCH)
+    records = matching_rows(map(pa.table, rows), keys, ids, shown)
+    if shown is CUSTOMER:
+        documents = connection.table("raw.customers__documents").sort("customer_id", "position")
+        add_documents(records, map(pa.table, documents.to_arrow_reader(_BATCH)))
+    return last_read.verdict, records

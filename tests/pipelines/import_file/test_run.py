@@ -30,7 +30,7 @@ CODES = [f"{n:05d}" for n in range(1, 7)]
 
 
 def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> None:
-    assert run._pull_reason(1.0)
+    assert run._pull_reason("customers", "customers", 1.0)
     result = desk.run(desk.write())
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
     assert desk.done == ["pull", "plan", "push", "pull"]
@@ -45,7 +45,7 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
         now = datetime.now(UTC) + timedelta(hours=clock_h)  # they were read by a clock ahead
         with mock.patch.object(run, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)):
-            assert bool(run._pull_reason(age_h)) is is_pulled
+            assert bool(run._pull_reason("customers", "customers", age_h)) is is_pulled
 
 
 def test_an_import_that_lacks_a_login_mode_asks_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_w
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons = iter(["never read", "created since", "created since"])
-    monkeypatch.setattr(run, "_pull_reason", lambda max_age_h: next(reasons))
+    monkeypatch.setattr(run, "_pull_reason", lambda *_: next(reasons))
     steps = desk.steps()
 
     def pull(options: PullOptions) -> PullResult:

@@ -256,7 +256,7 @@ def test_what_was_created_is_known_by_its_body_and_its_name(ledger: Ledger, reco
     assert [ledger.is_created(HOST, kind, key) for key in keys] == [True, True, False]
     assert not any(ledger.is_created(*place, keys[0]) for place in ((HOST, "warehouses"), (OTHER_HOST, kind)))
     asked = ((HOST, kind, 4.0), (HOST, kind, 5.0), (HOST, "customers", 4.0), (OTHER_HOST, kind, 4.0))
-    assert [ledger.created_since(*given) for given in asked] == [1, 0, 0, 0]
+    assert [ledger.sent_since(*given) for given in asked] == [1, 0, 0, 0]
 
 
 def test_a_body_or_key_is_the_same_however_it_is_written() -> None:

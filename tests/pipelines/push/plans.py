@@ -31,12 +31,12 @@ from pipelines.plan.model import (
     PlannedOperation,
     sent_as,
 )
-from pipelines.push.listing import LIST_KEYS, CustomerListing, Key, records_by_key
+from pipelines.push.listing import CustomerListing, Key, records_by_key
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
-from sources.contract import path_pattern
+from sources.contract import CUSTOMER, path_pattern
 from sources.errors import Unreachable
 from sources.files.formulas import people_rows
 from sources.http.client import Client
@@ -60,7 +60,7 @@ def ids(*numbers: int) -> frozenset[int]:
 
 def listed(records: Iterable[Mapping[str, Any]], keys: Container[Key], *, is_whole: bool = True) -> CustomerListing:
     """What a walk finds for the keys in a list of these customers."""
-    rows = [{**dict.fromkeys(LIST_KEYS), **record} for record in records]
+    rows = [{**dict.fromkeys(field.name for field in CUSTOMER.fields), **record} for record in records]
     return CustomerListing(is_whole, "complete" if is_whole else "unproven", records_by_key(rows, keys))
 
 

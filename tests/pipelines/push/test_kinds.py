@@ -21,11 +21,13 @@ from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.push.verify import VERIFY_FILE, verify
 from sources import inputs
 from sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
 from sources.decode.table_schema import snake
 from sources.errors import UsageError
 from sources.kinds import KINDS, InputKind, KindName
+from tests.pipelines.bridge import command
 from tests.pipelines.push.plans import Place, place
 
 CELLS: Final = {"number": "1.5", "boolean": "true", "date": "2026-01-31"}
@@ -36,6 +38,11 @@ MAPPING = 'kind = "warehouses"\n[dates]\nformat = "DD/MM/YYYY"\n[columns]\nrateI
 UPDATE = Operation(
     "update_rate", "legacy", "PATCH", "/rates/{rateId}", input=RECORD, error_code="integer",
     params=(Field("rateId", "identifier", "number", required=True),),
+)  # fmt: skip
+RENAME = Operation(
+    "update_promotion", "legacy", "PATCH", "/promotions/{promotionId}", error_code="integer",
+    input=Record("promotion_update", (Field("name", "text"), Field("startDate", "date", "string"))),
+    params=(Field("promotionId", "identifier", "number", required=True),),
 )  # fmt: skip
 
 
@@ -80,10 +87,11 @@ def test_every_column_of_a_kind_is_sent_once_and_then_unchanged(at: Place, kind:
 
 
 @pytest.fixture
-def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """`rates` in the contract, which is all that the sandbox needs."""
-    monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, UPDATE))
-    monkeypatch.setitem(KINDS, NAME, InputKind(NAME, "rate", UPDATE))
+def rates(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    """`rates`, or another operation, in the contract, which is all that the sandbox needs."""
+    operation = getattr(request, "param", UPDATE)
+    monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, operation))
+    monkeypatch.setitem(KINDS, NAME, InputKind(NAME, operation.name.removeprefix("update_"), operation))
     forget()
     yield
     forget()
@@ -137,3 +145,29 @@ def test_a_date_is_a_day_in_the_form_of_the_mapping_and_not_suspicious(tmp_path:
         mapping.write_text(f'{MAPPING}from = "name"\n[constants]\nvalidFrom = "{day}"\n', "utf-8")
         with pytest.raises(UsageError, match="constant validFrom is not a da"):
             make_plan(PlanOptions(NAME, file, mapping))
+
+
+@pytest.mark.parametrize("rates", [RENAME], indirect=True)
+@pytest.mark.usefixtures("rates")
+def test_an_update_of_a_record_that_a_list_shows_is_verified_by_its_id(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        platform = at.platform.state
+        platform.grow("promotions", 2)
+        one, two = platform.ids("promotions")
+        file = tmp_path / "promotions.csv"
+        file.write_text(f"promotionId,name,startDate\n{one},A,2026-12-01\n{two},B,2026-12-02\n", "utf-8")
+        done = command("import", NAME, str(file), "--yes", env=at.environment(), cwd=at.folder)
+        assert (done.code, "2  on the platform as sent" in done.out) == (0, True), done.err
+        (plan,) = at.folder.glob("plan-*")
+        assert "not compared with the list of promotions, but with" in (plan / "summary.md").read_text("utf-8")
+        platform.change("promotions", one, {"name": "C", "startDate": "2026-12-01T00:00:00Z"})
+        platform.drift("promotions", 1, removes=True)
+        pull(PullOptions(("promotions",)))
+        found = verify(plan)
+        assert (found.outcomes["differs"], found.outcomes["missing"], dict(found.fields)) == (1, 1, {"name": 1})
+        header, *rows = (plan / VERIFY_FILE).read_text("utf-8-sig").splitlines()
+        assert header == "line,operation,outcome,promotion_id,field,sent,found"
+        assert [row.split(",")[:5] for row in rows] == [
+            ["2", "1", "differs", one, "name"],
+            ["3", "2", "missing", two, ""],
+        ]
