@@ -126,7 +126,7 @@ def command(
     settle: float | None,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> int:
-    """Send a plan, each write exactly once; run it again to resume.
+    """Send a plan; run it again to resume: no write takes effect twice.
 
     The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
     same command again after the time that it prints.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 import click
@@ -49,14 +51,11 @@ def command(
     with reporter:
         result = settle_doubts(plan, Answers(**answers), settle, hooks)
     lines = [f"{count:>8}  {_SETTLED[state]}" for state, count in sorted(result.settled.items()) if count]
-    folders = dict.fromkeys((doubt.plan_id, doubt.kind, doubt.folder) for doubt in result.left)
-    for plan_id, kind, folder in folders:
+    for (plan_id, kind, folder), of_plan in groupby(result.left, attrgetter("plan_id", "kind", "folder")):
         lines.append(f"plan {plan_id[:12]}, {kind}, {shlex.quote(folder)}:")
-        lines += [
-            f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}: {doubt.advice}"
-            for doubt in result.left
-            if doubt.plan_id == plan_id
-        ]
+        for advice, (doubt, *others) in groupby(of_plan, attrgetter("advice")):
+            more = f" and {number(len(others), 'other')}" if others else ""
+            lines.append(f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}{more}: {advice}")
     lines.append(f"{number(len(result.left), 'write')} in doubt")
     left = [doubt._asdict() for doubt in result.left]
     print_result(

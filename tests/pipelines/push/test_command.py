@@ -86,6 +86,13 @@ def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> Non
     assert [plan["states"] for plan in reported["open_plans"]] == [{"planned": 1}, {"in_doubt": 2}]
 
 
+def test_settle_prints_a_line_for_each_reason_with_its_count(at: Place) -> None:
+    at.lost(patch(1, 1), patch(2, 2), patch(3, 3, repeatable=False, stock=5))
+    done = command("settle", env=at.environment(), cwd=at.folder)
+    assert (done.code, done.out.count("operation"), "3 writes in doubt" in done.out) == (6, 2, True), done.out
+    assert "and 1 other: push its plan again" in done.out
+
+
 def query(at: Place, sql: str) -> list[tuple[object, ...]]:
     with duckdb.connect(str(at.folder / "warehouse.duckdb"), read_only=True) as connection:
         return connection.execute(sql).fetchall()
