@@ -23,14 +23,10 @@ from pipelines.imports import inputs as lines
 from pipelines.imports import lookups
 from pipelines.mapping.cells import WORDS
 from pipelines.plan.outcomes import CONFLICTING_LINES
-from pipelines.pull import order_tail
 from pipelines.reporting.tables import anchor
-from pipelines.warehouse import coverage, merge
 from sources import inputs
 from sources.errors import ExitCode
-from sources.extract import proof, result, v1_pages, walk
 from sources.files.model import RejectCode
-from sources.settings import PublicV1Settings
 from sources.settings.setting import SETTINGS, variable
 from transforms.rules import RULES
 
@@ -133,27 +129,6 @@ def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
     for name in named:
         is_name = "/" not in name and all(part in code for part in name.split("."))
         assert is_name or name in names | {"nav"} or (CHECKOUT / name).exists(), name
-
-
-def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
-    page = " ".join((CHECKOUT / "docs/completeness.md").read_text("utf-8").split())
-    words = {"an": 1, "one": 1, "second": 2, "three": 3, "four": 4, "million": 10**6}
-    hours = coverage.PROOF_AGE.total_seconds() / 3600
-    numbers: dict[str, list[float]] = {
-        "a different size, {} times the first": [proof.SECOND_SIZE],
-        "up to {} more sweeps follow": [result.SWEEPS_MAX - 2],
-        "the list is read a {} time": [walk.CURSOR_SWEEPS_MAX],
-        "or {} empty pages in a row": [v1_pages.EMPTY_PAGES_MAX],
-        "chance is below one in a {},": [order_tail.CHANCE],
-        "`sources.public_v1.whole_read_days` ({} days)": [PublicV1Settings.whole_read_days],
-        "newly misses more than {} % (and more than {} rows)": [merge.SHRINK_SHARE * 100, merge.SHRINK_ROWS],
-        "held back, with exit code {},": [ExitCode.COVERAGE],
-        "at most {} hour after the first": [hours],
-    }
-    for sentence, expected in numbers.items():
-        match = re.search(re.escape(sentence).replace(r"\{\}", r"([\w.]+)"), page)
-        assert match, sentence
-        assert [float(words.get(number, number)) for number in match.groups()] == expected, sentence
 
 
 def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> None:

@@ -15,13 +15,11 @@ import pytest
 
 from pipelines.cli import import_file as command
 from pipelines.cli.console import Reporter
-from pipelines.cli.preview import preview
 from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
 from pipelines.imports.open import open_input_table
 from pipelines.mapping import Mapping, load, propose, sample
 from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from sources.errors import UsageError
-from sources.files import ReadOptions
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.import_file.test_result import correct
 
@@ -196,8 +194,6 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     book.save(file)
     rejects = (desk.run(file, "variants").plan.folder / "rejects.csv").read_text("utf-8-sig").splitlines()
     assert [line.split(",")[1] for line in rejects[1:]] == ["1002", *([""] if answer is None else [])]
-    kept = load(desk.at.folder / "mappings/variants.toml")
-    assert [preview(file, kept.read_options, kept.used_columns), preview(file, ReadOptions())] == [code, 5]
 
 
 def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path) -> None:
