@@ -94,6 +94,7 @@ SKU_LOOKUP = '[[lookup]]\nfile = "ids.csv"\nmatch = { X = "c" }\ngive = { sku = 
         ('C\n[columns]\nA = { field = "email", yes = ["S"], no = ["N"] }\n', "email is not true or false"),
         ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is not a date"),
         ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default must be a text"),
+        ('V\n[columns]\nA = { field = "price", default = nan }\n', "the default must be a number"),
         *(
             (f'V\n[columns]\n[constants]\nproductId = {value}\n', "productId: the constant must be an id as the")
             for value in ('"../x"', '"007"', "1.0", "true")
