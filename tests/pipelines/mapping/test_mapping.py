@@ -10,8 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pipelines.mapping import Formats, Lookup, MappedColumn, Mapping, load, propose, to_toml
 from pipelines.mapping.cells import WORDS, Reading, is_date_form
@@ -211,10 +209,7 @@ def test_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_p
         assert load(written(folder, LOOKUP.format(name))).lookups[0].file == name
 
 
-PRIVATE = ["plan-1/passwords.csv", "plan-1/results/confirmed.csv", ".dlt/a.csv", "passwords.csv"]
-
-
-@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("name", ["plan-1/passwords.csv", "plan-1/results/a.csv", ".dlt/a.csv", "passwords.csv"])
 def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +232,7 @@ PHONES = ["+34 600 112 233", "934000902", "", "91 555 01 02"]
 CODES = ["000901", "000902", "000903", "000904"]
 SAMPLES = {
     "erpCode": CODES, "F": COMPANIES, "email": EMAILS, "phone": PHONES, "N": TAX_IDS, "priceListId": ["1"],
-    "documents[0].email": EMAILS, **dict.fromkeys(("Móvil", "Cellular", "Default Address Phone"), PHONES),
+    "documents[0].email": EMAILS, **dict.fromkeys(("Cellular", "Default Address Phone"), PHONES),
     "Accepts Email Marketing": ["yes", "no"],
 }  # fmt: skip
 """Cells of a column, by its field or its name."""
@@ -246,8 +241,6 @@ EXPORTS: dict[str, str] = {
         "Dirección fiscal=A, NIF=N, Tarifa=priceListId",
     "german": "Kundennummer=erpCode, Firma=F, Vorname=firstName, Name=lastName, Telefon=phone, E-Mail-Adresse=email, "
         "Anschrift=A, USt-IdNr.=N, Preisliste=priceListId",
-    "Holded": "Nombre=F, Código=erpCode, NIF=N, Email=email, Teléfono=phone, Móvil=, Dirección=A, Población=, "
-        "Código postal=, Provincia=, País=, Tarifa=priceListId",
     "SAP Business One": "CardCode=erpCode, CardName=F, GroupCode=, LicTradNum=N, Phone1=phone, Cellular=, "
         "E_Mail=email, Address=A, ListNum=priceListId, Balance=, CntctPrsn=",
     "Shopify": "Customer ID=erpCode, First Name=firstName, Last Name=lastName, Email=email, Accepts Email Marketing=, "
@@ -267,18 +260,11 @@ def columns_of(export: str) -> dict[str, tuple[str, list[str]]]:
 
 
 OTHERS: dict[str, tuple[str, str]] = {
-    "customers": ("customers", "Lista de precios=priceListId,Contraseña=password,Razón social=documents[0].fiscalName"),
     "logins": ("customers", "SURNAME=lastName,E-Mail=email,login_code=loginCode,priceListId=priceListId,NIF 2="
                "documents[1].number,Address 1=documents[0].fiscalAddress,For taxes=documents[0].forTaxes"),
     "artículos": ("variants", "Producto=productId,Variante=variantId,Artículo=erpCode,PVP=price,Existencias=stock,"
                   "Exento IVA=priceIsTaxExempt,Múltiplo=salesUnitFactor,Escalón=jumpFactor,Peso=weight,"
                   "Foto=images[0].url,Foto 2=images[1].url,Talla=attributes.Talla"),
-    "articles": ("variants", "product_id=productId,VARIANT ID=variantId,Item code=erpCode,Unit price=price,"
-                 "Quantity=stock,Tax exempt=priceIsTaxExempt,sales-unit-factor=salesUnitFactor,"
-                 "images[3].url=images[3].url"),
-    "subcategories": ("subcategories", "Categoría=categoryId,Nombre=name,Descripción=description,Orden=order"),
-    "warehouses": ("warehouses", "Almacén=name,Por defecto=isDefault,Dirección=location.line,CP=location.zipCode,"
-                   "code=code"),
     "short": ("customers", "Código=erpCode,Lista=priceListId"),
     "both": ("customers", "Tarifa=priceListId,Lista="),
     # what may mean another field: `Clave` is the customer's code in some ERPs; `Address 2` is no second document
@@ -372,7 +358,7 @@ CELLS: list[tuple[Reading, list[str], list[Any]]] = [
     (Reading("secret"), [" 7,5E+12 ", "#N/A", "  ", *MARKED[:4]], [" 7,5E+12 ", "#N/A", None, *MARKED[:4]]),
     # the marks that keep a code a text in a spreadsheet
     (Reading("text"), MARKED, ["00038", "00038", "+34 600-112 (3)", "38.1", None]),
-    (Reading("text", trim=False), ['=" 00038"'], [" 00038"]),
+    (Reading("text", trim=False), ['=" 00038"', " é\u2028\t'", " \t"], [" 00038", " é\u2028\t'", None]),
     (Reading("number_id"), MARKED[:2], ["38", "38"]),
     (Reading("text"), ['="A"&"B"', '="5"""'], [["formula"]] * 2),
     # numbers without proof are read only where they need none
@@ -405,12 +391,6 @@ CELLS: list[tuple[Reading, list[str], list[Any]]] = [
 @pytest.mark.parametrize(("reading", "cells", "values"), CELLS)
 def test_a_cell_is_a_value_or_has_a_code(reading: Reading, cells: list[str], values: list[Any]) -> None:
     assert read(reading, *cells) == values
-
-
-@given(st.text(st.characters(codec="utf-8"), min_size=1))
-def test_a_text_that_is_not_trimmed_is_equal_in_every_byte(text: str) -> None:
-    found = read(Reading("text", trim=False), text)[0]
-    assert isinstance(found, list) or found == (text if text.strip() else None)
 
 
 def test_the_words_of_a_code_say_what_the_column_expects_and_no_value() -> None:
