@@ -24,13 +24,12 @@ import pyarrow as pa
 from pipelines.cli.process import prepare_environment
 from pipelines.import_file import run as importing
 from pipelines.import_file.run import ImportOptions, ImportSteps, import_file
-from pipelines.ledger.clock import ClockReading
 from pipelines.mapping import Mapping
 from pipelines.plan import current_state
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
 from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.model import PushDependencies, PushOptions
+from pipelines.push.model import PushOptions
 from pipelines.push.resolutions import Answers
 from pipelines.push.run import push
 from pipelines.push.settle import settle
@@ -38,10 +37,8 @@ from pipelines.push.verify import VerifyResult
 from sandbox.config import SandboxConfig
 from sandbox.state import State
 from sources.errors import BridgeError, Unreachable
-from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
-from tests.pipelines.push.plans import Answering
-from tests.pipelines.push.simulation import FAULTS, HOST, SETTLE_S, Crash, World, crashing, look
+from tests.pipelines.push.simulation import FAULTS, HOST, SETTLE_S, Crash, World, crashing
 from tests.soak.walks import Outcome, folder_in_memory
 from transforms.frames import TEXT, frame
 from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
@@ -72,14 +69,7 @@ class Fortnight:
         self.asked: Counter[KindName] = Counter()
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
-        self.dependencies = PushDependencies(
-            client=lambda settings, stop: Answering(self.world.answer),
-            read_customers=lambda keys: look(self.world, keys),
-            read_clock=lambda: ClockReading(self.world.now, "boot", self.world.now),
-            policy=RetryPolicy(base_s=0.0, cap_s=0.0),
-            deadline_s=120.0,
-            grace_s=5.0,
-        )
+        self.dependencies = self.world.dependencies()
 
     def live(self) -> None:
         for _ in range(self.draw.randint(0, 3)):

@@ -120,6 +120,17 @@ class World:
                 raise Crash
             return LOST if fault == "late" else APPLIED.get(fault)
 
+    def dependencies(self) -> PushDependencies:
+        """Of a push to this platform at this time."""
+        return PushDependencies(
+            client=lambda settings, stop: Answering(self.answer),
+            read_customers=lambda keys: look(self, keys),
+            read_clock=lambda: ClockReading(self.now, "boot", self.now),
+            policy=RetryPolicy(base_s=0.0, cap_s=0.0),
+            deadline_s=120.0,
+            grace_s=5.0,
+        )
+
     def apply(self, path: str, body: dict[str, Any]) -> None:
         self.applied[marker(path, body)] += 1
         parts = path.strip("/").split("/")
@@ -181,8 +192,8 @@ def reported(ledger: Path) -> Iterator[None]:
     with (
         mock.patch.object(checks, "legacy_settings", constant(legacy)),
         mock.patch.object(checks, "is_set", constant(False)),
-        mock.patch.object(run, "ledger_path", constant(ledger)),
         mock.patch.object(checks, "ledger_path", constant(ledger)),
+        mock.patch.object(run, "ledger_path", constant(ledger)),
         mock.patch.object(run, "reconcile_settings", constant(reconcile)),
     ):
         yield
@@ -190,25 +201,21 @@ def reported(ledger: Path) -> Iterator[None]:
 
 def drawn_plans(draw: random.Random, kind: KindName) -> list[list[PlannedOperation]]:
     """Two plans whose customers or variants overlap; each operation bears a mark of its own."""
-    plans = []
-    for number in (1, 2):
-        operations: list[PlannedOperation] = []
-        count = draw.randint(2, 9)
-        for place in range(1, count + 1):
-            mark = 1000 * number + place
-            if kind == "customers":
-                person = place if number == 1 else place + draw.choice((0, 0, 100))
-                body = {"phone": str(mark), "erpCode": f"E{person}", "email": f"e{person}@example.test"}
-                operations.append(customer(place, password=draw.choice(("stored", "mailed")), **body))
-            elif kind == "subcategories":
-                operations.append(subcategory(place, description=str(mark)))
-            else:
-                variant = draw.randint(1, 3) if number == 2 else (place + 1) // 2
-                adds = draw.random() < 0.3
-                fields: dict[str, Any] = {"stock": mark} if adds else {"sku": str(mark), "weight": mark}
-                operations.append(patch(place, variant, repeatable=not adds, **fields))
-        plans.append(operations)
-    return plans
+
+    def operation(number: int, place: int) -> PlannedOperation:
+        mark = 1000 * number + place
+        if kind == "subcategories":
+            return subcategory(place, description=str(mark))
+        if kind == "customers":
+            person = place if number == 1 else place + draw.choice((0, 0, 100))
+            body = {"phone": str(mark), "erpCode": f"E{person}", "email": f"e{person}@example.test"}
+            return customer(place, password=draw.choice(("stored", "mailed")), **body)
+        variant = draw.randint(1, 3) if number == 2 else (place + 1) // 2
+        adds = draw.random() < 0.3
+        fields: dict[str, Any] = {"stock": mark} if adds else {"sku": str(mark), "weight": mark}
+        return patch(place, variant, repeatable=not adds, **fields)
+
+    return [[operation(number, place) for place in range(1, draw.randint(2, 9) + 1)] for number in (1, 2)]
 
 
 @dataclass
@@ -217,8 +224,8 @@ class Run:
 
     seed: int
     folder: Path
-    pushes: int = 0
-    codes: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    """Pushes, how they ended, and the faults that they met."""
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
@@ -232,61 +239,41 @@ class Run:
         config = SandboxConfig(customers=2, orders=0, promotions=0, price_lists=1, readings=adds)
         self.world = World(self.draw, {**faults, "crash_commit": 0.02, "unproven": 0.1}, State(config))
         self.plans = [
-            write_plan(self.folder / f"plan-{number}", HOST, operations, self.kind)
+            Plan(write_plan(self.folder / f"plan-{number}", HOST, operations, self.kind))
             for number, operations in enumerate(drawn_plans(self.draw, self.kind), 1)
         ]
-        self.opened = {path: Plan(path) for path in self.plans}
-        self.operations = {path: list(plan.operations()) for path, plan in self.opened.items()}
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """Pushes, how they ended, and the faults that they met."""
-        met = self.world.faults
-        crashes = sum(met[name] for name in met if name.startswith("crash"))
-        return {"pushes": self.pushes, **self.codes, "crashes": crashes, "faults": met.total() - crashes}
+        self.operations = {plan.manifest.plan_id: list(plan.operations()) for plan in self.plans}
 
-    def rows(self, plan: Path) -> list[tuple[PlannedOperation, LedgerRow]]:
+    def rows(self, *plans: Plan) -> list[tuple[PlannedOperation, LedgerRow]]:
+        """What the ledger knows of the operations of these plans."""
         with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
-            return self._rows(ledger, plan)
+            known = [key for plan in plans if ledger.pushes(key := plan.manifest.plan_id) is not None]
+            return [
+                pair for key in known for pair in zip(self.operations[key], PlanLedger(ledger, key).rows(), strict=True)
+            ]
 
-    def _rows(self, ledger: Ledger, plan: Path) -> list[tuple[PlannedOperation, LedgerRow]]:
-        plan_id = self.opened[plan].manifest.plan_id
-        if ledger.pushes(plan_id) is None:
-            return []
-        return list(zip(self.operations[plan], PlanLedger(ledger, plan_id).rows(), strict=True))
-
-    def push(self, plan: Path, **said: Any) -> PushResult | None:
+    def push(self, plan: Plan, **said: Any) -> PushResult | None:
         """One push; None where it crashed."""
-        world = self.world
-        means = PushDependencies(
-            client=lambda settings, stop: Answering(world.answer),
-            read_customers=lambda keys: look(world, keys),
-            read_clock=lambda: ClockReading(world.now, "boot", world.now),
-            policy=RetryPolicy(base_s=0.0, cap_s=0.0),
-            deadline_s=120.0,
-            grace_s=5.0,
-        )
-        self.pushes += 1
+        self.counts["pushes"] += 1
         concurrency = self.draw.choice((1, 1, 3)) if self.kind == "variants" else None
         asked = PushOptions(agreed=True, settle_s=SETTLE_S, concurrency=concurrency, **said)
         try:
-            with crashing(world), reported(self.folder / "ledger.sqlite"):
-                pushed = push(plan, asked, dependencies=means)
+            with crashing(self.world), reported(self.folder / "ledger.sqlite"):
+                pushed = push(plan.folder, asked, dependencies=self.world.dependencies())
         except Crash:
             return None
-        self.codes[f"exit {pushed.exit_code:d}"] += 1
+        self.counts[f"exit {pushed.exit_code:d}"] += 1
         return pushed
 
-    def answers(self, plan: Path) -> dict[str, frozenset[int]]:
+    def answers(self, plan: Plan) -> dict[str, frozenset[int]]:
         """What a person says who has looked: of what can be looked for no more, and of no create of a customer."""
-        landed: set[int] = set()
-        not_landed: set[int] = set()
+        said: dict[bool, set[int]] = {True: set(), False: set()}
         for operation, row in self.rows(plan):
             settled = (row.doubt_at or 0.0) + SETTLE_S <= self.world.now
             if row.state == "in_doubt" and settled and not operation.repeatable and self.kind != "customers":
-                happened = self.world.applied[marker(operation.path, operation.body)] > 0
-                (landed if happened else not_landed).add(row.id)
-        return {"landed": frozenset(landed), "not_landed": frozenset(not_landed)}
+                said[self.world.applied[marker(operation.path, operation.body)] > 0].add(row.id)
+        return {"landed": frozenset(said[True]), "not_landed": frozenset(said[False])}
 
     def go(self) -> None:
         """Pushes with faults, then without, until nothing changes; the truth is looked at after each."""
@@ -299,61 +286,57 @@ class Run:
         for _ in range(4):
             for plan in self.plans:
                 self.world.pass_time(SETTLE_S + 121.0)
-                pushed = self.push(plan, **self.answers(plan))
-                self.look_at(plan, pushed)
-            if all(row.state in ENDED for plan in self.plans for _, row in self.rows(plan)):
+                self.look_at(plan, self.push(plan, **self.answers(plan)))
+            left = {row.state for _, row in self.rows(*self.plans)} - ENDED
+            if not left:
                 break
-        for plan in self.plans:
-            left = {row.state for _, row in self.rows(plan)} - ENDED
-            if left - {"planned"}:
-                raise Wrong(f"seed {self.seed}: {left} never ends")
+        self.must(not left - {"planned"}, f"{left} never ends")
+        for name, count in self.world.faults.items():
+            self.counts["crashes" if name.startswith("crash") else "faults"] += count
 
-    def look_at(self, plan: Path, pushed: PushResult | None) -> None:
+    def must(self, is_right: bool, words: str) -> None:
+        if not is_right:
+            raise Wrong(f"seed {self.seed}: {words}")
+
+    def look_at(self, plan: Plan, pushed: PushResult | None) -> None:
         """Holds the truth against all that is believed."""
-        world, seed = self.world, self.seed
-        with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
-            rows = {path: self._rows(ledger, path) for path in self.plans}
-            confirmed = ledger.confirmed(HOST).to_pylist() if not world.late else []
-        for path in self.plans:
-            for operation, row in rows[path]:
-                mark = marker(operation.path, operation.body)
-                times = world.applied[mark]
-                if times > 1 and not (operation.method == "PATCH" and operation.repeatable):
-                    raise Wrong(f"seed {seed}: {mark} was applied {times} times")
-                if row.state == "confirmed" and not times:
-                    raise Wrong(f"seed {seed}: {mark} is confirmed, and was never applied")
-                if row.state in ("rejected", "planned") and times:
-                    raise Wrong(f"seed {seed}: {mark} is {row.state}, and was applied")
+        world = self.world
+        for operation, row in self.rows(*self.plans):
+            mark = marker(operation.path, operation.body)
+            times = world.applied[mark]
+            may_repeat = operation.method == "PATCH" and operation.repeatable
+            self.must(times <= 1 or may_repeat, f"{mark} was applied {times} times")
+            self.must(row.state != "confirmed" or times > 0, f"{mark} is confirmed, and was never applied")
+            self.must(row.state not in ("rejected", "planned") or not times, f"{mark} is {row.state}, and was applied")
         codes = Counter(body["erpCode"] for body in world.state.customer_inputs)
-        if codes and max(codes.values()) > 1:
-            raise Wrong(f"seed {seed}: a customer is there twice")
-        self._look_at_values(confirmed)
+        self.must(max(codes.values(), default=0) <= 1, "a customer is there twice")
+        if not world.late:
+            self._look_at_values()
         if pushed is not None:
-            self._look_at_results(plan, pushed, rows[plan])
+            self._look_at_results(plan, pushed)
 
-    def _look_at_values(self, rows: list[dict[str, Any]]) -> None:
+    def _look_at_values(self) -> None:
         """What the ledger takes for confirmed stands on the platform; stock, that a repeat adds to, is counted."""
-        for row in rows:
+        with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
+            confirmed = ledger.confirmed(HOST).to_pylist()
+        for row in confirmed:
             product, number = map(int, row["path"].split("/")[2::2])
-            variant = self.world.state.variants[product, number]
-            stands = variant.fields[row["field"]]
-            if row["field"] != "stock" and msgspec.json.decode(row["value"]) != stands:
-                raise Wrong(f"seed {self.seed}: {row['field']} is {stands}, the ledger says {row['value']}")
+            stands = self.world.state.variants[product, number].fields[row["field"]]
+            is_right = row["field"] == "stock" or msgspec.json.decode(row["value"]) == stands
+            self.must(is_right, f"{row['field']} is {stands}, the ledger says {row['value']}")
 
-    def _look_at_results(self, plan: Path, pushed: PushResult, rows: list[tuple[PlannedOperation, LedgerRow]]) -> None:
-        reported = self.opened[plan].manifest
-        found = results(plan)
-        if sum(map(len, found.values())) != reported.lines:
-            raise Wrong(f"seed {self.seed}: the results do not add up")
+    def _look_at_results(self, plan: Plan, pushed: PushResult) -> None:
+        found, rows = results(plan.folder), self.rows(plan)
+        self.must(sum(map(len, found.values())) == plan.manifest.lines, "the results do not add up")
         by_operation = {int(row["operation"]): name for name, rows in found.items() for row in rows}
         files = {"confirmed": "confirmed", "rejected": "rejected", "planned": "unsent"}
         for operation, row in rows:
             file = "unsent" if row.state == "abandoned" and row.doubt_at is None else files.get(row.state, "in_doubt")
-            if by_operation[operation.id] != file:
-                raise Wrong(f"seed {self.seed}: the results of operation {operation.id} are not its state")
+            is_right = by_operation[operation.id] == file
+            self.must(is_right, f"the results of operation {operation.id} are not its state")
         doubts = any(row.state in ("in_doubt", "conflict") for _, row in rows)
-        if doubts and pushed.exit_code not in (3, 4, 6, 7):
-            raise Wrong(f"seed {self.seed}: doubts remain, and the exit code is {pushed.exit_code}")
+        is_right = not doubts or pushed.exit_code in (3, 4, 6, 7)
+        self.must(is_right, f"doubts remain, and the exit code is {pushed.exit_code}")
 
 
 def simulate(seed: int) -> Run:
