@@ -31,6 +31,8 @@ from pipelines.plan.model import (
     PlannedOperation,
     sent_as,
 )
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.push.listing import CustomerListing, Key, records_by_key
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.results import RESULT_COLUMNS
@@ -44,6 +46,7 @@ from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import ADDED_FIELDS, KINDS, KindName
 from sources.settings import HttpSettings
+from tests.pipelines.bridge import Done, command, reading
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
@@ -272,6 +275,17 @@ class Place:
     def codes(self) -> list[str]:
         """erpCodes of the customers that were created, in order."""
         return [body["erpCode"] for body in self.platform.state.customer_inputs]
+
+    def pull(self, *resources: str) -> None:
+        pull(PullOptions(resources))
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query, from the published warehouse."""
+        with reading(self.folder / "warehouse.duckdb") as connection:
+            return connection.execute(sql).fetchall()
+
+    def command(self, *arguments: str) -> Done:
+        return command(*arguments, env=self.environment(), cwd=self.folder)
 
     def environment(self, **more: str) -> dict[str, str]:
         """For the command in a process of its own."""

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sqlite3
-import threading
 from pathlib import Path
 
 import duckdb
@@ -16,35 +15,27 @@ import pytest
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
 from pipelines.push.passwords import PASSWORDS_FILE
-from pipelines.reporting.status import read_status
 from pipelines.warehouse import ops
 from sources.errors import UsageError
-from tests.pipelines.bridge import Done, command
 from tests.pipelines.push.plans import Place, customer, outcomes, patch, place, subcategory, warehouse
-
-
-def pushed(at: Place, plan: Path, *options: str) -> Done:
-    return command("push", str(plan), *options, env=at.environment(), cwd=at.folder)
 
 
 def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
     plan = at.plan([customer(1), customer(2, firstName=7)])
-    done = pushed(at, plan)
+    done = at.command("push", str(plan))
     assert (done.code, "2 customers would be sent" in done.err, at.platform.state.requests) == (2, True, 0)
     at.platform.set_faults({"lost_answer": 1.0})
-    done = pushed(at, plan, "--yes")
+    done = at.command("push", str(plan), "--yes")
     assert (done.code, "run it again from" in done.out) == (6, True)
     at.platform.set_faults({})
-    done = pushed(at, at.plan([customer(1), customer(3)]), "--yes", "--settle", "15")
+    done = at.command("push", str(at.plan([customer(1), customer(3)])), "--yes", "--settle", "15")
     assert (done.code, "1  not sent (1 blocked)" in done.out, "results/unsent.csv" in done.out) == (5, True, True)
-    done = pushed(at, plan, "--yes", "--settle", "0")
+    done = at.command("push", str(plan), "--yes", "--settle", "0")
     assert (done.code, done.err, at.codes()) == (5, "", ["C00001", "C00003"])
     assert "1  confirmed\n" in done.out
     assert "1  rejected\n" in done.out
-    reported = json.loads(pushed(at, plan, "--yes", "--log", "json").out)
+    reported = json.loads(at.command("push", str(plan), "--yes", "--log", "json").out)
     assert reported["operations"] == {"confirmed": 1, "rejected": 1}
     assert reported["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
     assert reported["exit_code"] == 5
@@ -54,7 +45,7 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
     plan, said = at.plan([customer(n) for n in range(1, 6)]), ""
     for faults in ({"error_with_password": 0.5, "redirect": 0.3}, {"lost_answer": 0.5}, {}):
         at.platform.set_faults(faults)
-        said += pushed(at, plan, "--yes", "--settle", "0", "--log", "json").said
+        said += at.command("push", str(plan), "--yes", "--settle", "0", "--log", "json").said
     secrets = [body["password"] for body in at.platform.state.customer_inputs]
     own = (plan / PASSWORDS_FILE).read_text()
     assert secrets
@@ -70,51 +61,41 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
 
 
 def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> None:
-    stop = threading.Event()
-    stop.set()
-    gone, changed, resumable = (at.plan([warehouse(n)]) for n in (1, 2, 3))
+    gone, changed, resumable = (at.stopped(warehouse(n)) for n in (1, 2, 3))
     doubted = at.plan([warehouse(4), warehouse(5)]).rename(at.folder / "a plan")
-    for plan in (gone, changed, resumable):
-        at.push(plan, stop=stop)
     at.lose(doubted, "reset_before")
     shutil.rmtree(gone)
     changed.with_name(f"{changed.name}.csv").write_text("tonight's", "utf-8")
-    assert [plan.folder for plan in read_status().open_plans] == [str(resumable), str(doubted)]
-    done = command("status", env=at.environment(), cwd=at.folder)
+    done = at.command("status")
     assert (done.code, "warehouses: 2 in doubt" in done.out, f"push '{doubted}'" in done.out) == (0, True, True)
-    reported = json.loads(command("status", "--json", env=at.environment(), cwd=at.folder).out)
-    assert [plan["states"] for plan in reported["open_plans"]] == [{"planned": 1}, {"in_doubt": 2}]
+    found = [(plan["folder"], plan["states"]) for plan in json.loads(at.command("status", "--json").out)["open_plans"]]
+    assert found == [(str(resumable), {"planned": 1}), (str(doubted), {"in_doubt": 2})]
 
 
 def test_settle_prints_a_line_for_each_reason_with_its_count(at: Place) -> None:
     at.lost(patch(1, 1), patch(2, 2), patch(3, 3, repeatable=False, stock=5))
-    done = command("settle", env=at.environment(), cwd=at.folder)
+    done = at.command("settle")
     assert (done.code, done.out.count("operation"), "3 writes in doubt" in done.out) == (6, 2, True), done.out
     assert "and 1 other: push its plan again" in done.out
 
 
-def query(at: Place, sql: str) -> list[tuple[object, ...]]:
-    with duckdb.connect(str(at.folder / "warehouse.duckdb"), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
-
-
 def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_older_ledger(at: Place) -> None:
     assert at.code(at.plan([patch(1, 1)])) == 0
-    pull(PullOptions(("customers",)))
+    at.pull("customers")
     sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log ORDER BY path"
     logged = [("1", "variants", "PATCH", f"/products/1/variants/{n}", "confirmed", 204, 1) for n in (1, 2)]
-    assert query(at, sql) == logged[:1]
+    assert at.query(sql) == logged[:1]
     old = shutil.copy(at.ledger, at.folder / "old.sqlite")
     assert at.code(at.plan([patch(1, 2)])) == 0
     assert publish_push_log() is True
-    assert query(at, sql) == logged
+    assert at.query(sql) == logged
     options = PlanOptions("variants", at.folder / "in.csv", out=at.folder / "made")
     options.file.write_text("productId,variantId,sku\n1,2,S1\n", "utf-8")
     shutil.copy(old, at.ledger)
     publish_push_log()  # does not take the older one for the newest
     with pytest.raises(UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"):
         make_plan(options)
-    done = command("settle", "--accept-ledger", env=at.environment(), cwd=at.folder)
+    done = at.command("settle", "--accept-ledger")
     assert (done.code, done.out) == (0, "0 writes in doubt\n")
     assert make_plan(options).manifest.operations == 1
 
@@ -126,7 +107,7 @@ def seen(at: Place, what: str, *plans: Path) -> list[tuple[object, ...]]:
     for plan in plans:
         result = at.push(plan)
         assert publish_push_log(Plan(plan).manifest.plan_id, result.observed) is True
-    return query(at, f"SELECT what, value, first_run_id FROM ops.observations WHERE what ~ '{what}' ORDER BY ALL")
+    return at.query(f"SELECT what, value, first_run_id FROM ops.observations WHERE what ~ '{what}' ORDER BY ALL")
 
 
 def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settles_too(tmp_path: Path) -> None:
@@ -155,9 +136,9 @@ def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settle
             ("subcategory_required", "what was sent was enough", parts),
             ("whoami_names", "environment: env", created),
         ]
-        before = query(at, "FROM ops.observations ORDER BY ALL")
+        before = at.query("FROM ops.observations ORDER BY ALL")
         assert publish_push_log() is True
-        assert query(at, "FROM ops.observations ORDER BY ALL") == before
+        assert at.query("FROM ops.observations ORDER BY ALL") == before
 
 
 @pytest.mark.parametrize(
@@ -179,6 +160,6 @@ def test_a_busy_platform_and_a_refused_key_are_observed(
             os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
         ((observed, found, _),) = seen(at, "rate|auth", plan)
         assert (observed, bool(re.fullmatch(value, str(found)))) == (what, True)
-        first_page = query(at, "SELECT value FROM ops.observations WHERE what = 'legacy_first_page'")
+        first_page = at.query("SELECT value FROM ops.observations WHERE what = 'legacy_first_page'")
         assert first_page == ([("customers: 1",)] if outcome == "exists_now" else [])
         assert outcomes(plan) == {"2": f"unsent.{outcome}"}

@@ -15,20 +15,16 @@ from typing import Final
 import pytest
 
 import sandbox.app
-from pipelines.ledger.store import Ledger
 from pipelines.mapping.field_paths import all_paths
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
 from pipelines.push.verify import VERIFY_FILE, verify
 from sources import inputs
 from sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
 from sources.decode.table_schema import snake
 from sources.errors import UsageError
 from sources.kinds import KINDS, InputKind, KindName
-from tests.pipelines.bridge import command
-from tests.pipelines.push.plans import Place, place
+from tests.pipelines.push.plans import Place
 
 CELLS: Final = {"number": "1.5", "boolean": "true", "date": "2026-01-31"}
 NAME: Final[KindName] = "warehouses"
@@ -58,18 +54,13 @@ def cell(at: Place, path: str, field: Field, number: int) -> str:
 def planned(at: Place, kind: KindName) -> PlanResult:
     """A plan of two lines with every column of the template."""
     if KINDS[kind].is_listed:
-        pull(PullOptions(("customers",)))
+        at.pull("customers")
     file, fields = at.folder / f"{kind}.csv", inputs.paths(kind)
     columns = {path: fields[re.sub(r"\[\d+\]", "[]", path)] for path in all_paths(kind)}
     with file.open("w", encoding="utf-8", newline="") as out:
         rows = ([cell(at, path, field, number) for path, field in columns.items()] for number in range(2))
         csv.writer(out).writerows([columns, *rows])
     return make_plan(PlanOptions(kind, file))
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -104,31 +95,21 @@ def forget() -> None:
 
 
 @pytest.mark.usefixtures("rates")
-def test_a_kind_that_is_added_is_planned_pushed_and_remembered(tmp_path: Path) -> None:
-    rejects: list[str] = []
-    with place(tmp_path) as at:
+def test_a_kind_that_is_added_is_planned_pushed_and_remembered(at: Place) -> None:
+    def importing(rows: str) -> str:
+        (at.folder / "rates.csv").write_text(f"rateId;name;rate\n{rows}", "utf-8")
+        made = make_plan(PlanOptions(NAME, at.folder / "rates.csv"))
+        assert at.push(made.folder).exit_code == (5 if "-1" in rows else 0)
+        return (made.folder / "rejects.csv").read_text("utf-8-sig")
 
-        def importing(rows: str) -> None:
-            (at.folder / "rates.csv").write_text(f"rateId;name;rate\n{rows}", "utf-8")
-            made = make_plan(PlanOptions(NAME, at.folder / "rates.csv"))
-            assert at.push(made.folder).exit_code == (5 if "-1" in rows else 0)
-            rejects.append((made.folder / "rejects.csv").read_text("utf-8-sig"))
-
-        importing("7;Mayoristas;1.5\n8;Web;2\n")
-        kept = at.platform.state.updated[UPDATE.name]
-        assert {ids: one.fields for ids, one in kept.items()} == {
-            (7,): {"name": "Mayoristas", "rate": 1.5}, (8,): {"name": "Web", "rate": 2},
-        }  # fmt: skip
-        importing("07;Mayoristas;1.75\n8;Web;2\n")
-        assert (kept[7,].fields["rate"], kept[7,].counts, kept[8,].applied) == (1.75, {"name": 1, "rate": 2}, 1)
-        with Ledger.open(at.ledger, readonly=True) as ledger:
-            rows = ledger.confirmed(at.platform.url).to_pylist()
-        assert {(row["path"], row["field"]): row["value"] for row in rows} == {
-            ("/rates/7", "name"): '"Mayoristas"', ("/rates/7", "rate"): "1.75",
-            ("/rates/8", "name"): '"Web"', ("/rates/8", "rate"): "2",
-        }  # fmt: skip
-        importing("8;Web;-1\n")
-        assert "is less than 0" in rejects[-1]
+    importing("7;Mayoristas;1.5\n8;Web;2\n")
+    kept = at.platform.state.updated[UPDATE.name]
+    assert {ids: one.fields for ids, one in kept.items()} == {
+        (7,): {"name": "Mayoristas", "rate": 1.5}, (8,): {"name": "Web", "rate": 2},
+    }  # fmt: skip
+    importing("07;Mayoristas;1.75\n8;Web;2\n")
+    assert (kept[7,].fields["rate"], kept[7,].counts, kept[8,].applied) == (1.75, {"name": 1, "rate": 2}, 1)
+    assert "is less than 0" in importing("8;Web;-1\n")
 
 
 @pytest.mark.usefixtures("rates", "at")
@@ -149,25 +130,21 @@ def test_a_date_is_a_day_in_the_form_of_the_mapping_and_not_suspicious(tmp_path:
 
 @pytest.mark.parametrize("rates", [RENAME], indirect=True)
 @pytest.mark.usefixtures("rates")
-def test_an_update_of_a_record_that_a_list_shows_is_verified_by_its_id(tmp_path: Path) -> None:
-    with place(tmp_path) as at:
-        platform = at.platform.state
-        platform.grow("promotions", 2)
-        one, two = platform.ids("promotions")
-        file = tmp_path / "promotions.csv"
-        file.write_text(f"promotionId,name,startDate\n{one},A,2026-12-01\n{two},B,2026-12-02\n", "utf-8")
-        done = command("import", NAME, str(file), "--yes", env=at.environment(), cwd=at.folder)
-        assert (done.code, "2  on the platform as sent" in done.out) == (0, True), done.err
-        (plan,) = at.folder.glob("plan-*")
-        assert "not compared with the list of promotions, but with" in (plan / "summary.md").read_text("utf-8")
-        platform.change("promotions", one, {"name": "C", "startDate": "2026-12-01T00:00:00Z"})
-        platform.drift("promotions", 1, removes=True)
-        pull(PullOptions(("promotions",)))
-        found = verify(plan)
-        assert (found.outcomes["differs"], found.outcomes["missing"], dict(found.fields)) == (1, 1, {"name": 1})
-        header, *rows = (plan / VERIFY_FILE).read_text("utf-8-sig").splitlines()
-        assert header == "line,operation,outcome,promotion_id,field,sent,found"
-        assert [row.split(",")[:5] for row in rows] == [
-            ["2", "1", "differs", one, "name"],
-            ["3", "2", "missing", two, ""],
-        ]
+def test_an_update_of_a_record_that_a_list_shows_is_verified_by_its_id(at: Place) -> None:
+    platform = at.platform.state
+    platform.grow("promotions", 2)
+    one, two = platform.ids("promotions")
+    file = at.folder / "promotions.csv"
+    file.write_text(f"promotionId,name,startDate\n{one},A,2026-12-01\n{two},B,2026-12-02\n", "utf-8")
+    done = at.command("import", NAME, str(file), "--yes")
+    assert (done.code, "2  on the platform as sent" in done.out) == (0, True), done.err
+    (plan,) = at.folder.glob("plan-*")
+    assert "not compared with the list of promotions, but with" in (plan / "summary.md").read_text("utf-8")
+    platform.change("promotions", one, {"name": "C", "startDate": "2026-12-01T00:00:00Z"})
+    platform.drift("promotions", 1, removes=True)
+    at.pull("promotions")
+    found = verify(plan)
+    assert (found.outcomes["differs"], found.outcomes["missing"], dict(found.fields)) == (1, 1, {"name": 1})
+    header, *rows = (plan / VERIFY_FILE).read_text("utf-8-sig").splitlines()
+    assert header == "line,operation,outcome,promotion_id,field,sent,found"
+    assert [row.split(",")[:5] for row in rows] == [["2", "1", "differs", one, "name"], ["3", "2", "missing", two, ""]]

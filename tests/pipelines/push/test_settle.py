@@ -16,8 +16,6 @@ import msgspec
 import pytest
 
 from pipelines.ledger.store import Ledger
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
 from pipelines.push import verify as verifying
 from pipelines.push.listing import differing_fields, keys_in_row
 from pipelines.push.model import SETTLE_S
@@ -29,7 +27,6 @@ from sources.contract import CUSTOMER
 from sources.errors import ExitCode, HttpRejected, UsageError
 from sources.http.exchange import WriteOutcome
 from sources.kinds import KINDS
-from tests.pipelines.bridge import command
 from tests.pipelines.push.plans import (
     LOST,
     WAITS,
@@ -242,7 +239,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     state.change("customers", ids["C00004"], {"email": "new@example.test", "erpCode": "X1"})  # found by its id
     state.add("customers", {"erpCode": "C00005", "firstName": "Otra"})  # no twin
     state.add("customers", {name: value for name, value in created[5].body.items() if name != "notification"})
-    pull(PullOptions(("customers",)))
+    at.pull("customers")
     result = verify(plan)
     outcomes = {"same": 1, "differs": 3, "missing": 1, "several": 1, "unsettled": 0}
     assert (result.outcomes, result.exit_code) == (outcomes, ExitCode.REJECTED)
@@ -250,7 +247,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     _, first, _, third, *_, last = (plan / verifying.VERIFY_FILE).read_text().splitlines()
     assert first.endswith(",differs," + str(ids["C00001"]) + ',firstName,"""Ana""","""Otra"""')
     assert (third.split(",")[2], last.startswith("7,6,several,")) == ("missing", True)
-    done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
+    done = at.command("verify", str(plan))
     assert (done.code, "3  differ" in done.out, "Otra" in done.out) == (5, True, False)
     result = verify(doubted)
     assert (result.in_doubt, result.exit_code) == (1, ExitCode.IN_DOUBT)
@@ -276,7 +273,7 @@ def test_a_customer_missing_from_an_unproven_list_is_coverage() -> None:
 
 def test_what_cannot_be_read_back_is_counted(at: Place) -> None:
     at.push(plan := at.plan([patch(1, 1), patch(2, 2, sku=7)]))
-    done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
+    done = at.command("verify", str(plan))
     assert done.code == 0
     assert "1  confirmed, and cannot be read back (requests)" in done.out
     assert "1  not sent, rejected or in doubt" in done.out
