@@ -35,6 +35,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push.listing import CustomerListing, Key, records_by_key
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
+from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
@@ -136,8 +137,6 @@ def write_plan(
     *,
     lines: Sequence[tuple[int, str, int | None, str, str, str]] = (),
     environment: Literal["sandbox", "production"] = "sandbox",
-    login_mode: Literal["email", "code"] | None = "email",
-    content: str = "",
     messages: int = 0,
     semantics: dict[str, Any] | None = None,
 ) -> Path:
@@ -145,7 +144,7 @@ def write_plan(
     folder.mkdir(parents=True)
     kind = kind or kind_of(operations[0])
     source = folder.with_name(f"{folder.name}.csv")
-    source.write_text(content or "Código\n" + "".join(f"{op.id}\n" for op in operations), encoding="utf-8")
+    source.write_text("Código\n" + "".join(f"{op.id}\n" for op in operations), encoding="utf-8")
     body = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
     (folder / OPERATIONS_FILE).write_bytes(body)
     with (folder / LINES_FILE).open("w", encoding="utf-8", newline="") as file:
@@ -160,7 +159,7 @@ def write_plan(
         kind=kind,
         host=host,
         environment=environment,
-        login_mode=login_mode if kind == "customers" else None,
+        login_mode="email" if kind == "customers" else None,
         semantics=semantics_in(os.environ) if semantics is None else semantics,
         input=PlanFile(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
         mapping_toml=f'kind = "{kind}"\n',
@@ -259,8 +258,6 @@ class Place:
 
     def rows(self, plan: Path) -> list[LedgerRow]:
         """What the ledger knows of a plan's operations."""
-        from pipelines.push.plan_ledger import PlanLedger
-
         manifest = json.loads((plan / MANIFEST_FILE).read_text())
         with Ledger.open(self.ledger, readonly=True) as ledger:
             return list(PlanLedger(ledger, manifest["plan_id"]).rows())
