@@ -312,9 +312,6 @@ def test_a_column_is_found_whether_its_accents_are_composed_or_not(tmp_path: Pat
     assert sent == [[{"erpCode": "A", "documents": [{"number": "1", "fiscalName": "Bar"}]}]] * 4
 
 
-# --- numbers of a sheet prove nothing about the texts next to them ---------------------------------------------------
-
-
 PRICE = f"{VARIANT}price"
 
 
@@ -350,9 +347,6 @@ def test_a_lookups_numbers_prove_nothing_of_its_texts(tmp_path: Path) -> None:
     lookup = '[[lookup]]\nfile = "prices.xlsx"\nmatch = { sku = "code" }\ngive = { price = "PVP" }\n'
     inputs = opened(tmp_path, "productId,variantId,sku\n1,1,A\n1,2,B\n", f'{VARIANT}sku = "sku"\n{lookup}')
     assert outcomes(items_of(inputs)) == [["2 - price ambiguous_number"], {"sku": "B", "price": Decimal("19.99")}]
-
-
-# --- lines that stand for each other: groups, cells filled from above, lookups ---------------------------------------
 
 
 BATCHES = pytest.mark.usefixtures("_rows_of_a_batch")

@@ -221,9 +221,6 @@ def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(tmp_pat
     assert load(path, None, [file]).lookups[0].path == file
 
 
-# --- which column is which field, by name and by values --------------------------------------------------------------
-
-
 FISCAL, ADDRESS, NUMBER = "documents[0].fiscalName", "documents[0].fiscalAddress", "documents[0].number"
 COMPANIES = ["Cafés Luz S.L.", "Ana Ruiz", "Bodegas Mar SA", "Talleres Gil, S.L."]
 EMAILS = ["ana@example.com", "info@example.org", "", "luz@example.net"]
@@ -327,9 +324,6 @@ def test_a_proposal_is_explained_and_saved_with_its_unknown_columns_left_to_be_n
     assert '# "Descripción del producto" = ""' in text
     (tmp_path / "mapping.toml").write_text(text, "utf-8")
     assert load(tmp_path / "mapping.toml").columns == proposed.columns
-
-
-# --- cells to values: texts as they stand, damage reported and not repaired ------------------------------------------
 
 
 VALUE_KINDS: Any = ["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]

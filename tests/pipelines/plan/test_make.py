@@ -154,9 +154,6 @@ def sent(number: int, *states: Any) -> list[StateChange]:
     return [StateChange(number, state, doubt_at=doubts.get(state)) for state in ("in_flight", *states)]
 
 
-# --- variants --------------------------------------------------------------------------------------------------------
-
-
 def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_travel_apart(work: Path) -> None:
     made = variants(work, "1;11;A;;\n2;22;;19.367,25;\n3;33;;;7\n4;44;;;\n5;55;00038;1,00;2\n", batch_size=2)
     assert [(one.path[-2:], one.body, one.repeatable, one.lines, one.id, one.batch) for one in operations(made)] == [
@@ -314,9 +311,6 @@ def test_skipped_lines_a_rare_value_and_notes_are_reported_in_the_summary(work: 
     assert [line for line in text.splitlines() if "decimal comma" in line] == [f"- {note}" for note in notes]
 
 
-# --- the folder ------------------------------------------------------------------------------------------------------
-
-
 def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path) -> None:
     rows = "".join(f"1;{n};s{n};{n},5;{n}\n" for n in range(30)) + "1;3;x;1,5;1\n1;4;s4;4,5;4\n1;99;x;no;1\n"
     expected = files_of(variants(work, rows, out=work / "first").folder)
@@ -398,9 +392,6 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
     assert len({manifest.plan_id for manifest in found}) == 1
 
 
-# --- creates that cannot be looked up --------------------------------------------------------------------------------
-
-
 SITES = "name,isDefault,location.line,code"
 
 
@@ -442,9 +433,6 @@ def test_what_was_created_before_is_not_created_again(
     assert fates(second) == ({2: (fate, "")} if fate else {})
     assert len(operations(second)) == (0 if fate else 1)
     assert ("created before with other values" in summary_of(second)) == (fate == "exists_differs")
-
-
-# --- customers -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -658,9 +646,6 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
     for plan_rejects, cwd in ((of_terminal[1], tmp_path), (of_summary[1], folder)):
         again = command(*plan_rejects, "--out", str(tmp_path / "again"), env=env, cwd=cwd)
         assert (again.code, "1 line rejected" in again.out) == (5, True), again.said
-
-
-# --- values that are valid but rarely meant --------------------------------------------------------------------------
 
 
 NONE: frozenset[str] = frozenset()

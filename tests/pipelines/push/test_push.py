@@ -75,9 +75,6 @@ def written(at: Place, kind: KindName) -> int:
     return len({"customers": state.customer_inputs, "subcategories": state.subcategories}.get(kind, state.warehouses))
 
 
-# --- each kind, each fault -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["lost_answer", "reset_before"])
 def test_a_write_without_an_answer_is_in_doubt_and_only_sent_again_where_that_is_sure(
@@ -147,9 +144,6 @@ def test_the_platforms_words_are_in_the_private_results_and_nowhere_else(
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in plan.glob(".platform*"))
 
 
-# --- doubts ----------------------------------------------------------------------------------------------------------
-
-
 def test_too_many_doubts_in_a_row_end_the_push_and_others_do_not(at: Place) -> None:
     count = 2 * (DOUBTS_MAX + 1)
     plan, other = (at.plan([subcategory(n) for n in range(k, k + count)]) for k in (1, 101))
@@ -186,9 +180,6 @@ def test_customers_that_always_fail_keep_no_other_from_being_created_and_are_rep
     assert at.code(plan) == 0
     first, again = ([re.findall(rb"C[0-9]{5}", body)[0] for _, body in sent] for sent in (earlier, client.sent))
     assert sorted(again[-8:]) == sorted(first)
-
-
-# --- intents and pace ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kind", "concurrency"), [("customers", 1), ("variants", 4)])
@@ -260,9 +251,6 @@ def test_a_second_push_at_once_and_a_list_that_cannot_be_written_send_nothing(at
     assert at.code(plan) == 0
 
 
-# --- what a repeat may add to ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("semantics", ["unknown", "increment"])
 def test_what_may_add_is_never_repeated(tmp_path: Path, semantics: str) -> None:
     readings = {"stock_semantics": "increment", "price_semantics": "increment"}
@@ -295,9 +283,6 @@ def test_a_stock_that_is_set_is_sent_every_night_and_may_be_repeated(at: Place) 
         assert (variant.fields["stock"], variant.counts["stock"], variant.counts["sku"]) == (39, night + 1, 1)
         variant.fields["stock"] = 2  # orders of the day
     assert (at.code(at.lost(patch(1, 1, stock=5, repeatable=True))), at.variant(1)) == (0, {"stock": 5})
-
-
-# --- settling --------------------------------------------------------------------------------------------------------
 
 
 def test_a_doubt_is_not_settled_before_its_time_and_its_advice_says_when(at: Place) -> None:
@@ -361,9 +346,6 @@ def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_creat
     assert (outcomes(plan)["3"], at.codes()) == ("unsent.abandoned", ["C00001"])
 
 
-# --- other plans -----------------------------------------------------------------------------------------------------
-
-
 def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_plan(at: Place) -> None:
     at.stop_clock()
     at.push(at.plan([customer(1)]))
@@ -395,9 +377,6 @@ def test_a_line_withheld_because_of_a_later_plan_can_be_planned_again(at: Place)
     assert (at.code(first), outcomes(first)) == (5, {"2": "unsent.blocked"})
     assert (at.code(made(at, sku="B")), at.variant(7)) == (0, {"sku": "B"})
     assert (at.code(first), at.platform.state.requests) == (5, 4)
-
-
-# --- the plan is as it was made, the ledger the newest ---------------------------------------------------------------
 
 
 def refused(at: Place, plan: Path, words: str, *options: PushOptions, **more: Any) -> UsageError:
@@ -566,9 +545,6 @@ def test_what_is_no_request_of_its_kind_is_an_error_before_anything_is_sent(
     refused(at, at.plan([KINDS[kind][0], operation], kind), r"operation 2 of .* is not ")
 
 
-# --- answers of a person, results ------------------------------------------------------------------------------------
-
-
 def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) -> None:
     plan = at.lost(*KINDS["subcategories"], fault="reset_before")
     refused(at, plan, "not in doubt: operation 9", landed=ids(9))
@@ -689,9 +665,6 @@ def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
     ):
         with pytest.raises(BridgeError, match=words):
             at.push(plan)
-
-
-# --- passwords -------------------------------------------------------------------------------------------------------
 
 
 def stored(plan: Path, column: str) -> dict[str, str]:

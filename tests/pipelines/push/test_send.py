@@ -122,9 +122,6 @@ def test_a_rate_at_which_an_intent_cannot_be_sent_in_time_is_a_usage_error(rate:
     assert raised.value.exit_code == ExitCode.USAGE
 
 
-# --- what confirms a write and what leaves it in doubt ---------------------------------------------------------------
-
-
 CREATE, UPDATE, PART = customer(1), patch(1, 7, sku="A"), subcategory(1)
 JSON = {"content_type": "application/json"}
 HTML = {"content_type": "text/html"}
@@ -230,9 +227,6 @@ def test_an_attempt_that_failed_does_not_end_an_earlier_doubt(
 ) -> None:
     changes = [classify(UPDATE, attempt, is_doubted, 100.0) for is_doubted in (False, True)]
     assert [(one.to, one.doubt_at, one.clear) for one in changes] == [(to, doubt_at, False) for to in (state, doubted)]
-
-
-# --- any crash and fault; the planted bugs that name this test are what its judge must see ---------------------------
 
 
 SEEDS = sorted({*range(32), *(seed + more for seed in (4, 13, 16, 71, 82) for more in range(3))})

@@ -218,9 +218,6 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     assert "erpCode in other letters there" in results(again)["confirmed"][0]["words"]
 
 
-# --- what was sent against what was pulled since ---------------------------------------------------------------------
-
-
 def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at: Place) -> None:
     document = {"number": "B1", "isDefault": True}
     created = [customer(n, documents=[document]) for n in range(1, 7)]
@@ -277,9 +274,6 @@ def test_what_cannot_be_read_back_is_counted(at: Place) -> None:
     assert done.code == 0
     assert "1  confirmed, and cannot be read back (requests)" in done.out
     assert "1  not sent, rejected or in doubt" in done.out
-
-
-# --- customers in rows that the walk refuses: they are there, and are not created again ------------------------------
 
 
 UNREADABLE = {"password", "notification"}
