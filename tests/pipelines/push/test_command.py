@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -14,11 +13,11 @@ import pytest
 
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.plan.make import PlanOptions, make_plan
-from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.plan.model import Plan
 from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.warehouse import ops
 from sources.errors import UsageError
-from tests.pipelines.push.plans import Place, customer, outcomes, patch, place, subcategory, warehouse
+from tests.pipelines.push.plans import Place, customer, patch, place, subcategory, warehouse
 
 
 def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
@@ -139,27 +138,3 @@ def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settle
         before = at.query("FROM ops.observations ORDER BY ALL")
         assert publish_push_log() is True
         assert at.query("FROM ops.observations ORDER BY ALL") == before
-
-
-@pytest.mark.parametrize(
-    ("faults", "one", "what", "value", "outcome"),
-    [
-        ({"rate_429": 1.0}, patch(1, 1), "rate_limit", "legacy: 429 received", "not_sent"),
-        ({"rate_429": 0.5}, customer(1), "rate_limit", "legacy: 429 received", "exists_now"),  # while it looks
-        ({}, customer(1), "legacy_auth_failure", "status 403, code (?!none).+", "not_sent"),  # of another key
-    ],
-)
-def test_a_busy_platform_and_a_refused_key_are_observed(
-    tmp_path: Path, faults: dict[str, float], one: PlannedOperation, what: str, value: str, outcome: str
-) -> None:
-    with place(tmp_path, readings={"legacy_auth_failure": "403_errors"}, seed=3) as at:
-        at.platform.state.add("customers", {"erpCode": "C00001"})
-        plan = at.plan([one])
-        at.platform.set_faults(faults)
-        if not faults:
-            os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
-        ((observed, found, _),) = seen(at, "rate|auth", plan)
-        assert (observed, bool(re.fullmatch(value, str(found)))) == (what, True)
-        first_page = at.query("SELECT value FROM ops.observations WHERE what = 'legacy_first_page'")
-        assert first_page == ([("customers: 1",)] if outcome == "exists_now" else [])
-        assert outcomes(plan) == {"2": f"unsent.{outcome}"}

@@ -107,6 +107,7 @@ def test_retry_after_is_honoured_and_ends_the_push_where_it_is_beyond_all_patien
     assert at.code(at.plan(KINDS["variants"]), concurrency=1) == 0
     assert times[1] - times[0] >= 0.3
     pushed, client = at.answered(plan := at.plan([patch(1, 7), patch(2, 8)]), answer_of(429, retry_after_s=3600.0))
+    assert pushed.observed == {("rate_limit", "legacy: 429 received")}
     assert (pushed.exit_code, len(client.sent), at.states(plan)) == (4, 1, ["planned"] * 2)
 
 
@@ -120,12 +121,16 @@ def test_setbacks_end_a_push_only_where_nothing_gets_through_in_between(at: Plac
         assert (pushed.exit_code, len(client.sent)) == (0, 2 * count)
 
 
-def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(at: Place) -> None:
-    plan = at.plan(KINDS["variants"])
-    os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
-    assert (at.code(plan), set(outcomes(plan).values())) == (3, {"unsent.not_sent"})
-    os.environ["SOURCES__LEGACY__API_KEY"] = at.platform.legacy_key
-    assert at.code(plan) == 0
+def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(tmp_path: Path) -> None:
+    with place(tmp_path, readings={"legacy_auth_failure": "403_errors"}) as at:
+        plan = at.plan(KINDS["variants"])
+        os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
+        pushed = at.push(plan)
+        assert (pushed.exit_code, set(outcomes(plan).values())) == (3, {"unsent.not_sent"})
+        ((what, value),) = pushed.observed
+        assert (what, bool(re.fullmatch("status 403, code (?!none).+", value))) == ("legacy_auth_failure", True)
+        os.environ["SOURCES__LEGACY__API_KEY"] = at.platform.legacy_key
+        assert at.code(plan) == 0
 
 
 def test_the_platforms_words_are_in_the_private_results_and_nowhere_else(
@@ -337,7 +342,8 @@ def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_creat
     at.platform.state.add("customers", {"email": "ANA2@example.test"})
     at.platform.state.add("customers", {"email": "ana3@①.test"})
     plan = at.plan([customer(1), customer(2), customer(3, erpCode="", email="ana3@1.test")])
-    assert at.code(plan) == 5
+    pushed = at.push(plan)
+    assert (pushed.exit_code, ("legacy_first_page", "customers: 1") in pushed.observed) == (5, True)
     assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "unsent.exists_now", "4": "unsent.exists_now"}
     for abandoned in (ids(), ids(2, 3), ids()):
         assert at.code(plan, abandon=abandoned) == 5

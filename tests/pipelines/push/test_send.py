@@ -71,17 +71,13 @@ class Bench:
             self.loop.run(SendTask(patch(n, n), is_repeatable=True) for n in range(1, COUNT + 1))
 
 
-def test_at_the_lowest_rate_each_intent_is_committed_once_and_sent_in_time() -> None:
+def test_each_intent_is_sent_in_time_at_the_lowest_rate_and_one_that_expires_in_a_pause_uses_no_turn() -> None:
     bench = Bench(RATE_MIN)
     bench.run()
     assert (len(bench.sent), len(bench.intents)) == (COUNT, COUNT)
     assert max(sent - at for sent, at in zip(bench.sent, bench.intents, strict=True)) <= INTENT_MAX_AGE_S
-
-
-def test_intents_that_expire_in_a_pause_use_no_turn_of_a_request() -> None:
-    """The first response comes after 20 s and asks for 300 s: all other intents are too old by then."""
     busy = WriteOutcome("answered", 429, error=Unreachable("busy"), retry_after_s=300.0)
-    bench = Bench(0.1, (20.0, busy))
+    bench = Bench(0.1, (20.0, busy))  # all other intents are too old after this pause
     bench.run()
     assert len(bench.sent) == COUNT + 1
     assert len(bench.intents) > COUNT + 10, "they were committed again"
