@@ -78,7 +78,6 @@ SKU_LOOKUP = '[[lookup]]\nfile = "ids.csv"\nmatch = { X = "c" }\ngive = { sku = 
         ('C\n[columns]\nA = "fiscalname"\n', "(did you mean documents[0].fiscalName?)"),
         ('C\n[columns]\nA = { feld = "email" }\n', "line 3: unknown key columns › A"),
         ('C\n[columns]\nA = { field = "email", ignore = true }\n', "line 3: 'A' needs either a field or ignore"),
-        ('C\n[columns]\nA = { ignore = true, blank = "reject" }\n', "line 3: 'A' is ignored; remove"),
         ('C\n[columns]\nA = "email"\nB = "email"\n', "line 4: email is filled twice: by column 'A'"),
         ('C\n[columns]\nA = "email"\n[constants]\nemail = "x"\n', "line 5: email is filled twice"),
         ('C\nignore = ["A"]\n[columns]\nA = "email"\n', "line 2: 'A' is ignored, but is also listed under"),
@@ -89,8 +88,6 @@ SKU_LOOKUP = '[[lookup]]\nfile = "ids.csv"\nmatch = { X = "c" }\ngive = { sku = 
         ('C\n[columns]\nA = { field = "email", change = true }\n', "only price and stock can be changes"),
         ('V\n[columns]\nA = { field = "stock", change = true, default = 5 }\n', "default of changes can only be 0"),
         ('C\n[columns]\nA = { field = "email", decimal = "," }\n', "email is not a number"),
-        ('C\n[columns]\nA = { field = "email", yes = ["S"], no = ["N"] }\n', "email is not true or false"),
-        ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is not a date"),
         ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default must be a text"),
         ('V\n[columns]\nA = { field = "price", default = nan }\n', "the default must be a number"),
         *(

@@ -99,9 +99,7 @@ def test_a_plan_is_looked_for_in_the_project_too(tmp_path: Path, monkeypatch: py
     ("name", "content"),
     [
         ("plan.json", b'{"a":' * 20_000),
-        ("plan.json", b'{"lines":' + b"9" * 5000 + b"}"),
         ("operations.jsonl", b"[" * 20_000),
-        ("operations.jsonl", b"{}\n"),
         ("lines.csv", b"a,b,c,d,e,f\n" + b"9" * 5000 + b",b,,d,e,f\n"),
         ("lines.csv", b"\xff\n\xff\n"),
     ],
