@@ -64,10 +64,11 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
 
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:
     """The type and limits of a field, in words."""
+    from pipelines.mapping.field_paths import root_of
     from sources.inputs import required
 
     yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(field.type, field.type)
-    top = path.partition(".")[0].partition("[")[0]
+    top = root_of(path)
     if path in required(kind) or any(one.required and one.name == top for one in KINDS[kind].record.fields):
         yield "required" if path == top else f"{top} is required"
     if path == PASSWORD:

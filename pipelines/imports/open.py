@@ -20,7 +20,7 @@ from pipelines.imports.fields import Bindings, Source, field_sources
 from pipelines.imports.inputs import Inputs
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Mapping, propose, sample
-from pipelines.mapping.field_paths import all_paths, suggestion
+from pipelines.mapping.field_paths import all_paths, root_of, suggestion
 from sources.disk import file_version
 from sources.errors import UsageError
 from sources.files import ReadOptions, SourceTable, open_table
@@ -209,7 +209,7 @@ def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:
 def _check_required(file: Path, mapping: Mapping, sources: Sequence[Source], login_mode: LoginMode | None) -> None:
     """Every required field is filled by something."""
     filled = {source.path for source in sources} | mapping.constants.keys()
-    roots = {path.partition(".")[0].partition("[")[0] for path in filled}
+    roots = set(map(root_of, filled))
     fields = KINDS[mapping.kind].record.fields
     names = required(mapping.kind, login_mode) | {field.name for field in fields if field.required}
     order = dict.fromkeys([*paths(mapping.kind), *(field.name for field in fields)])

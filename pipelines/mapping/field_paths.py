@@ -97,6 +97,11 @@ def all_paths(kind: str) -> list[str]:
     return [path.replace("[]", "[0]") for path in paths(kind)]
 
 
+def root_of(path: str) -> str:
+    """The field of the record that a path leads into: `documents` of `documents[0].number`."""
+    return path.partition(".")[0].partition("[")[0]
+
+
 def suggestion(name: str, names: Collection[str]) -> str:
     """` (did you mean …?)` with the most similar name; empty where none is similar."""
     known = {path.casefold(): path for path in names}

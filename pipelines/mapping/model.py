@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pipelines.mapping.field_paths import root_of
 from sources.files import ReadOptions
 from sources.kinds import KINDS, PASSWORD, Semantics
 
@@ -157,7 +158,7 @@ class Mapping:
         """The fields of updates that are sent although they are as last confirmed: orders change a stock since."""
         given = {path: None for lookup in self.lookups for path in lookup.give} | dict.fromkeys(self.constants)
         paths = given | {path: column.send for column in self.columns.values() for path in column.paths}
-        names = {path.partition(".")[0].partition("[")[0]: send for path, send in paths.items()}
+        names = {root_of(path): send for path, send in paths.items()}
         return frozenset(
             name
             for name, send in names.items()

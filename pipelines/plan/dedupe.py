@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, ReadyInputs, RejectedInput
+from pipelines.mapping.field_paths import root_of
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
@@ -183,7 +184,7 @@ class _Duplicates:
 def _in_file(inputs: Inputs, key: str, one: dict[str, Any], other: dict[str, Any]) -> str:
     """The columns of a key, and those in which two inputs that share it differ; of what no column fills, the field."""
     columns = {path: name for name, column in inputs.mapping.columns.items() for path in column.paths}
-    fields = {"lines", "path", *(path.partition(".")[0].partition("[")[0] for path in columns)}
+    fields = {"lines", "path", *map(root_of, columns)}
     keys, paths = key.split(", "), [*columns, *(name for name in one if name not in fields)]
     differing = [path for path in paths if path not in keys and _value(one, path) != _value(other, path)]
     differing = differing or [name for name in one if name != "lines" and one[name] != other[name]] or [PASSWORD]

@@ -322,10 +322,7 @@ def _rows_of_object(data: bytes, field: str, key: str) -> tuple[bytes, str]:
     Raises:
         ContractBroken: its form is unknown. BrokenBody: it is not JSON.
     """
-    try:
-        members = [(json.loads(name), value) for name, value in object_members(data)]
-    except ValueError:
-        raise BrokenBody(NOT_JSON) from None
+    members = _named_members(data)
     arrays = [value for _, value in members if value.startswith(b"[")]
     if any(name == key for name, _ in members):
         return b"[" + data + b"]", "object_single"
@@ -348,14 +345,19 @@ def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
         found = _object_decoder.decode(body)
         if len(_compact(msgspec.json.encode(found))) == len(_compact(body)):  # no name occurs twice
             return {name: bytes(found.get(name, b"")).strip() for name in names}
-    try:
-        pairs = [(json.loads(name), value) for name, value in object_members(body)]
-    except ValueError:
-        raise BrokenBody(NOT_JSON) from None
+    pairs = _named_members(body)
     members = dict(pairs)
     if twice := next((name for name in names if [found for found, _ in pairs].count(name) > 1), None):
         raise ContractBroken(f"`{twice}` occurs twice in the response")
     return {name: members.get(name, b"") for name in names}
+
+
+def _named_members(data: bytes) -> list[tuple[str, bytes]]:
+    """All members of an object, as bytes, repeated names too. Raises BrokenBody."""
+    try:
+        return [(json.loads(name), value) for name, value in object_members(data)]
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
 
 
 def kind_of(data: bytes) -> str:
