@@ -48,15 +48,13 @@ def test_settings_of_others_and_a_folders_name_change_nothing(tmp_path: Path) ->
 
 
 def lost_document(result: ListResult) -> None:
-    ((path, rows),) = result.files["customers__documents"]
+    ((path, _),) = result.files["customers__documents"]
     pq.write_table(pq.read_table(path).slice(1), path)
-    assert rows == pq.read_table(path).num_rows + 1
 
 
 def doubled_customer(result: ListResult) -> None:
     ((path, rows),) = result.files["customers"]
-    table = pq.read_table(path)
-    pq.write_table(table.take([0, *range(rows - 1)]), path)  # as many rows, one of them twice
+    pq.write_table(pq.read_table(path).take([0, *range(rows - 1)]), path)  # as many rows, one of them twice
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,6 @@ def doubled_customer(result: ListResult) -> None:
 )
 def test_loaded_rows_are_compared_with_walked(tmp_path: Path, harm: Callable[[ListResult], None], words: str) -> None:
     result, folder = walked(tmp_path), tmp_path / "load"
-    assert result.verdict == "complete"
     harm(result)
     load([result], folder)
     with duckdb.connect() as build, pytest.raises(BridgeError, match=words), attached(build, [result], folder):

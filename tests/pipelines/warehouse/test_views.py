@@ -80,8 +80,7 @@ def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnect
         day = today
         for n, gap in enumerate(reversed(of_customer)):
             day -= timedelta(days=gap)
-            twice = [order(f"{customer}{n}{again}", day, customer) for again in range(2)]
-            insert(build, "reconciled.orders", *twice)
+            insert(build, "reconciled.orders", *(order(f"{customer}{n}{again}", day, customer) for again in range(2)))
         planned = order(f"{customer} planned", today + timedelta(days=9), customer)
         insert(build, "reconciled.orders", planned, order(f"{customer} off", today, customer, is_cancelled=True))
     sql = """SELECT customer_id, order_days, usual_gap_days, longest_gap_days, days_since_last, has_stopped
@@ -140,20 +139,6 @@ def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyCo
         ("Two for one", date(2026, 5, 31), 3, None),
         ("Two for one", date(2026, 6, 2), 8, 5),
         ("Two for one", date(2026, 6, 4), 7, -1),
-    ]
-
-
-def test_the_match_is_counted_by_outcome_and_reason(build: duckdb.DuckDBPyConnection) -> None:
-    insert(
-        build,
-        "reconciled.erp_customers",
-        {"status": "matched", "matched_by": "email", "line": 2, "customer_id": "1"},
-        {"status": "ambiguous", "matched_by": "email", "line": 3, "reason": "several customers"},
-        {"status": "ambiguous", "matched_by": "email", "customer_id": "2", "reason": "several customers"},
-    )
-    assert build.execute("FROM bi.erp_match ORDER BY status").fetchall() == [
-        ("ambiguous", "email", "several customers", 2, 1, 1),
-        ("matched", "email", None, 1, 1, 1),
     ]
 
 
