@@ -90,24 +90,9 @@ def test_a_path_that_cannot_be_a_warehouse_is_refused_and_left_alone(
     refused(tmp_path / name, match, hint)
 
 
-def test_a_file_that_another_program_writes_to_is_reported_before_a_request_and_a_link_to_it_stays_one(
-    published: Bridge, tmp_path: Path
+def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted_and_a_link_stays_one(
+    fresh: Bridge, tmp_path: Path
 ) -> None:
-    link = tmp_path / "link.duckdb"
-    link.symlink_to(published.path)
-    os.environ["WAREHOUSE__PATH"] = str(link)
-    with duckdb.connect(str(published.path)) as writer:
-        writer.execute("CREATE TABLE mine AS SELECT 1")
-        asked = published.platform.state.requests
-        with pytest.raises(UsageError, match="another program"):
-            published.pull()
-        assert published.platform.state.requests == asked
-    assert published.code("promotions") == 0
-    assert link.is_symlink()
-    assert published.one("SELECT count(*) FROM ops.runs") == 2
-
-
-def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted(fresh: Bridge) -> None:
     folder = fresh.folder / "año" / "dos palabras, (x)"
     refused(folder / "warehouse.duckdb", "No such file or directory", "whose folder exists")
     with pytest.raises(UsageError, match="No such file or directory"):
@@ -116,7 +101,7 @@ def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted
     assert (checked.code, "LEDGER__PATH to a file in a folder that exists" in checked.out) == (2, True)
     assert not folder.parent.exists()
     folder.mkdir(parents=True)
-    fresh.path = folder / "warehouse.duckdb"
-    os.environ["WAREHOUSE__PATH"] = str(fresh.path)
-    assert fresh.code("promotions") == 0
-    assert fresh.left() == [fresh.path.name]
+    fresh.path, link = folder / "warehouse.duckdb", tmp_path / "link.duckdb"
+    link.symlink_to(fresh.path)
+    os.environ["WAREHOUSE__PATH"] = str(link)
+    assert (fresh.code("promotions"), fresh.left(), link.is_symlink()) == (0, [fresh.path.name], True)

@@ -158,15 +158,17 @@ def test_check_warns_where_the_disk_has_no_room_for_another_warehouse(
         assert any("MB are free next to the warehouse of" in words for words in warnings) is is_warned
 
 
-def test_a_key_of_another_environment_is_not_asked_whose_the_legacy_lists_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_legacy_lists_need_no_settings_of_public_v1_and_no_key_of_another_environment_is_asked_whose_they_are(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    os.environ["DLT_PROJECT_DIR"] = str(tmp_path)
     for family, key in (("LEGACY", "key"), ("PUBLIC_V1", "brand_live_key")):
-        monkeypatch.setenv(f"SOURCES__{family}__BASE_URL", "https://shop.example")
-        monkeypatch.setenv(f"SOURCES__{family}__API_KEY", key)
-    for environment, is_asked in (("sandbox", False), ("production", True)):
-        monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", environment)
+        os.environ |= {f"SOURCES__{family}__BASE_URL": "https://shop.example", f"SOURCES__{family}__API_KEY": key}
+    for name, value, is_asked in (
+        ("LEGACY__ENVIRONMENT", "sandbox", False), ("LEGACY__ENVIRONMENT", "production", True),
+        ("PUBLIC_V1__API_KEY", "", False), ("PUBLIC_V1__BASE_URL", "ftp://x", False),
+    ):  # fmt: skip
+        os.environ[f"SOURCES__{name}"] = value
         assert (read_targets(["customers"]).whoami is not None) is is_asked
     with pytest.raises(UsageError, match="unknown list: coupons"):
         read_targets(["customers", "coupons"])

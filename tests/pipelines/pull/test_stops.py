@@ -32,7 +32,7 @@ from pipelines.warehouse.build import Build
 from pipelines.warehouse.failure import failure_file, was_published
 from pipelines.warehouse.failure import read as read_failure
 from pipelines.warehouse.load import load
-from sources.errors import Stopped, UsageError
+from sources.errors import PlatformError, Stopped, UsageError
 from sources.extract import walk as walks
 from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
@@ -113,18 +113,24 @@ def test_a_signal_after_a_pull_has_published_does_not_deny_it(
     assert not any(failure_file(published.path, is_destination=copy).exists() for copy in (True, False))
 
 
-def test_a_copy_that_a_signal_cut_off_leaves_a_note_until_one_succeeds(
+def test_a_copy_that_fails_or_is_cut_off_leaves_a_note_until_one_succeeds(
     published: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = mock.Mock(side_effect=[KeyboardInterrupt(), None])
+    errors = (KeyboardInterrupt(), PlatformError("interrupted by the server"))
+    copy = mock.Mock(side_effect=[*errors, None])
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "duckdb")
     monkeypatch.setattr("pipelines.warehouse.run.copy_to_destination", copy)
-    with pytest.raises(KeyboardInterrupt) as caught:
+    for error, code in zip(errors, (130, 4), strict=True):
+        with pytest.raises(type(error)) as caught:
+            published.pull("price_lists")
+        assert was_published(caught.value)
+        note = read_failure(published.path, is_destination=True) or {}
+        assert (note["exit_code"], note["published"], "interrupted" in note["message"]) == (code, True, True)
+    assert (published.one("SELECT count(*) FROM ops.runs"), read_failure(published.path)) == (3, None)
+    with monkeypatch.context() as without:
+        without.delenv("WAREHOUSE__DESTINATION")
         published.pull("price_lists")
-    assert was_published(caught.value)
-    note = read_failure(published.path, is_destination=True)
-    assert note is not None
-    assert (note["exit_code"], note["published"], "interrupted" in note["message"]) == (130, True, True)
+    assert read_failure(published.path, is_destination=True) == note
     published.pull("price_lists")
     assert read_failure(published.path, is_destination=True) is None
 

@@ -40,7 +40,6 @@ from sources.settings import warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge, start, wait_for
 
 OLDER_CLIENT = "duckdb==1.2.2"
-NOBODY = 65534
 SECRET = "Ana Núñez"
 
 
@@ -180,15 +179,6 @@ def test_a_file_that_another_program_has_open_is_named(tmp_path: Path) -> None:
     held = mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("Conflicting lock is held in PID 1"))
     with held, pytest.raises(UsageError, match="is open for writing in another program"):
         open_warehouse(tmp_path / "w.duckdb")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
-def test_a_build_folder_of_another_user_is_not_used(fresh: Bridge) -> None:
-    folder = fresh.folder / ".build-warehouse.duckdb"
-    folder.mkdir()
-    os.chown(folder, NOBODY, NOBODY)
-    with pytest.raises(UsageError, match=f"another user \\(uid {NOBODY}\\)"):
-        fresh.pull()
 
 
 HINT = "make the folder writable"

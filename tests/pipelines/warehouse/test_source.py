@@ -9,7 +9,6 @@ import duckdb
 import pytest
 
 from pipelines.pull import walking
-from pipelines.pull.targets import read_targets
 from pipelines.warehouse.source import DataSource, read_source
 from sandbox import SandboxConfig, serve
 from sources.contract import RECORDS
@@ -70,12 +69,3 @@ def test_another_environment_or_organization_is_refused(published: Bridge) -> No
         assert (state.requests == requests) == (column == "environment"), "the settings have the environment"
         assert published.path.read_bytes() == before
     assert published.code(accept_new_source=True) == 0
-
-
-def test_a_pull_of_legacy_lists_needs_no_public_v1_settings(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_targets(["customers"]).whoami is not None
-    for name, value in (("API_KEY", ""), ("API_KEY", "key_live_1"), ("BASE_URL", "ftp://x")):
-        with monkeypatch.context() as patch:
-            patch.setenv(f"SOURCES__PUBLIC_V1__{name}", value)
-            targets = read_targets(["customers"])
-            assert (targets.whoami, targets.source) == (None, DataSource(host(fresh), None, "sandbox"))
