@@ -91,23 +91,18 @@ def with_headers(*headers: str, body: bytes = b"", status: str = "200 OK") -> by
 
 
 def test_each_family_has_its_prefix_and_its_header_for_the_key() -> None:
-    cookie = httpx.Response(200, content=PAGE, headers={"Set-Cookie": "a=b"})
-    seen, handler = answers(cookie)
+    seen, handler = answers(httpx.Response(200, content=PAGE, headers={"Set-Cookie": "a=b"}))
     with client(handler) as one:
-        opened, answer = one.get("/customers", {"page": 2, "term": "a b&c"}, check=parsed)
-        one.get("/customers", check=parsed)
+        one.get("/customers", {"page": 2, "term": "a b&c"}, check=parsed)
+        opened, answer = one.get("/customers", check=parsed)
     assert opened == {"data": [1, 2, 3]}
     assert (answer.status, answer.body, answer.attempts, answer.throttled) == (200, PAGE, 1, False)
     client(handler, "public_v1").get("/whoami", check=parsed)
-    assert [str(requested_url(request)) for request in seen] == [
-        "https://shop.example/customers?page=2&term=a%20b%26c",
-        "https://shop.example/customers",
-        "https://shop.example/public/v1/whoami",
-    ]
-    assert [request.headers.get("api-key") for request in seen] == [KEY, KEY, None]
-    assert [request.headers.get("authorization") for request in seen] == [None, None, f"Bearer {KEY}"]
-    assert all(request.headers["accept-encoding"] == "gzip" for request in seen)
-    assert all("cookie" not in request.headers for request in seen)
+    host = "https://shop.example"
+    paths = ["/customers?page=2&term=a%20b%26c", "/customers", "/public/v1/whoami"]
+    assert [str(requested_url(request)) for request in seen] == [host + path for path in paths]
+    headers = [[request.headers.get(name) for name in ("api-key", "authorization", "cookie")] for request in seen]
+    assert headers == [[KEY, None, None], [KEY, None, None], [None, f"Bearer {KEY}", None]]
 
 
 def test_a_path_that_leads_elsewhere_is_an_error() -> None:
@@ -357,7 +352,6 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
         (httpx.Response(201, content=b'{"id": 7}'), "answered", None),
         (httpx.Response(204), "answered", None),
         (legacy_error(409, PASSWORD), "answered", ""),
-        (httpx.Response(409, json={"errors": [{"code": 7}]}), "answered", "7"),
         (httpx.Response(401), "answered", ""),
         (httpx.Response(429, headers={"Retry-After": "9"}), "answered", ""),
         (httpx.Response(404, content=b"<html>"), "in_doubt", ""),
@@ -404,17 +398,14 @@ def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(rest: bytes) -> N
 
 
 def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error() -> None:
-    json_type = {"Content-Type": "Application/JSON; charset=utf-8"}
     found, failed = b'{"id":7,"notes":"x"}', b'{"success":false,"message":"no"}'
-    _, handler = answers(
-        httpx.Response(200, content=found, headers=json_type), httpx.Response(200, content=failed), httpx.Response(204)
-    )
+    json_type = {"Content-Type": "Application/JSON; charset=utf-8"}
+    _, handler = answers(httpx.Response(200, content=found, headers=json_type), httpx.Response(200, content=failed))
     with client(handler) as client_:
-        outcomes = [client_.send("POST", "/customers", BODY) for _ in range(3)]
+        outcomes = [client_.send("POST", "/customers", BODY) for _ in range(2)]
     assert [(one.state, one.body, one.content_type, one.is_broken, one.message) for one in outcomes] == [
         ("answered", found, "application/json", False, ""),
         ("answered", failed, "", False, "no"),
-        ("answered", b"", "", False, ""),
     ]
 
 
