@@ -71,14 +71,10 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
         ([b'{"hasMore": false}'], "absent"),
         ([b'{"data": {}, "hasMore": false}'], "an object"),
         ([b'{"data":[{"id":1}],"hasMore":true,"data":[{"id":2}],"hasMore":false}'], "`data` occurs twice"),
-        ([b'{"data":[{"id":1}],"hasMore":true,"nextCursor":null,"hasMore":false}'], "`hasMore` occurs twice"),
         (b'{"data": {"a": 1, "b": 2}}', "no known form"),
-        (b'{"data": {"items": [{"id": 1}], "others": [{"id": 2}]}}', "no known form"),
         (b'{"data": [{"id": 1}], "pagination": {"page": 3}}', "requested page 1, received page 3"),
-        (b'{"data": [{"id": 1}], "pagination": {"hasNextPage": "no"}}', "the pagination object"),
         *((data(1, total=total), "the pagination object") for total in (2**63, -(2**64), 10**400)),
         (b'{"data":[{"id":1}],"d\\u0061ta":[{"id":1}]}', "`data` occurs twice"),
-        (b'{"data":[{"id":1}],"pagination":{"total":1},"pagination":{}}', "`pagination` occurs twice"),
     ],
 )
 def test_what_breaks_the_contract_is_named(bodies: list[bytes] | bytes, words: str) -> None:
@@ -92,13 +88,11 @@ def test_v1_an_expired_cursor_starts_again_and_another_rejection_is_an_error() -
     (first,) = feed(paginator, v1())
     second = paginator.next_request()
     assert second is not None
-    for request, error, kind in (
-        (first, refusal(), HttpRejected),
-        (second, refusal(422), HttpRejected),
-        (second, refusal(), CursorExpired),
-    ):
-        with pytest.raises(kind):
+    for request, error in ((first, refusal()), (second, refusal(422))):
+        with pytest.raises(HttpRejected):
             paginator.reject(request, error)
+    with pytest.raises(CursorExpired):
+        paginator.reject(second, refusal())
 
 
 @pytest.mark.parametrize(
@@ -193,20 +187,13 @@ def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> N
         assert bool(paginator.issues()) is is_doubted
 
 
-@pytest.mark.parametrize(
-    ("more", "is_doubted"),
-    [
-        ({}, False), ({"hasMore": False, "nextCursor": None}, False), ({"hasMore": True}, True), ({"hasMore": 1}, True),
-        ({"nextCursor": "c"}, True),
-    ],
-)  # fmt: skip
-def test_price_lists_that_announce_further_rows_are_not_proven(more: dict[str, object], is_doubted: bool) -> None:
-    paginator = SinglePage("id", "priceLists")
-    feed(paginator, json.dumps({"priceLists": [{"id": "a"}], **more}).encode())
-    assert paginator.ended_by
-    assert bool(paginator.issues()) is is_doubted
-    with pytest.raises(ContractBroken, match="`priceLists` occurs twice"):
-        paginator.parse(b'{"priceLists":[{"id":"a"}],"priceLists":[]}')
+def test_price_lists_that_announce_further_rows_are_not_proven() -> None:
+    announced: list[dict[str, Any]] = [{"hasMore": False}, {"hasMore": True}, {"hasMore": 1}, {"nextCursor": "c"}]
+    for more in announced:
+        paginator = SinglePage("id", "priceLists")
+        feed(paginator, json.dumps({"priceLists": [{"id": "a"}], **more}).encode())
+        assert paginator.ended_by
+        assert bool(paginator.issues()) is (more != {"hasMore": False})
 
 
 @pytest.mark.parametrize("paginator", ALL)
@@ -234,7 +221,6 @@ def test_sweeps_with_the_same_ids_prove_a_list() -> None:
         (sweep(3, 1, "single"), sweep(3, 1, "single"), False),
         (sweep(100, 7, "single"), sweep(61, 7, "single"), False),
         (sweep(100, 7, "single"), sweep(4, 7, "short"), True),
-        (sweep(4, 7, "short"), sweep(100, 7, "single"), True),
         (sweep(100, 2, "single"), sweep(1, 2, "full"), True),
         (sweep(100, 1, "single"), sweep(1, 1, "full"), False),
         (sweep(100, 6, "single"), sweep(3, 6, "full", size=2), False),
@@ -248,11 +234,9 @@ def test_sweeps_with_the_same_ids_prove_a_list() -> None:
         ([], 100),
         ([sweep(100, 650)], 61),
         ([sweep(100, 650, size=50), sweep(30, 650)], 50),
-        ([sweep(100, 0)], 61),
         ([sweep(1, 9)], 2),
         # The end is only assumed: a size that leaves a short last page, and was not used.
         ([sweep(100, 600, "full")], 61),
-        ([sweep(100, 122, "full")], 60),
         ([sweep(100, 600, "full"), sweep(61, 600, "full", size=60)], 36),
         ([sweep(100, 2, "single")], 1),
         ([sweep(100, 1, "single")], 3),

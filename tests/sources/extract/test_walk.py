@@ -65,18 +65,12 @@ VERDICTS: dict[str, tuple[Platform, dict[str, Any], str, int, str]] = {
     "page 0 fails": (Platform(MANY[:250], before=page_0(FAILED)), {}, "unproven", 1, "page 0 could not be read"),
     "short pages": (Platform(MANY, cap=20), {}, "complete", 2, "of 12"),
     "a cache without the query": (Platform(MANY[:2], alter=lambda *_: TWO), {}, "unproven", 2, "ignores `limit`"),
-    "404 after a full page": (
-        *(Platform(MANY[:600], ending="status_404"), {"sweeps": 2}),
-        *("unproven", 2, "the end is assumed"),
-    ),
+    "404 after a full page": (Platform(MANY[:600], ending="status_404"), {"sweeps": 2}, "unproven", 2, "is assumed"),
     "a window on the depth": (Platform(MANY, before=deeper(400)), {"page_limit": 50}, "unproven", 6, "assumed"),
     "limit is ignored": (Platform(MANY, fixed=20), {}, "unproven", 2, "the platform ignores `limit`"),
     "total moves": (Platform(MANY, pagination=True, total_moves=True), {}, "unproven", 6, "total changed"),
     "one sweep": (Platform(MANY), {"sweeps": 1}, "unproven", 1, "a single sweep does not prove"),
-    "second limit rejected": (
-        *(Platform(MANY, before=ONE_LIMIT), {}, "unproven", 1),
-        "limit 61 was rejected with status 422: no further sweep",
-    ),
+    "second limit rejected": (Platform(MANY, before=ONE_LIMIT), {}, "unproven", 1, "was rejected with status 422"),
 }
 
 
@@ -92,21 +86,20 @@ def test_what_a_list_shows_decides_whether_it_is_proven(tmp_path: Path, name: st
         assert len(documents) == sum(int(key) % 3 for key in ids(result))
 
 
-INCOMPLETE: dict[str, tuple[Platform, type[Exception]]] = {
-    "the first page is refused": (Platform(MANY, before=refusing(lambda _: True, rejected(422))), HttpRejected),
-    "a page amid the second sweep is refused": (
-        *(Platform(MANY, before=refusing(lambda p: (p["limit"], p["page"]) == (61, 3), rejected(422))), HttpRejected),
+REFUSED = {
+    "page 1": Platform(MANY, before=refusing(lambda _: True, rejected(422))),
+    "of a list from page 0, page 1": Platform(MANY[:100], first_page=0, ending="status_404"),
+    "a page amid the second sweep": Platform(
+        MANY, before=refusing(lambda params: (params["limit"], params["page"]) == (61, 3), rejected(422))
     ),
-    "page 1 is not there": (Platform(MANY[:100], first_page=0, ending="status_404"), HttpRejected),
 }
 
 
-@pytest.mark.parametrize("name", INCOMPLETE)
+@pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_is_an_error(tmp_path: Path, name: str) -> None:
-    platform, error = INCOMPLETE[name]
-    result = walked(platform, tmp_path)
+    result = walked(REFUSED[name], tmp_path)
     assert (result.verdict, result.files, result.distinct) == ("incomplete", {}, 0)
-    assert isinstance(result.error, error)
+    assert isinstance(result.error, HttpRejected)
 
 
 @pytest.mark.parametrize(
@@ -166,9 +159,7 @@ def test_the_newest_row_of_a_key_wins(tmp_path: Path) -> None:
     result = walked(platform, tmp_path, page_limit=10, window=1)
     assert result.verdict == "unproven"
     assert (result.distinct, result.duplicates) == (15, 20 * len(result.sweeps) - 15)
-    rows = rows_of(result, "customers")
-    assert {row["id"]: row["phone"] for row in rows} == latest
-    assert len(rows) == 15
+    assert sorted((row["id"], row["phone"]) for row in rows_of(result, "customers")) == sorted(latest.items())
 
 
 @pytest.mark.parametrize("position", [0, 1, 650], ids=["equal", "differs early", "differs late"])
@@ -189,12 +180,9 @@ def test_a_second_sweep_is_decoded_and_published_only_if_its_bytes_differ(
     monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
     result = walked(Platform(list(range(1, 651)), alter=changed), tmp_path)
     assert (result.verdict, result.used_sweeps, result.distinct, result.duplicates) == ("complete", [2], 650, 0)
-    assert [(sweep.rows, sweep.distinct) for sweep in result.sweeps] == [(650, 650)] * 2
     assert ids(result) == [str(key) for key in range(1, 651)]
     assert [n for n, name in enumerate(ids(result, column="first_name"), 1) if name == "New"] == [position][:position]
     assert sum(rows) == 650 * (2 if position else 1)
-    written = sorted(file.parent.name for file in tmp_path.rglob("*.parquet"))
-    assert written == ["sweep-1"] * 2 + ["sweep-2"] * 2 * bool(position)
 
 
 @pytest.mark.parametrize(("first", "second"), [(650, 649), (649, 650)])
@@ -236,7 +224,6 @@ LEARNT, CONFIRMED = "6 equal sweeps confirm", "as earlier reads confirmed"
         (49, 4, {"known_gap": 3}, "complete", 2, "4", CONFIRMED),  # 50 was listed before
         (50, 4, {"known_gap": 3}, "unproven", 6, "4", LEARNT),
         (49, 2, {"known_gap": 3}, "unproven", 6, "2", LEARNT),
-        (49, 1, {}, "unproven", 6, "1", LEARNT),  # nothing shows yet that it counts deleted rows
         (49, 0, {}, "complete", 2, None, ""),
         (49, 3, {"page_limit": 9}, "unproven", 6, None, ""),
     ],
@@ -261,7 +248,6 @@ def test_a_total_that_counts_deleted_rows_is_learnt_and_watched(
         (50, 1, None, "complete", [50]),
         (49, 1, None, "unproven", [49]),
         (49, 6, None, "complete", [49, 49]),
-        (50, 6, "\0", "unproven", [49]),  # a known order that is quarantined is not absent
         (49, 6, "\0", "unproven", [48, 48]),
     ],
 )
@@ -298,8 +284,6 @@ def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
     assert (result.verdict, len(result.sweeps)) == (verdict, 2), result.evidence
     assert words in " ".join(result.evidence)
     assert set(ids(result, "orders")) == {str(key) for key in (1, 2, 3, *second)}
-    platform.reading = 0
-    assert walked(platform, tmp_path / "one", "orders", sweeps=1).verdict == "unproven"
 
 
 def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
