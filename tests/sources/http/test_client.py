@@ -257,12 +257,10 @@ BROKEN: dict[str, Script] = {
 def test_broken_responses_are_requested_again(name: str) -> None:
     drips = name.endswith(("drip", "drips"))  # until the deadline, which a slow machine may miss again
     http = HttpSettings(timeout_s=0.4 if drips else 20)
-    began = time.monotonic()
     with serving(BROKEN[name], OK) as server, Client("legacy", server.url, KEY, http=http) as one:
         opened, answer = one.get("/customers", check=parsed)
     assert opened["data"] == [1, 2, 3]
     assert answer.attempts == 2 or (drips and answer.attempts > 2)
-    assert drips or time.monotonic() - began < 15
 
 
 WHOLE: dict[str, Script] = {
@@ -313,12 +311,7 @@ def test_stop_ends_a_wait_and_every_later_call() -> None:
 
 
 def test_closing_wakes_a_read_under_way() -> None:
-    quiet = threading.Event()
-
-    def silent(_: socket.socket) -> None:
-        quiet.wait(60)
-
-    with serving(silent) as server, ThreadPoolExecutor(1) as pool:
+    with serving(DRIP) as server, ThreadPoolExecutor(1) as pool:
         one = Client("legacy", server.url, KEY)
         future = pool.submit(one.get, "/customers", check=parsed)
         while not server.seen:
@@ -326,7 +319,6 @@ def test_closing_wakes_a_read_under_way() -> None:
         one.close()
         with pytest.raises(Stopped):
             future.result(20)
-        quiet.set()
 
 
 def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_closed() -> None:
@@ -351,6 +343,7 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
     [
         (httpx.Response(201, content=b'{"id": 7}'), "answered", None),
         (httpx.Response(204), "answered", None),
+        (legacy_error(409, "TAKEN"), "answered", "TAKEN"),
         (legacy_error(409, PASSWORD), "answered", ""),
         (httpx.Response(401), "answered", ""),
         (httpx.Response(429, headers={"Retry-After": "9"}), "answered", ""),
@@ -394,7 +387,6 @@ def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(rest: bytes) -> N
             outcome = one.send("PATCH", "/customers", BODY)
         assert (outcome.state, outcome.status, outcome.body, outcome.is_broken) == (state, status, b"", True)
         assert (outcome.error is None) == (state == "answered")
-        assert outcome.error is None or (outcome.error.status == status and outcome.error.hint)
 
 
 def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error() -> None:
@@ -448,9 +440,7 @@ def test_a_connection_that_is_refused_names_its_host() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
     with Client("legacy", f"http://{host}", KEY, retry=RetryPolicy(attempts=2)) as one:
-        with pytest.raises(
-            Unreachable, match=f"cannot connect to {host}: connection refused, after 2 attempts"
-        ) as error:
+        with pytest.raises(Unreachable, match=f"{host}: connection refused, after 2 attempts") as error:
             one.get("/customers", check=parsed)
         assert one.send("POST", "/customers", BODY).state == "not_sent"
     assert (error.value.reason, error.value.host) == ("refused", host)
@@ -561,14 +551,8 @@ def test_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_delay() -> None:
-    seconds: dict[tuple[int, float | None, float], float] = {
-        (1, None, 0.0): 0.0,
-        (1, None, 1.0): 0.5,
-        (3, None, 0.5): 1.0,
-        (10_000, None, 1.0): 30.0,
-        (5, 120.0, 1.0): 120.5,
-    }
-    assert {given: delay_s(given[0], given[1], given[2], RetryPolicy()) for given in seconds} == seconds
+    given = [(1, None, 0.0), (1, None, 1.0), (3, None, 0.5), (10_000, None, 1.0), (5, 120.0, 1.0)]
+    assert [delay_s(*one, RetryPolicy()) for one in given] == [0.0, 0.5, 1.0, 30.0, 120.5]
 
 
 BUSY, WAIT = Failure(503, "busy"), Failure(503, "busy", retry_after_s=60.0)
