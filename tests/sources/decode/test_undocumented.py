@@ -307,6 +307,7 @@ def test_the_key_is_canonical_text() -> None:
         ('{"id":1,"j":{"b":1,"b":1}}', "row: a field occurs twice in one object"),
         ('{"id":1,"a":NaN}', "row: NaN or Infinity, which JSON does not allow"),
         ('{"id":1,"c":{"d":["\\u0000"]}}', "c.d[]: a NUL character"),
+        ('{"id":1,"c":{"\\u0000":1}}', "c: a NUL character"),
         ('{"id":1,"a":"\\udfff"}', "row: a lone surrogate"),
     ],
 )
