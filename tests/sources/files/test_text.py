@@ -100,15 +100,13 @@ INCHES = ['5"', '1/2" x 3/4"', 'x "y" z', '"', "'t Hoff", '4" tube', '5" x 3"', 
         ('a;b\n"1";2\n"x"y;3\n4;"5"\n6;"p\nq"r\n7;8\n', None, "3 quoting, 5-6 quoting"),
         *((f'{customers(9)}u@b.c,"open,x,s\n{between}u@b.c,Eva,x,s\nu@b.c,b",x,s\n{customers(9)}', None,
            f"11-{last} quoting, {last + 1} repeated_header")
-          for between, last in (("", 13), ("\n", 14), ("a,b\n", 14), ("u@b.c,b,c,d,e\n", 14))),
+          for between, last in (("", 13), ("\n", 14), ("u@b.c,b,c,d,e\n", 14))),
         (customers(9, end=",\n", **STRAY), None, "4-6 quoting"),
         (customers(9, **STRAY), GIVEN, ""),  # a quote that is given is believed
-        (customers(9, l4='u@b.c,"unclosed,x,p'), None, "4 quoting"),
         (customers(9, l4='u@b.c,"unclosed,x,p'), LITERAL, ""),
         ('part\tsize\n1\t"a" b\n2\t"c" d\n', None, "2 quoting, 3 quoting"),
         *((f'{NAME}14"Tornillo M14, inox",14.50\nA3,Tuerca 5",2.50\n{more}', None, "3 quoting")
           for more in ("", '"x, y",Tuerca,"1,50"\n')),
-        (f'{NAME}14"Tornillo M14, inox",14.50\n', GIVEN, ""),
         ("Ref,Talla,X\n" + "".join(f"A{n},{size},{size}\n" for n, size in enumerate(INCHES) if size != '"'), None, ""),
         ("part,size,kind\n" + "".join(f"{n},{size},x\n" for n, size in enumerate(INCHES[:6]))
          + '7,"open,x\n8,"a" b,x\n9,"a" or "b",x\n', None, "8 quoting, 9 quoting, 10 quoting"),
@@ -205,29 +203,14 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
             open_table(path)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        *(
-            "Sum;;\nb;c;d\n",
-            'a;"b";"c"\nd;"e ""f""";\n',
-            'a;"b\nc;d;e\nf;g;h"\n',
-            ";;\n;\n\na;b;c\n ; ;\n",
-            "a;b;c;;\n;x\n",
-        ),
-        *(
-            '"a";\'b;c\'\n"x";"y";"z',
-            'a;b;"f\ng";h"\n',
-            "a\rb;c\r\nh0;h1;h2\n",
-            "\ufeff;a\\;b;c\n",
-            ' "a" ;"b" ;c\n gesamt;;9\n',
-        ),
-    ],
-)
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"quote": '"'}, {"quote": ""}, {"quote": "'"}, {"quote": '"', "escape": "\\"}, {"short_rows": "fill"}],
-)
+ODD_BODIES = [
+    *("Sum;;\nb;c;d\n", 'a;"b\nc;d;e\nf;g;h"\n', ";;\n;\n\na;b;c\n ; ;\n", "a\rb;c\r\nh0;h1;h2\n"),
+    *('a;b;"f\ng";h"\n', '"a";\'b;c\'\n"x";"y";"z', ' "a" ;"b" ;c\n gesamt;;9\n'),
+]
+
+
+@pytest.mark.parametrize("body", ODD_BODIES)
+@pytest.mark.parametrize("options", [{}, {"quote": '"'}, {"quote": "'", "escape": "\\"}, {"short_rows": "fill"}])
 def test_both_readers_agree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, options: dict[str, str]
 ) -> None:
@@ -288,7 +271,6 @@ ESCAPED = {text: f"'{text}" for text in
 } | {text: text for text in
      ("-5", "+34 600 112 233", "-1.234,50", "+1", "-", "", "a=b", "'quoted'", "5-3", "1e5", "Ana", " =1", "12,-",
       "a; -1", "3,50;-4", "two\r\nlines")}  # fmt: skip
-TEXTS = st.text(st.sampled_from("=a,;\"'\r\n é"), max_size=4)
 
 
 @pytest.mark.parametrize("text", ESCAPED)
@@ -308,9 +290,9 @@ def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
     assert neutralize_column(column).to_pylist() == [None, neutralize(text)]
 
 
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.integers(1, 2))
-def test_rows_written_by_columns_are_those_of_a_csv_writer(rows: list[tuple[str, ...]], width: int) -> None:
-    rows = [row[:width] for row in rows]
+@pytest.mark.parametrize("width", [1, 2])
+def test_rows_written_by_columns_are_those_of_a_csv_writer(width: int) -> None:
+    rows = [row[:width] for row in (("a;b", 'x"y'), ("two\r\nlines", ""), ("", "a,b"), (" é", "'=1"), ("", "\n"))]
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
     assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
