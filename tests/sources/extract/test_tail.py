@@ -35,12 +35,12 @@ class Orders:
         sizes = {"customers": 0, "promotions": 0, "price_lists": 0}
         self.platform = Platform(SandboxConfig(orders=orders, readings=readings, **sizes))  # type: ignore[arg-type]
         self.state, self.folder, self.walks, self.count = self.platform.state, folder, 0, orders
-        self.transport = SandboxTransport(self.platform)
 
     def walk(self, start: CursorPosition | None = None, *, key: str = V1_KEY, limit: int = LIMIT) -> ListResult:
         self.walks += 1
         folder = self.folder / str(self.walks)
-        with inline(), Client("public_v1", "http://127.0.0.1:9", key, transport=self.transport) as client:
+        transport = SandboxTransport(self.platform)
+        with inline(), Client("public_v1", "http://127.0.0.1:9", key, transport=transport) as client:
             spools = SpoolFolder(folder / "spool", {"walk": self.walks})
             return walk("orders", client, folder / "files", spools, WalkOptions(limit), start=start)
 
@@ -49,9 +49,6 @@ class Orders:
         assert result.verdict == "complete"
         assert result.position is not None
         return result.position
-
-    def fault(self, name: str, rate: float = 1.0) -> None:
-        self.platform.plan.rates = {name: rate}
 
 
 @pytest.fixture
@@ -126,7 +123,7 @@ def test_a_tail_that_does_not_continue_is_noticed(tmp_path: Path, name: str) -> 
     start = orders.position()
     change(orders) if callable(change) else orders.state.grow("orders", change)
     if "_" in name:
-        orders.fault(name)
+        orders.platform.plan.rates = {name: 1.0}
     with pytest.raises(TailMismatch, match=message):
         orders.walk(start)
 
@@ -151,7 +148,7 @@ def test_a_field_of_an_abandoned_walk_is_not_in_the_next(orders: Orders, monkeyp
 
     monkeypatch.setattr(page_files, "BATCH_PAGES", 1)  # decoded at once
     monkeypatch.setattr(orders.platform.plan, "draw", removing)
-    orders.fault("expired_cursor")
+    orders.platform.plan.rates = {"expired_cursor": 1.0}
     result = orders.walk()
     assert (result.distinct, result.evidence[0]) == (24, "a cursor expired: started again from the first page")
     assert "only_once" not in pq.read_schema(result.files["orders"][0][0]).names
