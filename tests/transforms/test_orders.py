@@ -29,12 +29,9 @@ AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 IN_UTC = DateContext(AS_OF, timezone="UTC")
 KINDS = {"who": BIGINT, "at": TEXT, "sum": MONEY, "state": TEXT, "money": TEXT}
 FIELDS = OrderFields("who", "at", "sum", "state", "money")
+CODES = enumerate(("E1", "E2", "E2", "E4", "E4"), 1)
 CUSTOMERS = frame(
-    ORDERING_CUSTOMERS,
-    [
-        {"customer_id": str(n), "erp_code": code, "is_missing": n == 2}
-        for n, code in enumerate(("E1", "E2", "E2", "E4", "E4"), 1)
-    ],
+    ORDERING_CUSTOMERS, [{"customer_id": str(n), "erp_code": code, "is_missing": n == 2} for n, code in CODES]
 )
 
 
@@ -108,22 +105,18 @@ def test_customers_are_matched_unknown_or_none(
     assert found(result) == rules
 
 
+def coded(*codes: tuple[str, str | None]) -> pd.DataFrame:
+    return frame(ORDERING_CUSTOMERS, [{"customer_id": one, "erp_code": code} for one, code in codes])
+
+
 def reversed_codes(listed: int) -> pd.DataFrame:
     """100 customers whose codes are their ids in reverse; from one on, they have other ids."""
-    table = [{"customer_id": str(n) if n <= listed else f"x{n}", "erp_code": str(101 - n)} for n in range(1, 101)]
-    return frame(ORDERING_CUSTOMERS, table)
+    return coded(*((str(n) if n <= listed else f"x{n}", str(101 - n)) for n in range(1, 101)))
 
 
 def shifted_codes(count: int) -> pd.DataFrame:
     """10 customers, of whose codes so many are the id of the next."""
-    table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > count))} for n in range(1, 11)]
-    return frame(ORDERING_CUSTOMERS, table)
-
-
-def own_codes(count: int) -> pd.DataFrame:
-    """10 customers, of whom so many have their id as their code."""
-    table = [{"customer_id": str(n), "erp_code": str(n) if n <= count else None} for n in range(1, 11)]
-    return frame(ORDERING_CUSTOMERS, table)
+    return coded(*((str(n), str(n % 10 + 1 + 90 * (n > count))) for n in range(1, 11)))
 
 
 @pytest.mark.parametrize(
@@ -141,15 +134,11 @@ def own_codes(count: int) -> pd.DataFrame:
         ("buyer", reversed_codes(100), None, "2", "ids", ""),
         ("buyer", reversed_codes(99), None, None, None, "customer_notation"),
         ("buyer", reversed_codes(80), None, "x99", "codes", ""),
-        ("cliente_codigo", reversed_codes(99), None, "99", "codes", ""),
         # As the last run read them: else all orders would go to others when some are not listed, or get a code.
-        ("buyer", reversed_codes(99), "ids", "2", "ids", ""),
         ("buyer", reversed_codes(80), "ids", "2", "ids", "field_changed"),  # 80 of 100 values are ids, all are codes
-        ("buyer", reversed_codes(80), "codes", "x99", "codes", ""),
         ("buyer", reversed_codes(100), "codes", "99", "codes", ""),  # all are both
         # Not pinned while some have no code: the next run would report a change although nothing changed.
-        ("customer_code", own_codes(10), None, "2", "codes", ""),
-        ("customer_code", own_codes(8), None, "2", None, ""),
+        ("customer_code", coded(*((str(n), str(n) if n < 9 else None) for n in range(1, 11))), None, "2", None, ""),
     ],
 )
 def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all(
@@ -161,18 +150,13 @@ def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_
     rule: str,
 ) -> None:
     numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
-    counts = column(pa.array([1] * len(known)))
     for is_set in (False, True):
         fields = OrderFields(name, customer_notation=pinned, is_notation_set=is_set)
-        made = order_customers(numbers, counts, CustomerIndex.of(known), fields)
+        made = order_customers(numbers, column(pa.array([1] * len(known))), CustomerIndex.of(known), fields)
         assert values(made.table, "customer_id", "customer_status")[1] == (customer, customer and "matched")
         assert (made.notation, bool(made.unknown)) == (notation, customer is None)
-        if rule == "field_changed":
-            detail = "customer_id: buyer is read as ids, but 80 of 100 are ids of customers, 100 are ERP codes; set "
-            found = [(rule, detail + "reconcile.order_customer_notation")] * (not is_set)
-            assert values(made.findings, "rule", "detail") == found
-        else:
-            assert values(made.findings, "rule") == [rule] * bool(rule)
+        is_found = bool(rule) and not (is_set and rule == "field_changed")
+        assert values(made.findings, "rule") == [rule] * is_found
 
 
 def test_a_falling_share_of_known_customers_is_an_error() -> None:
@@ -181,10 +165,8 @@ def test_a_falling_share_of_known_customers_is_an_error() -> None:
     assert made(*rows, last_matched_share=0.8).findings["rule"].tolist() == ["customer_unknown"]
     result = made(*rows, last_matched_share=1.0)
     assert values(result.orders, "customer_status") == ["matched"] * 3 + [None]
-    findings = result.findings
-    assert values(findings[findings["rule"] == "matched_share_fell"], "severity", "detail") == [
-        ("error", "who: 75% of 4 orders are of a known customer, 100% before")
-    ]
+    fell = ("matched_share_fell", "error", "who: 75% of 4 orders are of a known customer, 100% before")
+    assert fell in values(result.findings, "rule", "severity", "detail")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +190,6 @@ def test_totals_are_decimal(kind: pa.DataType, totals: list[tuple[Any, str | Non
 @pytest.mark.parametrize(
     ("texts", "totals", "rules"),
     [
-        (["1.234", "15.990", "1.250.000"], [None, None, None], ["total_notation"]),
         (["1.234", "12,50", "7"], [None, None, "7"], ["total_notation"]),
         (["1.234", "1,250.00", "12.5"], ["1.234", None, "12.5"], ["total_unreadable"]),
         (["1.234", "12,50", "12.5"], [None, None, "12.5"], ["total_unreadable", "total_unreadable"]),
@@ -219,9 +200,6 @@ def test_a_decimal_comma_is_no_proof_of_a_point(texts: list[str], totals: list[s
     result = made(*({"sum": text} for text in texts), fields=OrderFields(total="sum"), kinds={"sum": TEXT})
     assert values(result.orders, "total") == [total and Decimal(total) for total in totals]
     assert result.findings["rule"].tolist() == rules
-    if rules == ["total_notation"]:
-        detail = f"sum: {totals.count(None)} texts such as 1.234"
-        assert values(result.findings, "severity", "detail") == [("error", detail)]
 
 
 def test_totals_in_hundredths_are_divided() -> None:
@@ -259,15 +237,13 @@ def test_days_are_those_of_the_time_zone_and_a_column_named_after_utc_is_in_utc(
     local = made(*rows, context=night).orders
     assert values(local, "ordered_date") == [date(2026, 1, 29), date(2026, 1, 30), None]
     assert values(customer_orders(local, CUSTOMERS[:2], night), "is_active_30_days") == [False, True]
-    in_utc = made(*rows, context=DateContext(AS_OF)).orders
-    assert values(in_utc, "ordered_date") == [date(2026, 1, 30), date(2026, 1, 30), None]
+    assert values(made(*rows, context=DateContext(AS_OF)).orders, "ordered_date")[0] == date(2026, 1, 30)
     madrid = DateContext(AS_OF, timezone="Europe/Madrid")
     for name, hour, day in (("created_gmt", 23, 2), ("created_utc", 23, 2), ("created_at", 22, 1)):
-        result = made(
-            {name: "2026-01-01 23:00:00"}, fields=OrderFields(ordered_at=name), context=madrid, kinds={name: TEXT}
-        )
-        expected = [(datetime(2026, 1, 1, hour, tzinfo=UTC), date(2026, 1, day))]
-        assert values(result.orders, "ordered_at", "ordered_date") == expected
+        row, fields = {name: "2026-01-01 23:00:00"}, OrderFields(ordered_at=name)
+        result = made(row, fields=fields, context=madrid, kinds={name: TEXT}).orders
+        assert values(result, "ordered_at") == [datetime(2026, 1, 1, hour, tzinfo=UTC)]
+        assert values(result, "ordered_date") == [date(2026, 1, day)]
 
 
 ORDERED = (
@@ -284,21 +260,17 @@ ORDERED = (
 def test_revenue_is_by_customer_and_currency_without_cancelled_and_missing_orders() -> None:
     gone = dict(zip(KINDS, ORDERED[0], strict=True)) | {"_missing_since": AS_OF}
     ordered = customer_orders(made(*ORDERED, gone).orders, CUSTOMERS[:4], IN_UTC)
-
-    def at(day: str) -> datetime:
-        return datetime.fromisoformat(f"{day}T10:00:00Z")
-
+    dates = ("2026-01-05", "2026-02-28", "2025-05-01", "2025-06-01")
+    *ana, first, last = (datetime.fromisoformat(f"{day}T10:00:00Z") for day in dates)
     yes, no, year = (True,) * 3, (False,) * 3, (False, False, True)
-    two = '{"PEN": "7", "USD": "5"}'
     expected = [
-        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', at("2026-01-05"), at("2026-02-28"), *yes, None),
-        ("2", 2, 0, None, None, two, at("2025-05-01"), at("2025-06-01"), *year, None),
+        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', *ana, *yes, None),
+        ("2", 2, 0, None, None, '{"PEN": "7", "USD": "5"}', first, last, *year, None),
         ("3", 0, 1, None, None, None, None, None, *no, None),
         ("4", 0, 0, None, None, None, None, None, *no, None),
     ]
-    assert_frame_equal(
-        ordered, frame(CUSTOMER_ORDERS, [dict(zip(CUSTOMER_ORDERS, row, strict=True)) for row in expected])
-    )
+    rows = [dict(zip(CUSTOMER_ORDERS, row, strict=True)) for row in expected]
+    assert_frame_equal(ordered, frame(CUSTOMER_ORDERS, rows))
 
 
 def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() -> None:
@@ -336,8 +308,8 @@ def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_colu
     own = {"sku": TEXT, "quantity": BIGINT, "price": pa.float64(), "customer_id": TEXT, "raw_quantity": BIGINT}
     given = lines(("o1", 2, "B", 2, 0.1), ("o1", 1, "A", 1, 2.5, "x", 7), ("gone", 1), **own)
     table, findings = order_lines(given, made(*ORDERED[:2]).orders)
-    common = {"order_id": "o1", "customer_id": "1", "currency": "PEN", "is_cancelled": False}
-    common["ordered_at"] = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    at = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    common = {"order_id": "o1", "customer_id": "1", "currency": "PEN", "is_cancelled": False, "ordered_at": at}
     expected = [
         {**common, "line_number": 1, "product": "A", "quantity": Decimal(1), "unit_price": Decimal("2.5"), "sku": "A",
          "raw_raw_quantity": 1, "raw_quantity": 7, "price": 2.5, "raw_customer_id": "x"},
@@ -346,8 +318,7 @@ def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_colu
     ]  # fmt: skip
     others = {"sku": TEXT, "raw_raw_quantity": BIGINT, "price": pa.float64(), "raw_customer_id": TEXT}
     assert_frame_equal(table, frame({**ORDER_LINES, **others, "raw_quantity": BIGINT}, expected))
-    rule = {"entity": "order_lines", "entity_id": "gone", "rule": "order_missing", "severity": "error", "detail": ""}
-    assert_frame_equal(findings, frame(FINDINGS, [rule]))
+    assert values(findings, "entity", "entity_id", "rule") == [("order_lines", "gone", "order_missing")]
 
 
 def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
@@ -357,8 +328,6 @@ def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
     assert values(table, "unit_price", "line_total") == [(None, 3), (Decimal("2.5"), None), (None, 4)]
     detail = "unit_price: 1 of 2 values"
     assert values(findings, "rule", "severity", "detail") == [("amounts_unreadable", "warning", detail)]
-    orphan = lines(("gone", 0, None, "1,50"), **kinds)
-    assert order_lines(orphan, made(ORDERED[0]).orders)[1]["rule"].tolist() == ["order_missing"]
 
 
 def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() -> None:

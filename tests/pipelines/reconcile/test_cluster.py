@@ -69,10 +69,8 @@ def test_other_versions_on_the_workers_end_the_run(address: str, monkeypatch: py
 def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cluster_module.CONNECT_TIMEOUT_S == 5
     monkeypatch.setattr(cluster_module, "CONNECT_TIMEOUT_S", 0.2)
-    for address, words in (
-        ("tcp://127.0.0.1:9", "Timed out"), ("nonsense", "missing port"), ("tls://127.0.0.1:9", "TLS expects"),
-    ):  # fmt: skip
-        with pytest.raises(UsageError, match=f"no Dask scheduler answers at {address}: {words}"):
+    for address in ("tcp://127.0.0.1:9", "nonsense", "tls://127.0.0.1:9"):
+        with pytest.raises(UsageError, match=f"no Dask scheduler answers at {address}: "):
             Cluster(address).check()
 
 

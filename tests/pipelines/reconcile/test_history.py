@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -134,24 +135,24 @@ def test_another_value_of_any_field_makes_a_version_and_a_derived_or_new_column_
 
 
 def test_documents_make_a_version_whatever_their_order(made: Warehouse) -> None:
+    def numbers() -> list[list[str]]:
+        record_history(made.connection, HISTORIES[0])
+        return [[one["number"] for one in json.loads(row[7])] for row in made.versions()]
+
     made.pull(0, ANA)
     made.reconcile()
     made.run("INSERT INTO raw.customers__documents (customer_id, position, number) VALUES ('1', 1, '0')")
     made.run("UPDATE reconciled.customers SET _last_seen_at = $1", [at(1)])
-    record_history(made.connection, HISTORIES[0])
-    rest = '"fiscal_name":null,"fiscal_address":null,"email":null,"is_default":null,"for_taxes":null'
-    zero, first = (f'{{"number":"{number}",{rest}}}' for number in "0a")
-    expected = [(at(0), f"[{first}]"), (at(1), f"[{zero},{first}]")]
-    assert [(row[2], row[7]) for row in made.versions()] == expected
+    assert numbers() == [["a"], ["0", "a"]]
+    fields = {"number", "fiscal_name", "fiscal_address", "email", "is_default", "for_taxes"}
+    assert json.loads(made.versions()[0][7])[0].keys() == fields
     made.run("""
         CREATE TEMP TABLE reversed AS SELECT * REPLACE (1 - position AS position) FROM raw.customers__documents
             ORDER BY rowid DESC;
         DELETE FROM raw.customers__documents; INSERT INTO raw.customers__documents FROM reversed""")
-    record_history(made.connection, HISTORIES[0])
-    assert [(row[2], row[7]) for row in made.versions()] == expected
+    assert numbers() == [["a"], ["0", "a"]]
     made.run("DELETE FROM raw.customers__documents")
-    record_history(made.connection, HISTORIES[0])
-    assert made.versions()[-1][7] == "[]"
+    assert numbers()[-1] == []
 
 
 def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_makes_no_version(made: Warehouse) -> None:
@@ -163,17 +164,16 @@ def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_make
         adjustment_type VARCHAR, adjustment_value DECIMAL(38, 9), depth BIGINT, {seen});
         INSERT INTO reconciled.promotions VALUES ('p', 'Sale', 'running', true, 9, 0, 'a', 'b', '{at(0)}', NULL);
         INSERT INTO reconciled.price_lists VALUES ('l', 'Retail', NULL, 'PERCENT', 5, 0, '{at(0)}', NULL)""")
-    for pull, changes, counts in (
-        (0, {}, (1, 1)),
-        (1, {"promotions": "use_count = 1, status = 'exhausted'", "price_lists": "depth = 2"}, (1, 1)),
-        (2, {"promotions": "expiration_date = 'c'", "price_lists": "adjustment_value = 6"}, (2, 1)),
+    for pull, promotion, price_list, counts in (
+        (0, "use_count = 0", "depth = 0", (1, 1)),
+        (1, "use_count = 1, status = 'exhausted'", "depth = 2", (1, 1)),
+        (2, "expiration_date = 'c'", "adjustment_value = 6", (2, 1)),
     ):
-        for table, change in changes.items():
-            run(f"UPDATE reconciled.{table} SET {change}, _last_seen_at = $1", [at(pull)])
+        for table, changes in (("promotions", promotion), ("price_lists", price_list)):
+            run(f"UPDATE reconciled.{table} SET {changes}, _last_seen_at = $1", [at(pull)])
         assert [record_history(made.connection, history) for history in HISTORIES[1:]] == [counts] * 2
-    sql = "SELECT version, valid_from, valid_to, is_current, ended_by, {} FROM reconciled.{} ORDER BY version"
+    sql = "SELECT version, valid_from, valid_to, is_current, ended_by, {} FROM reconciled.{}_history ORDER BY version"
     first, second = (1, at(0), at(2), False, "changed"), (2, at(2), None, True, None)
-    promotions = run(sql.format("use_count, expiration_date", "promotion_history")).fetchall()
+    promotions = run(sql.format("use_count, expiration_date", "promotion")).fetchall()
     assert promotions == [(*first, 1, "b"), (*second, 1, "c")]
-    lists = run(sql.format("adjustment_value::INTEGER", "price_list_history")).fetchall()
-    assert lists == [(*first, 5), (*second, 6)]
+    assert run(sql.format("adjustment_value::INTEGER", "price_list")).fetchall() == [(*first, 5), (*second, 6)]

@@ -23,17 +23,9 @@ from transforms.order_fields import OrderFields
 AS_OF: Final = datetime(2026, 3, 29, 12, tzinfo=UTC)
 ORDER_TEXTS: Final = ("client_id", "placed_at", "status", "money")
 RAW_ORDERS: Final = {"id": TEXT, **dict.fromkeys(ORDER_TEXTS, TEXT), "total": pa.float64(), **BOOKKEEPING}
+NOBODY: Final = frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False)
 FIELDS: Final = OrderFields("client_id", "placed_at", "total", "status", "money", customer_notation="ids")
-DATES: Final = (
-    None,
-    "",
-    "soon",
-    "2026-02-30",
-    "9999-12-31",
-    "2026-03-29",
-    "2026-03-28T23:30:00",
-    "2026-03-30 02:30:00Z",
-)
+DATES: Final = (None, "", "soon", "2026-02-30", "9999-12-31", "2026-03-29", "2026-03-28T23:30", "2026-03-30 02:30:00Z")
 DRAWN: Final[dict[str, tuple[Any, ...]]] = {
     # few values, so that ids, texts and references meet in many ways
     "_missing_since": (None, None, None, AS_OF), "first_name": (None, " ", "Ana"), "last_name": (None, "Ruiz", "Zoë"),
@@ -46,7 +38,7 @@ DRAWN: Final[dict[str, tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("seed", "part_rows"), [(0, 5), (1, 5), (2, 1)])
+@pytest.mark.parametrize(("seed", "part_rows"), [(0, 5), (2, 1)])
 def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, part_rows: int) -> None:
     """Of five rows, the last part has a few less: documents must still be those of their customers."""
     draw = random.Random(seed)
@@ -77,25 +69,18 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, par
 def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_name() -> None:
     rows = [{"id": one, "rowid": f"r{one}", "money": "EUR"} for one in ("b", "a", "c")]
     raw = frame({**RAW_ORDERS, "rowid": TEXT}, rows)
-    known = frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False)
-    made = orders(raw, known, OrderFields(currency="money"), DateContext(AS_OF))
-    assert made.orders["raw_rowid"].tolist() == ["ra", "rb", "rc"]
-    assert made.findings.empty
+    made = orders(raw, NOBODY, OrderFields(currency="money"), DateContext(AS_OF))
+    assert (made.orders["raw_rowid"].tolist(), len(made.findings)) == (["ra", "rb", "rc"], 0)
 
 
-@pytest.mark.parametrize("part_rows", [1, 2, 10**6])
+@pytest.mark.parametrize("part_rows", [2, 10**6])
 def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(part_rows: int) -> None:
     amounts = ["1.500", "2", "1.234", "x", "1.75"]
     line = {"order_id": TEXT, "position": BIGINT, "sku": TEXT, "price": TEXT, "_missing_since": TIMESTAMP}
-    lines = frame(
-        line, [{"order_id": f"o{n % 2}", "position": n, "sku": f"s{n}", "price": p} for n, p in enumerate(amounts)]
-    )
-    made = orders(
-        frame(RAW_ORDERS, [{"id": f"o{n}", "placed_at": "2026-01-01"} for n in range(2)]),
-        frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False),
-        FIELDS,
-        DateContext(AS_OF),
-    )
+    rows = [{"order_id": f"o{n % 2}", "position": n, "sku": f"s{n}", "price": one} for n, one in enumerate(amounts)]
+    lines = frame(line, rows)
+    raw = frame(RAW_ORDERS, [{"id": f"o{n}", "placed_at": "2026-01-01"} for n in range(2)])
+    made = orders(raw, NOBODY, FIELDS, DateContext(AS_OF))
     with build_of(part_rows, raw__orders__lines=lines, reconciled__orders=made.orders) as tables:
         tables.build.execute("DELETE FROM raw.orders__lines WHERE sku = 's1'")
         assert reconcile_lines(tables, "orders__lines") == 4
