@@ -96,8 +96,6 @@ def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, De
     for bar in drawn.bars:
         assert 0 <= bar.place < drawn.periods
         assert lowest <= bar.steps <= highest
-        assert bar.steps
-    assert len(drawn.x_labels) <= 7
 
 
 @pytest.mark.parametrize(
@@ -120,18 +118,9 @@ def test_the_scale_has_round_numbers_just_above_the_largest_value(largest: str, 
         (TODAY - timedelta(days=MAX_DAYS), ["2026-09", "2026-11 so far"]),
         (date(2026 - MAX_MONTHS // 12, 12, 31), ["2020-12", "2026-11 so far"]),
         (date(2026 - MAX_MONTHS // 12, 11, 30), ["2020", "2026 so far"]),
-        (date.min, ["0001", "2026 so far"]),
     ],
 )
 def test_periods_follow_the_span_of_the_values(first: date, names: list[str]) -> None:
     drawn = chart({TODAY: Decimal(1), first: Decimal(1)})
     assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
     assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]
-
-
-def test_a_negative_bar_hangs_from_the_line_of_zero_on_which_the_others_stand() -> None:
-    plot = plots.over_time(days((date(2026, 11, 20), 300), (TODAY, -100)), "Revenue", "EUR")
-    (zero,) = (float(label.get("y") or 0) for label in elements(plot).iter("text") if label.text == "0")
-    drawn = [bar for bar in elements(plot).iter("rect") if bar.get("class") != "hit"]
-    (sold, height), (returned, _) = ((float(bar.get("y") or 0), float(bar.get("height") or 0)) for bar in drawn)
-    assert (sold + height, returned) == pytest.approx((zero, zero), abs=0.2)
