@@ -1,15 +1,12 @@
-"""Ids and codes are compared in one form, and findings are in one order."""
+"""Ids and codes are compared in one form; a finding of what is shared names the first that has it."""
 
 from __future__ import annotations
 
-import pandas as pd
 import pyarrow as pa
-from pandas.testing import assert_frame_equal
 
 from tests.transforms.rows import values
 from transforms import findings as of_rows
-from transforms.findings import FINDINGS, combine_findings, rule_findings
-from transforms.frames import array, column, frame
+from transforms.frames import array, column
 from transforms.keys import canonical_id, fold_case
 
 
@@ -30,23 +27,3 @@ def test_what_is_shared_names_the_first_that_has_it() -> None:
     assert values(made, "entity_id", "detail") == [
         ("1", words(1)), ("2", words(1)), ("2", words(2)), ("4", words(2)),
     ]  # fmt: skip
-
-
-def test_findings_are_in_one_order_however_they_came() -> None:
-    ids, counts = column(pa.array(["2", "1", "3"])), column(pa.array([2, 9, 1]))
-    parts = [
-        rule_findings("customers", "name_missing", ids, column(pa.array([True, True, False]))),
-        of_rows.table_finding("customers", "created_at_form", "createdAt: ambiguous"),
-        rule_findings("customers", "document_missing", ids, detail=of_rows.count_text("", counts, " seen")),
-    ]
-    expected = [
-        ("customers", None, "created_at_form", "error", "createdAt: ambiguous"),
-        *(
-            ("customers", one, "document_missing", "info", f"{seen} seen")
-            for one, seen in (("1", 9), ("2", 2), ("3", 1))
-        ),
-        *(("customers", one, "name_missing", "info", "") for one in ("1", "2")),
-    ]
-    for some in (parts, parts[::-1], [pd.concat(parts)]):
-        assert values(combine_findings(some)) == expected
-    assert_frame_equal(combine_findings([]), frame(FINDINGS))

@@ -6,8 +6,6 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from transforms.numbers import COMMA, POINT, Notation, NotationEvidence, doubles, plain_numbers, whole_numbers
 
@@ -37,16 +35,6 @@ def test_a_number_is_read_exactly_another_text_has_a_code(notation: Notation, nu
     read, codes = plain_numbers(texts(*numbers, None), notation)
     assert read.to_pylist() == [*numbers.values(), None]
     assert codes.to_pylist() == [None if one else "not_a_number" for one in numbers.values()] + [None]
-
-
-@given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**11), max_value=10**11)))
-def test_what_a_spreadsheet_writes_in_either_notation_comes_back(values: list[Decimal]) -> None:
-    written = [f"{value:,.3f}" for value in values]
-    swapped = [text.translate(str.maketrans(",.", ".,")) for text in written]
-    for column, notation in ((written, POINT), (swapped, COMMA)):
-        numbers, codes = plain_numbers(texts(*column), notation)
-        assert codes.null_count == len(values)
-        assert [Decimal(number) for number in numbers.to_pylist()] == values
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,6 @@ def orders(
     coverage_gap: str = "",
     last_matched_share: float | None = None,
     part_rows: int | None = None,
-    unknown: dict[str, str] | None = None,
 ) -> Orders:
     """The orders, by id. Their status alone says whether they are cancelled."""
     status, amounts = fields.order_status, AmountEvidence()
@@ -88,10 +87,10 @@ def orders(
     if fields.total is not None:
         amounts.add(raw[fields.total])
     cancellation = Cancellation.of(status, words, fields.cancelled_values)
+    choice = FieldChoice(fields, amounts, cancellation)
     with build_of(part_rows, raw__orders=raw) as tables:
         of_build = RawOrders.of(tables)
         found = match_customers(of_build, CustomerIndex.of(customers), fields, last_matched_share)
-        choice = FieldChoice(fields, amounts, cancellation, unknown or {})
         form, _ = reconcile_orders(of_build, choice, found, context, coverage_gap)
         made = rows_of(tables, "reconciled.orders", "order_id")
         return Orders(made, found_in(tables), form, found.matched_share, found.notation)
@@ -104,24 +103,20 @@ def choose_fields(
     pinned: OrderFields | None = None,
     lines: pd.DataFrame | None = None,
 ) -> FieldChoice:
-    """The choice for raw orders and their lines, with or without bookkeeping."""
-    tables = {"raw__orders": rows} | ({} if lines is None else {"raw__orders__lines": lines})
-    with build_of(None, **{name: _with_bookkeeping(table) for name, table in tables.items()}) as build:
+    """The choice for raw orders, which have the columns of bookkeeping, and their lines, which need not."""
+    tables = {"raw__orders": rows}
+    if lines is not None:
+        absent = {name: constant(None, lines.index, kind) for name, kind in BOOKKEEPING.items() if name not in lines}
+        tables["raw__orders__lines"] = lines.assign(**absent)
+    with build_of(None, **tables) as build:
         raw = RawOrders.of(build, None if lines is None else "orders__lines")
         return choose(raw, CustomerIndex.of(customers), configured, pinned)
 
 
-def _with_bookkeeping(rows: pd.DataFrame) -> pd.DataFrame:
-    missing = {name: constant(None, rows.index, kind) for name, kind in BOOKKEEPING.items() if name not in rows}
-    return rows.assign(**missing)
-
-
-def customer_orders(
-    made: pd.DataFrame, customers: pd.DataFrame, context: DateContext, unknown: dict[str, str] | None = None
-) -> pd.DataFrame:
+def customer_orders(made: pd.DataFrame, customers: pd.DataFrame, context: DateContext) -> pd.DataFrame:
     """What customers ordered, by id."""
     with build_of(reconciled__orders=made, reconciled__customers=customers[["customer_id"]]) as tables:
-        reconcile_customer_orders(tables.build, context, unknown)
+        reconcile_customer_orders(tables.build, context)
         return rows_of(tables, "reconciled.customer_orders", "customer_id")
 
 

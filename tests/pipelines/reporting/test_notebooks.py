@@ -96,8 +96,6 @@ def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(war
 
 
 def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path) -> None:
-    with open_warehouse(warehouse) as connection:
-        ((reconciled_at, _),) = connection.sql(query(NAMES[0], "reconciled.%")).fetchall()
     change(
         warehouse,
         """INSERT INTO ops.coverage BY NAME SELECT 'r' AS run_id, resource, 'tail' AS verdict, 3 AS "distinct",
@@ -108,11 +106,9 @@ def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path) -> Non
     )
     with open_warehouse(warehouse) as connection:
         ((as_of, pulled_at),) = connection.sql(query(NAMES[0], "reconciled.%")).fetchall()
-        assert as_of == reconciled_at < pulled_at
+        assert as_of < pulled_at
         rows = connection.sql(query(NAMES[0], "sweeps, pages")).fetchall()
         assert [row[:4] for row in rows if row[0] == "orders"] == [("orders", "complete", True, 30)]
-        (fresh,) = (row for row in connection.sql(query(NAMES[0], "age_hours")).fetchall() if row[0] == "orders")
-        assert fresh[3] > fresh[1]
         assert ("r", "orders", 3) not in connection.sql(query(NAMES[0], '"distinct" AS records FROM')).fetchall()
 
 
@@ -128,18 +124,6 @@ def test_notebooks_are_kept_without_outputs_mask_by_default_and_ask_before_each_
         assert sum("SHOW_PERSONAL = False" in source for source in sources) == 1
         assert sum("open_warehouse()\n" in f"{one}\n" for one in sources if "import open_warehouse" in one) == 1
         assert all("markdown" in (one["cell_type"], before["cell_type"]) for before, one in pairwise(cells))
-
-
-def test_stripping_takes_out_what_an_editor_leaves(tmp_path: Path) -> None:
-    path, dirty = tmp_path / "a.ipynb", json.loads(NOTEBOOKS[0].read_text("utf-8"))
-    for number, cell in enumerate(dirty["cells"]):
-        cell |= {"id": f"x{number}", "metadata": {"scrolled": True}}
-        if cell["cell_type"] == "code":
-            said = {"output_type": "stream", "name": "stdout", "text": ["una.persona@example.com"]}
-            cell |= {"execution_count": 7, "outputs": [said]}
-    dirty["metadata"]["kernelspec"]["name"] = "somebody-else"
-    path.write_text(json.dumps(dirty), "utf-8")
-    assert stripped(path) == NOTEBOOKS[0].read_text("utf-8")
 
 
 def test_what_is_not_known_to_be_harmless_is_masked() -> None:

@@ -279,12 +279,9 @@ def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_si
         SELECT entity, i::VARCHAR AS entity_id, rule, severity, 'detail ' || i AS detail, false AS is_accepted
         FROM (VALUES {rules}) AS rules(entity, rule, severity), range(1000) numbers(i);
         INSERT INTO reconciled.price_lists BY NAME SELECT 'L' || i AS price_list_id, repeat('name ', 99) AS name,
-            'root' AS chain_status, 1234567 AS customer_count, FALSE AS is_missing FROM range(3000) numbers(i);
-        UPDATE reconciled.orders SET currency = chr(65 + (number % 20)::INTEGER) || 'BC', ordered_at = {RUN},
-            order_status = 'CONFIRMED'""",
+            'root' AS chain_status, 1234567 AS customer_count, FALSE AS is_missing FROM range(3000) numbers(i)""",
     )
     assert re.search(r"\d{2},\d{3} errors \d{2},\d{3} warnings", words)
-    assert "more currencies" in words
     assert "name name…" in words.replace(" …", "…")
     assert f"And {len(RULES) - 40} more." in words
     html = warehouse.with_name("report.html").read_text("utf-8")
