@@ -67,9 +67,9 @@ def pages() -> Iterator[tuple[str, str]]:
     def source(schema: str, table: str, column: str) -> str:
         if schema == "raw":
             return column_source(table, column)
-        raw = [name for name, _ in all_columns.get(("raw", table), ())]
+        own, raw = ([name for name, _ in all_columns.get((of, table), ())] for of in (schema, "raw"))
         name = "id" if column == f"{table.removesuffix('s')}_id" else column.removesuffix("_text")
-        is_copied = schema == "reconciled" and name in raw and not (column == name == "created_at")
+        is_copied = schema == "reconciled" and name in raw and f"{column}_text" not in own
         return f"`raw.{table}.{name}`" if is_copied else ""
 
     values = {"tables": all_columns, "describe": table_description, "describe_column": column_description}
