@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.state import State
-from sources.contract import RECORDS
+from sources.contract import RECORDS, Field
+from sources.decode.table_schema import parent_key
 from tests.pipelines.bridge import Bridge, reading
 
 Row = dict[str, Any]
@@ -38,20 +39,24 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, kind: str = "") -> Any:
+    """`kind` is the contract's type of a field that is not in `COLUMNS`."""
     if value is None:
         return None
-    if name in ("id", "priceListId", "sourcePriceListId"):
+    if name in ("id", "priceListId", "sourcePriceListId") or kind == "identifier":
         return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
-    if name == "birthdate":
+    if name == "birthdate" or kind == "date":
         return date.fromisoformat(value)
-    return Decimal(value) if name == "adjustmentValue" else value
+    return Decimal(value) if name == "adjustmentValue" or kind == "decimal_text" else value
 
 
-def _row(table: str, record: Row, child_tables: tuple[str, ...] = ()) -> Row:
-    names = COLUMNS[table].split() if table in COLUMNS else [field.name for field in RECORDS[table].fields]
-    extra = {name: value for name, value in record.items() if name not in names and name not in child_tables}
-    row = {snake(name): _value(name, record.get(name)) for name in names}
+def _row(table: str, record: Row, fields: tuple[Field, ...]) -> Row:
+    opened = {field.name for field in fields if field.type == "array" and field.fields}
+    kinds: dict[str, str] = {field.name: field.type for field in fields if field.name not in opened}
+    if table in COLUMNS:
+        kinds = dict.fromkeys(COLUMNS[table].split(), "")
+    extra = {name: value for name, value in record.items() if name not in kinds.keys() | opened}
+    row = {snake(name): _value(name, record.get(name), kind) for name, kind in kinds.items()}
     return {**row, "_extra": extra or None}
 
 
@@ -62,12 +67,14 @@ def expected(state: State, resource: str, only: set[str] | None = None) -> dict[
         opened: dict[str, list[Row]] = {}
         opened["orders"] = [_opened(opened, "orders", record, {}, str(record["id"]), []) for record in records]
         return opened
-    tables: dict[str, list[Row]] = {resource: [_row(resource, r, ("documents",)) for r in records]}
-    if resource == "customers":
-        tables["customers__documents"] = [
-            {"customer_id": _value("id", r["id"]), "position": n, **_row("customers__documents", d)}
+    fields = RECORDS[resource].fields
+    tables: dict[str, list[Row]] = {resource: [_row(resource, r, fields) for r in records]}
+    for array in (field for field in fields if field.type == "array" and field.fields):
+        table = f"{resource}__{snake(array.name)}"
+        tables[table] = [
+            {parent_key(RECORDS[resource]): _value("id", r["id"]), "position": n, **_row(table, inner, array.fields)}
             for r in records
-            for n, d in enumerate(r.get("documents") or [], 1)
+            for n, inner in enumerate(r.get(array.name) or [], 1)
         ]
     return tables
 
