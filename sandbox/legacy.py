@@ -1,4 +1,4 @@
-"""Family A: header `api-key`, lists by page and limit, the creates and the variant update.
+"""Family A: header `api-key`, lists by page and limit, the creates and the updates.
 
 In: a call. Out: a response, or a page that faults may alter. What the interface does not show follows the configured
 readings: first page, limits, end of the customers, form of the promotions, statuses, bodies, errors.

@@ -58,7 +58,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
             click.echo(f"{count} without a field, to edit in the mapping file: {names}", err=True)
         text = to_toml(proposed)
     kind_line, tables = text.split("\n", 1)
-    values = {"kind_line": kind_line, "tables": tables, "has_login": KINDS[kind].has_login}
+    values = {"kind_line": kind_line, "tables": tables, "kind": KINDS[kind]}
     return render_text("pipelines.cli", "mapping.toml.j2", **values)
 
 

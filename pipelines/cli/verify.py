@@ -48,7 +48,7 @@ def lines_of(result: VerifyResult) -> list[str]:
     unit = "" if KINDS[result.kind].is_listed else " (requests)"  # a variant may need two
     lines = [f"{result.outcomes[name]:>8}  {words}{unit}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
     if result.in_doubt:
-        lines.append(f"{result.in_doubt} in doubt: they may have arrived; push the plan again: it settles them")
+        lines.append(f"{result.in_doubt} in doubt: push the plan again; what remains is in results/in_doubt.csv")
     if KINDS[result.kind].operation.shown_in is None:
         lines.append(f"{result.kind} cannot be read from the platform: its confirmation is the only evidence")
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]

@@ -37,7 +37,7 @@ from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.source import DataSource, read_source
 from sources.contract import CUSTOMER, Record
 from sources.errors import ExitCode, UsageError
-from sources.kinds import KINDS, increment_fields
+from sources.kinds import KINDS
 from sources.settings import ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
@@ -94,7 +94,7 @@ def verify(folder: Path) -> VerifyResult:
         result.outcomes["unreadable"] = len(confirmed)
         return result
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
-    country, increments = reconcile_settings().country, increment_fields(plan.manifest.semantics)
+    country = reconcile_settings().country
     sent = [
         (operation, (operation.path.rpartition("/")[2] if kind.is_update else rows[operation.id].remote_id) or "")
         for operation in plan.operations(confirmed)
@@ -115,7 +115,7 @@ def verify(folder: Path) -> VerifyResult:
             result.outcomes[outcome] += 1
             findings.append((line, number, outcome, remote_id, "", "", ""))
             continue
-        fields = [name for name in differing_fields(operation.body, matches[0], country) if name not in increments]
+        fields = differing_fields(operation.body, matches[0], country)
         result.outcomes["differs" if fields else "same"] += 1
         result.fields.update(fields)
         for name in fields:

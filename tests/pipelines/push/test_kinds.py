@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 
 import sandbox.app
+from pipelines.cli.template import template
 from pipelines.mapping.field_paths import all_paths
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan
@@ -117,6 +118,7 @@ def test_a_date_is_a_day_in_the_form_of_the_mapping_and_not_suspicious(tmp_path:
     file, mapping = tmp_path / "rates.csv", tmp_path / "rates.toml"
     file.write_text("rateId;from\n7;01/12/2026\n8;31/02/2026\n", "utf-8")
     mapping.write_text(f'{MAPPING}from = "validFrom"\n', "utf-8")
+    assert ["# [dates]" in template(kind, mapping=True, file=None) for kind in (NAME, "customers")] == [True, False]
     made = make_plan(PlanOptions(NAME, file, mapping))
     assert [op.body for op in Plan(made.folder).operations()] == [{"validFrom": "2026-12-01"}]
     assert made.statistics.suspicious == []
@@ -139,7 +141,7 @@ def test_an_update_of_a_record_that_a_list_shows_is_verified_by_its_id(at: Place
     done = at.command("import", NAME, str(file), "--yes")
     assert (done.code, "2  on the platform as sent" in done.out) == (0, True), done.err
     (plan,) = at.folder.glob("plan-*")
-    assert "not compared with the list of promotions, but with" in (plan / "summary.md").read_text("utf-8")
+    assert "not compared with the platform's list of promotions, but with" in (plan / "summary.md").read_text("utf-8")
     platform.change("promotions", one, {"name": "C", "startDate": "2026-12-01T00:00:00Z"})
     platform.drift("promotions", 1, removes=True)
     at.pull("promotions")
