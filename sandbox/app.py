@@ -42,7 +42,7 @@ class Platform:
         self.plan = FaultPlan(config.faults, config.seed)
         self._legacy = Legacy(config, self.state)
         self._public_v1 = PublicV1(config, self.state)
-        self._limited = config.reading("rate_limit") == "per_second"
+        self._limited = config.readings["rate_limit"] == "per_second"
         self._second: dict[str, tuple[int, int]] = {}
 
     def app(self) -> ASGIApp:

@@ -94,10 +94,6 @@ class SandboxConfig:
         if self.records is not None and not self.records.is_dir():
             raise SandboxConfigError(f"{self.records} is not a folder. Name one with customers.json, orders.json …")
 
-    def reading(self, name: str) -> str:
-        """The reading of a gap: the configured one, else the contract's first."""
-        return self.readings[name]
-
 
 def check_faults(faults: Mapping[str, float]) -> None:
     """Checks names and rates of faults. Raises SandboxConfigError."""

@@ -92,7 +92,7 @@ def _at(day: date, second: int = 0) -> datetime:
 
 def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
     """The creation time of the nth of `count` records; that of records added later is on the sandbox's day."""
-    form = config.reading("date_format")
+    form = config.readings["date_format"]
     moments, today = _moments(config.today, form), platform_time(_at(config.today, -_OPENING_H * 3600), form)
     return lambda n: moments[n * _MOMENTS // count] if n < count else today
 
@@ -141,7 +141,7 @@ def _customers(config: SandboxConfig) -> Generate:
 
 def _promotions(config: SandboxConfig) -> Generate:
     chance = random.Random(f"{config.seed}:promotions")
-    form = config.reading("date_format")
+    form = config.readings["date_format"]
 
     def generate(n: int) -> bytes:
         state = PROMOTION_STATES[n % len(PROMOTION_STATES)]
@@ -170,7 +170,7 @@ def _promotions(config: SandboxConfig) -> Generate:
 
 def _price_lists(config: SandboxConfig) -> Generate:
     chance = random.Random(f"{config.seed}:price_lists")
-    types = config.reading("adjustment_types")
+    types = config.readings["adjustment_types"]
 
     def generate(n: int) -> bytes:
         record: Record = {
@@ -197,7 +197,7 @@ def _price_lists(config: SandboxConfig) -> Generate:
 def _orders(config: SandboxConfig) -> Generate:
     draw = random.Random(f"{config.seed}:orders").random
     ordered_at = _chronological(config, config.orders)
-    shape, key = config.reading("order_shape"), config.reading("order_key")
+    shape, key = config.readings["order_shape"], config.readings["order_key"]
     customers = max(config.customers, 1)
 
     def generate(n: int) -> bytes:

@@ -80,7 +80,7 @@ class State:
         for name in RECORDS:
             given = None if config.records is None else read_rows(config.records / f"{name}.json")
             self.lists[name] = Rows(map(self._generate[name], range(counts[name])) if given is None else given)
-        self._order_sequence = config.reading("order_sequence")
+        self._order_sequence = config.readings["order_sequence"]
         if self._order_sequence != "oldest_first":
             orders = self.lists["orders"].rows[::-1]
             if self._order_sequence == "unordered":
@@ -183,7 +183,7 @@ class State:
             hidden |= {"loginCode"} if self.config.login_mode == "email" else set()
             record = {name: value for name, value in body.items() if name not in hidden}
             if listed is CUSTOMER:
-                now = platform_time(datetime.now(UTC), self.config.reading("date_format"))
+                now = platform_time(datetime.now(UTC), self.config.readings["date_format"])
                 record = {**UNNAMED, **record, "createdAt": now}
             return self.add(listed.name, record)
 

@@ -33,7 +33,7 @@ RESULT_FILE: Final = "result.xlsx"
 ALL_LINES: Final = "all lines"
 LINES_MAX: Final = 100_000
 """Lines of a file up to which each has a row; of a larger one, lines that are confirmed have none."""
-_ROWS_MAX: Final = 1_048_575
+ROWS_MAX: Final = 1_048_575
 _CELL_MAX: Final = 32_767
 """Limits of a sheet: rows below the header, characters of a cell."""
 _WRITTEN: Final = ".result.sha256"
@@ -128,7 +128,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
         sheet.freeze_panes(1, 0)
         write_row(sheet, 0, [*map(escape, columns), *added], [head] * (len(columns) + len(added)))
         for at, (line, cells, note) in enumerate(writer.rows(), 1):
-            if at > _ROWS_MAX:
+            if at > ROWS_MAX:
                 break
             *before, words = lines[line]
             own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]

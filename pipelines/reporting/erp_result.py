@@ -14,7 +14,7 @@ from typing import Final
 
 import xlsxwriter
 
-from pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
+from pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS, write_row
 from pipelines.imports.open import open_input_table
 from pipelines.mapping import load, propose, sample
 from pipelines.plan.rejects import RejectsWriter
@@ -30,7 +30,6 @@ COLUMNS: Final = (
     "status", "line", "erp_code", "name", "customer_id", "matched_by", "reason", "may be", "differences", "rejected row"
 )  # fmt: skip
 _WORDS: Final = {"only_in_erp": "only in the ERP", "only_in_platform": "only on the platform"}
-ROWS_MAX: Final = 1_048_575
 _HINT: Final = "Name another file: --erp-result FILE.xlsx"
 _REJECTED: Final = (
     "SELECT TRY_CAST(entity_id AS BIGINT) AS line FROM reconciled.exceptions "

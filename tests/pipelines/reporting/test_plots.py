@@ -56,7 +56,7 @@ def test_the_same_numbers_give_the_same_html_without_scripts_and_with_their_unit
 
 def test_a_name_from_outside_is_drawn_unchanged() -> None:
     for name in ("bidi \u202e turned\x07", "<b>&amp;--></b>", "x" * 500, ""):
-        plot = plots.bars({name: 1}, "Title", "unit")
+        plot = plots.bars({name: 1}, f"Title {name}", f"unit {name}")
         (shown,) = ["".join(element.itertext()) for element in elements(plot).iter("bdi")]
         assert not list(elements(plot).iter("b"))
         assert len(shown) <= MAX_LABEL
