@@ -70,10 +70,8 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
 
 TITLES = [
     "ACME SL;;Fecha:;02/01/2025\nB1234;;Página:;1\n;;;\n",
-    "LISTADO;;;\nFecha:;02/01/2025;;\n;;;\n",
     "LISTADO;;;\nFecha:;02/01/2025;;\n",
     "Empresa:;ACME;;\nFecha:;02/01/2025;;\nAlmacén:;Central;;\nUsuario:;Ana;;\nSerie:;B;;\nTarifa:;7;;\n",
-    "Informe de ventas;;Página:;1\n\n",
     "Almacén;Central;;\n;;;\n",
     "Desde:;01/01/2025;Hasta:;31/01/2025\nCliente:;Peña SL;Zona:;Norte\n;;;\n",
 ]

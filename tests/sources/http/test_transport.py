@@ -144,19 +144,10 @@ def test_a_response_that_was_there_before_its_request_is_not_taken_for_one() -> 
         assert body(one) == PAGE
 
 
-def slow(connection: socket.socket) -> None:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-    with suppress(TimeoutError):
-        for _ in range(100):
-            connection.recv(1)
-            time.sleep(0.02)
-
-
-@pytest.mark.parametrize(("script", "size"), [(keeping(), 1), (slow, 30_000_000)], ids=["silent", "slow"])
-def test_the_deadline_ends_a_write_to_a_host_that_does_not_go_on(script: Any, size: int) -> None:
-    with serving(script) as server, legacy(server, timeout_s=0.4) as one:
+def test_the_deadline_ends_a_write_to_a_host_that_does_not_answer() -> None:
+    with serving(keeping()) as server, legacy(server, timeout_s=0.4) as one:
         began = time.monotonic()
-        outcome = one.send("POST", "/customers", b"x" * size)
+        outcome = one.send("POST", "/customers", b"x")
         assert time.monotonic() - began < 8
     assert outcome.state == "in_doubt"
     assert "no complete response within 0.4 s" in str(outcome.error)
