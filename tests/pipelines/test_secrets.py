@@ -21,8 +21,7 @@ from sandbox.config import LEGACY_KEY, V1_KEY
 from sandbox.faults import FAULTS
 from sources.extract.spool import Spool
 from tests.pipelines.bridge import Bridge, bridge, start, wait_for
-from tests.sources.http.backoff import without_backoff
-from tests.sources.rawserver import serving
+from tests.sources.rawserver import serving, without_backoff
 
 KEYS = (LEGACY_KEY, V1_KEY, PLANTED_KEY, PLANTED_PASSWORD)
 PERSON = "Planted-Apellido-Privado"

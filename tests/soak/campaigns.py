@@ -28,7 +28,7 @@ from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed
 from tests.soak.platforms import platform_seed
 from tests.soak.walks import Outcome, folder_in_memory, walk_seed
-from tests.sources.files.polluted import DAMAGES, HARMLESS, silent_errors
+from tests.sources.files.test_polluted import DAMAGES, HARMLESS, silent_errors
 
 
 def push_seed(seed: int) -> Outcome:

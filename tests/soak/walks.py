@@ -33,7 +33,7 @@ from sources.gaps import GAPS
 from sources.http.client import Client
 from tests.pipelines.pull.truth import Row, comparable, expected
 from tests.soak.transport import InlineExecutor, SandboxTransport
-from tests.sources.http.backoff import without_backoff
+from tests.sources.rawserver import without_backoff
 
 UNMIXED = {"rate_limit", "order_sequence", "cursor_reuse"}
 """Readings that cost time, and those that a tail is for: a request that is repeated uses its cursor again too."""

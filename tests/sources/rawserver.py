@@ -1,4 +1,4 @@
-"""A server on raw sockets, for responses that no library would send."""
+"""A server on raw sockets, for responses that no library would send; and retries without their delays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from unittest import mock
 
 Script = Callable[[socket.socket], None] | bytes
 
@@ -91,3 +92,10 @@ def sending(pieces: Iterable[bytes], pause_s: float = 0.0) -> Callable[[socket.s
 
 def drip(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
     return sending([head, *[piece] * 400], 0.02)
+
+
+@contextmanager
+def without_backoff() -> Iterator[None]:
+    """Inside the block, retries of reads follow at once, in every thread."""
+    with mock.patch("sources.http.retries.delay_s", return_value=0.0):
+        yield

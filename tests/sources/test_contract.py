@@ -131,8 +131,6 @@ import sources.contract
 
 tomllib.loads = loads
 
-from pipelines.reconcile.reconcile import reconcile
-from sources.contract import Field
 from sources.inputs import paths
 from tests.pipelines.bridge import bridge
 
@@ -144,7 +142,6 @@ with bridge(Path.cwd()) as made:
     print(made.rows("SELECT loyalty_tier, tags, _extra FROM raw.customers WHERE id = $1", first))
     print(made.rows("SELECT issued_on::TEXT, _extra FROM raw.customers__documents WHERE customer_id = $1", first))
     print(made.one("SELECT comment FROM duckdb_columns() WHERE column_name = 'loyalty_tier'"))
-    reconcile()
 print("loyaltyTier" in paths("customers"))
 """
 

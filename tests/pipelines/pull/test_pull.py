@@ -28,7 +28,7 @@ from sources.extract.result import ListResult
 from sources.extract.walk import walk
 from tests.pipelines.bridge import SMALL, Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, comparable, expected, found, ids, same
-from tests.sources.http.backoff import without_backoff
+from tests.sources.rawserver import without_backoff
 
 TYPES = {
     ("customers", "id"): "VARCHAR", ("customers", "price_list_id"): "VARCHAR", ("customers", "birthdate"): "DATE",

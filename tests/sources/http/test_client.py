@@ -38,8 +38,7 @@ from sources.http.failures import MESSAGE_MAX, BrokenBody, Failure, FailureKind,
 from sources.http.retries import RetryPolicy, delay_s, retry_after_s, retry_delay_s, should_retry
 from sources.settings import HttpSettings, PublicV1Settings, Secret
 from tests.soak.transport import requested_url
-from tests.sources.http.backoff import without_backoff
-from tests.sources.rawserver import Script, drip, reset, sending, serving
+from tests.sources.rawserver import Script, drip, reset, sending, serving, without_backoff
 
 KEY = "acme_test_PLANTED-0123456789"
 PASSWORD = "pl4nted-passw0rd"

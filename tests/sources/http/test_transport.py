@@ -19,8 +19,7 @@ from sources.http.failures import BrokenBody
 from sources.http.retries import RetryPolicy
 from sources.http.webhook import post_json
 from sources.settings import HttpSettings, Secret
-from tests.sources.http.backoff import without_backoff
-from tests.sources.rawserver import RawServer, asked, serving
+from tests.sources.rawserver import RawServer, asked, serving, without_backoff
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 PAGE = b'{"data": [1, 2, 3]}'
