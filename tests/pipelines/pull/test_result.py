@@ -134,23 +134,18 @@ def test_check_names_private_files_that_others_can_read_and_its_fixes_work(tmp_p
         assert list(permission_warnings(tmp_path)) == []
 
 
-def test_check_reports_an_unknown_name_of_each_section_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+def test_check_reports_an_unknown_name_of_each_section_once_and_a_disk_without_room_for_another_warehouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ["WAREHOUSE__DESTINATIONS", "RECONCILE__TIMEZON", "SOURCES__HTTP__TIMEOUTS_S", "NOTIFY__WEBHOOK"]
-    for name in names:
-        monkeypatch.setenv(name, "1")
+    os.environ |= {"DLT_PROJECT_DIR": str(tmp_path), "WAREHOUSE__PATH": str(tmp_path / "w.duckdb")}
+    os.environ |= dict.fromkeys(names, "1")
     results = list(check(threading.Event()))
     assert [sum(f"`{name}`" in result.message for result in results) for name in names] == [1, 1, 1, 1]
     wrong = [result.what for result in results if result.exit_code]
     assert wrong[:4] == [f"settings of {section}" for section in ("warehouse", "reconcile", "http", "notify")]
     assert worst_exit_code(results) == 2
-
-
-def test_check_warns_where_the_disk_has_no_room_for_another_warehouse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
-    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "w.duckdb"))
+    del os.environ[names[0]]
     duckdb.connect(str(tmp_path / "w.duckdb")).close()
     for free, is_warned in ((1e9, False), (2e3, True)):
         monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: mock.Mock(free=free))

@@ -26,13 +26,8 @@ COLUMNS = {
     "price_lists": "id name sourcePriceListId adjustmentType adjustmentValue",
 }
 RESOURCES = tuple(RECORDS)
-MARKED = {
-    "customers": ("lastName", "last_name"),
-    "promotions": ("name", "name"),
-    "price_lists": ("name", "name"),
-    "orders": ("currency", "currency"),
-}
-"""A field of each list that the second version of the platform's records changes, and its column."""
+MARKED = {"customers": "lastName", "promotions": "name", "price_lists": "name", "orders": "currency"}
+"""A field of each list that the second version of the platform's records changes."""
 
 
 def snake(name: str) -> str:
@@ -107,17 +102,16 @@ def _opened(
     return row
 
 
-def found(path: Path, resource: str, *, missing: bool = False) -> dict[str, list[Row]]:
-    """The rows of a list's tables as they are, without bookkeeping; those that are missing only where asked for."""
+def found(path: Path, resource: str) -> dict[str, list[Row]]:
+    """The rows of a list's tables as they are, without bookkeeping and those that are missing."""
     with reading(path) as connection:
         sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw'"
         names = [name for (name,) in connection.execute(sql).fetchall() if name.split("__")[0] == resource]
         tables = {}
         for name in names:
-            where = "" if missing else "WHERE _missing_since IS NULL"
-            cursor = connection.execute(f'SELECT * EXCLUDE ({", ".join(BOOKKEEPING)}) FROM raw."{name}" {where}')
-            columns = [column[0] for column in cursor.description or ()]
-            tables[name] = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            columns = f"* EXCLUDE ({', '.join(BOOKKEEPING)})"
+            rows = connection.sql(f'SELECT {columns} FROM raw."{name}" WHERE _missing_since IS NULL')
+            tables[name] = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
     return tables
 
 
@@ -146,17 +140,17 @@ def same(path: Path, state: State, resource: str) -> bool:
     return comparable(found(path, resource)) == comparable(expected(state, resource))
 
 
-def ids(path: Path, resource: str, *, missing: bool = False) -> set[str]:
-    return {row["id"] for row in found(path, resource, missing=missing)[resource]}
+def ids(path: Path, resource: str) -> set[str]:
+    return {row["id"] for row in found(path, resource)[resource]}
 
 
 def version_sql(made: Bridge) -> str:
     """One row that reports which version the file holds, with a share of every table in it."""
     parts = []
-    for name, (_, column) in MARKED.items():
+    for name, field in MARKED.items():
         first = made.platform.state.ids(name)[0]
         parts.append(f"(SELECT count(*) FROM raw.{name})")
-        parts.append(f"(SELECT {column}::VARCHAR FROM raw.{name} WHERE id = '{first}')")
+        parts.append(f"(SELECT {snake(field)}::VARCHAR FROM raw.{name} WHERE id = '{first}')")
         parts.append(f"(SELECT count(*) FROM raw.{name} WHERE _missing_since IS NOT NULL)")
     parts += [f"(SELECT count(*) FROM {table})" for table in ("raw.customers__documents", "raw.orders__lines")]
     parts += [f"(SELECT count(DISTINCT run_id) FROM ops.{table})" for table in ("runs", "coverage", "control_totals")]
@@ -166,7 +160,7 @@ def version_sql(made: Bridge) -> str:
 def change_all(made: Bridge) -> None:
     """The records of the second version."""
     state = made.platform.state
-    for name, (field, _) in MARKED.items():
+    for name, field in MARKED.items():
         marker, *_, gone = state.ids(name)
         state.change(name, marker, {field: "Segunda"})
         state.remove(name, gone)
