@@ -97,6 +97,6 @@ def test_its_rows_are_loaded_reconciled_and_described_and_one_that_its_cursor_sk
     assert made.one("SELECT count(*) FROM raw.invoices WHERE _missing_since IS NULL") == COUNT
     (unproven,) = made.rows("SELECT severity FROM reconciled.exceptions WHERE entity = 'invoices'")
     assert unproven == ("warning",)
-    walked = _pull(NAME)
+    (walked,) = made.pull(NAME).lists
     assert (walked.verdict, walked.distinct) == ("complete", COUNT - 1)
     assert made.rows("SELECT id FROM raw.invoices WHERE _missing_since IS NOT NULL") == [(is_gone,)]
