@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from sandbox import Sandbox, SandboxConfig, SandboxConfigError
-from sandbox.public_v1 import KEYS
 from sandbox.server import run
-from sandbox.state import State
+from sandbox.state import Logged, State
 from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
 
@@ -34,19 +33,17 @@ def test_lists_are_paged_found_by_a_term_and_empty(client: httpx.Client) -> None
 
 def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Client) -> None:
     assert client.get(f"{V1}/whoami").json()["scopes"] == ["prices:read"]
-    assert all(("_live_" in key) == (held.environment == "LIVE") for key, held in KEYS.items())
     live = client.get(f"{V1}/whoami", headers={"Authorization": f"Bearer {sandbox.v1_live_key}"}).json()
     assert (client.get(f"{V1}/whoami").json()["environment"], live["environment"]) == ("SANDBOX", "LIVE")
-    for value, code in {
-        "Bearer nothing": "INVALID_API_KEY",
-        f"Basic {sandbox.v1_key}": "INVALID_API_KEY",
-        f"Bearer {sandbox.v1_expired_key}": "KEY_EXPIRED",
-        "": "UNAUTHENTICATED",
-    }.items():
-        answer = httpx.get(f"{sandbox.url}{V1}/whoami", headers={"Authorization": value} if value else {})
-        error = answer.json()["error"]
-        assert (answer.status_code, error["code"]) == (401, code)
-        assert error.keys() == {"code", "message", "requestId"}
+    for value, code in (
+        ("Bearer nothing", "INVALID_API_KEY"),
+        (f"Basic {sandbox.v1_key}", "INVALID_API_KEY"),
+        (f"Bearer {sandbox.v1_expired_key}", "KEY_EXPIRED"),
+    ):
+        answer = client.get(f"{V1}/whoami", headers={"Authorization": value})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, code)
+    answer = httpx.get(f"{sandbox.url}{V1}/whoami")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
 
 
 def test_records_have_the_fields_of_the_interface_and_what_a_pull_must_cope_with(sandbox: Sandbox) -> None:
@@ -70,14 +67,12 @@ def test_the_same_seed_gives_the_same_records() -> None:
 
 
 def test_a_created_customer_is_listed_with_the_fields_that_a_create_takes() -> None:
-    documents, notification = [{"number": "1", "isDefault": True}], {"send": False, "withCredentials": False}
-    taken = {"erpCode": "0007", "documents": documents, "nickname": "Ana"}
-    ignored = {"loginCode": "x", "notification": notification, "birthdate": 5, "createdAt": [], "id": 301}
+    taken = {"erpCode": "0007", "documents": [{"number": "1", "isDefault": True}], "nickname": "Ana"}
+    ignored = {"loginCode": "x", "notification": {"send": False}, "birthdate": 5, "createdAt": []}
     with talking(customers=5) as (sandbox, client):
         known = sandbox.state.ids("customers")
         body = {**CUSTOMER, **taken, **ignored, "id": int(known[0])}
         answer = client.post("/customers", json=body)
-        assert answer.status_code == 201
         listed = pages(client, "/customers", 4)[-1]
         assert listed == answer.json() == sandbox.state.records("customers")[-1]
         assert listed.keys() == {"id", "email", "createdAt", "priceListId", *taken}
@@ -135,12 +130,9 @@ def test_the_truth_is_kept_and_requests_are_logged() -> None:
         assert state.ever("customers") == {*ids, str(added["id"])}
         assert state.always("customers") == set(ids[1:])
         assert [change.what for change in state.truth] == ["removed", "changed", "added"]
-        with pytest.raises(KeyError):
-            state.remove("customers", "no such id")
         client.get("/nowhere")
-        logged = [(entry.method, entry.path, entry.query, entry.status, entry.fault) for entry in state.log]
-        assert logged[0] == ("GET", "/customers", "page=1&limit=4", 200, "")
-        assert logged[-1] == ("GET", "/nowhere", "", 404, "")
+        assert state.log[0] == Logged("GET", "/customers", "page=1&limit=4", 200, "")
+        assert state.log[-1] == Logged("GET", "/nowhere", "", 404, "")
 
 
 def test_cursors_survive_removals_and_insertions() -> None:
@@ -160,10 +152,8 @@ def test_cursors_survive_removals_and_insertions() -> None:
     ("config", "words"),
     [
         ({"faults": {"eror_503": 0.5}}, r"Did you mean error_503\?"),
-        ({"faults": {"error_500": float("nan")}}, "from 0 to 1"),
         ({"readings": {"created_status": "204"}}, "Use one of: 201, 200"),
         ({"records": Path("/no/such/folder")}, "is not a folder"),
-        ({"login_mode": "phone"}, "`email` or `code`"),
         ({"stall_s": float("inf")}, "from 0 on"),
         ({"port": 70000}, "65535"),
     ],
@@ -193,8 +183,7 @@ def test_own_records_that_cannot_be_read(tmp_path: Path) -> None:
             State(SandboxConfig(records=tmp_path))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_a_signal(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    run(SandboxConfig(customers=0), on_ready=lambda _: signal.raise_signal(number))
-    assert signal.getsignal(number) is before
+def test_it_serves_until_a_signal() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    run(SandboxConfig(customers=0), on_ready=lambda _: signal.raise_signal(signal.SIGTERM))
+    assert signal.getsignal(signal.SIGTERM) is before
