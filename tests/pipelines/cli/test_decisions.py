@@ -73,12 +73,9 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     assert run(project, "accept", RULE, "7", "--withdraw").out.startswith(f"withdrawn: {RULE} '7': one firm (ana, ")
     assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
     assert listed() == entries[1:]
-    assert [path.name for path in file.parent.iterdir()] == ["accepted.toml"]
-    for given in ((RULE, "8"), (form,)):
-        run(project, "accept", *given, "--withdraw")
     for more in (("first", "--up-to", "9"), ("second", "--up-to", "20"), ("third", "--severity", "info")):
         assert run(project, "accept", RULE, "9", "--who", "ana", "--why", *more).code == 0
-    up_to, severity = run(project, "accept").out.splitlines()
+    *_, up_to, severity = run(project, "accept").out.splitlines()
     assert (up_to.startswith(f"{RULE} '9': second (ana, "), up_to.endswith(", up to 20)")) == (True, True)
     assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
 
@@ -93,8 +90,7 @@ def test_a_subject_that_no_finding_has_is_named_and_an_entry_that_ran_out_is_mar
     assert (done.code, done.err) == (0, f"no finding of the last run is one of {RULE} '8': accepted all the same\n")
     file = project / ".dlt/accepted.toml"
     file.write_text(file.read_text("utf-8").replace("2999-01-01", "2026-01-01", 1), "utf-8")
-    first, second, _ = run(project, "accept").out.splitlines()
-    assert (first.endswith("until 2026-01-01 (ran out))"), second.endswith("until 2999-01-01)")) == (True, True)
+    assert ["(ran out)" in line for line in run(project, "accept").out.splitlines()] == [True, False, False]
 
 
 ACCEPTED = f"[[accepted]]\nrule = '{RULE}'\nwho = 'a'\nwhen = 2026-01-01T00:00:00Z\n"
@@ -209,19 +205,16 @@ def test_customers_that_an_unproven_list_lacks_may_exist() -> None:
         assert any("missing customers may exist" in line for line in verify.lines_of(found)) is is_doubt
 
 
-@pytest.fixture
-def shop(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
-    """With a project of its own."""
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
-    return reconciled
+def declare(made: Bridge, lines: str) -> None:
+    (made.folder / ".dlt").mkdir(mode=0o700, exist_ok=True)
+    (made.folder / ".dlt/orders.toml").write_text(lines, "utf-8")
 
 
-def declare(shop: Bridge, lines: str) -> None:
-    (shop.folder / ".dlt").mkdir(mode=0o700, exist_ok=True)
-    (shop.folder / ".dlt/orders.toml").write_text(lines, "utf-8")
-
-
-def test_the_file_shows_what_was_decided_and_what_a_person_declares_in_it_is_kept_and_counts(shop: Bridge) -> None:
+def test_the_file_shows_what_was_decided_and_what_a_person_declares_in_it_is_kept_and_counts(
+    reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = reconciled
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(shop.folder))
     write, file, state = ("schema", "orders", "--write"), shop.folder / ".dlt/orders.toml", shop.platform.state
     assert shop.command(*write, DLT_PROJECT_DIR=str(shop.folder)).code == 0
     text = file.read_text("utf-8")
@@ -268,5 +261,4 @@ def test_a_line_that_cannot_be_used_ends_a_pull_before_its_first_request(
     assert fresh.platform.state.requests == 0
     declare(fresh, '"number" = "text"\n')
     assert fresh.code("orders") == 0
-    number = "SELECT data_type FROM duckdb_columns() WHERE table_name = 'orders' AND column_name = 'number'"
-    assert fresh.one(number) == "VARCHAR", "what is declared counts in the first pull"
+    assert fresh.one("SELECT any_value(typeof(number)) FROM raw.orders") == "VARCHAR", "also in the first pull"
