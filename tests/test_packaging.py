@@ -137,32 +137,24 @@ def test_every_installation_of_a_checkout_uses_hashes() -> None:
 VULNERABLE = {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}
 
 
-@pytest.mark.parametrize(
-    ("result", "code", "words"),
-    [
+def test_the_audit_is_never_silently_green(capsys: pytest.CaptureFixture[str]) -> None:
+    for result, code, words in (
         ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, 0, "1 packages, no known vulnerability"),
         ({"dependencies": [VULNERABLE]}, 1, "a 1: PYSEC-1, fixed in 2"),
         ({"dependencies": [{"name": "a", "skip_reason": "not on the index"}]}, 75, "NOT CHECKED"),
         (None, 75, "NOT CHECKED: requirements.txt: no result: ConnectionError: no route"),
-    ],
-)
-def test_the_audit_is_never_silently_green(
-    capsys: pytest.CaptureFixture[str], result: object, code: int, words: str
-) -> None:
-    def pip_audit(line: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        (output,) = [Path(word.removeprefix("--output=")) for word in line if word.startswith("--output=")]
-        if result is not None:
-            output.write_text(json.dumps(result))
-        return subprocess.CompletedProcess(line, 1, "", "ConnectionError: no route\n")
-
-    with (
-        mock.patch.object(sys, "argv", ["audit", "pip-audit", "requirements.txt"]),
-        mock.patch("subprocess.run", pip_audit),
-        pytest.raises(SystemExit) as ended,
     ):
-        runpy.run_path(str(CHECKOUT / ".ci/audit"), run_name="__main__")
-    assert ended.value.code == code
-    assert words in "".join(capsys.readouterr())
+
+        def pip_audit(line: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+            (output,) = [Path(word.removeprefix("--output=")) for word in line if word.startswith("--output=")]
+            if result is not None:  # noqa: B023
+                output.write_text(json.dumps(result))  # noqa: B023
+            return subprocess.CompletedProcess(line, 1, "", "ConnectionError: no route\n")
+
+        arguments = mock.patch.object(sys, "argv", ["audit", "pip-audit", "requirements.txt"])
+        with arguments, mock.patch("subprocess.run", pip_audit), pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(CHECKOUT / ".ci/audit"), run_name="__main__")
+        assert (ended.value.code, words in "".join(capsys.readouterr())) == (code, True)
 
 
 @pytest.mark.parametrize(("failing", "code"), [("", 0), ("test", 2)])

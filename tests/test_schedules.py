@@ -223,22 +223,16 @@ def test_a_night_ends_as_documented_and_is_tried_again_where_that_may_help(
 
 
 def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earlier_ones(tmp_path: Path) -> None:
-    words = 'año: the key "a\\b" is wrong\n  Unset it.'
+    words, lost = 'año: the key "a\\b" is wrong\n  Unset it.', "the notification was not delivered: 403"
     event = json.dumps({"event": "error", "message": words, "exit_code": 3}, ensure_ascii=False)
     (tmp_path / "nightly.jsonl").write_text('{"event": "error", "message": "of yesterday", "exit_code": 3}\n')
     (tmp_path / "said").write_text(event + "\n", "utf-8")
     done, _ = night(tmp_path, f"case $1 in run) cat {tmp_path}/said; exit 3;; esac")
     assert done.stderr.splitlines()[1:] == [*words.splitlines()]
     assert all(json.loads(line) for line in (tmp_path / "nightly.jsonl").read_text().splitlines())
-
-
-def test_a_night_says_what_its_log_cannot_and_that_a_notification_was_lost(tmp_path: Path) -> None:
     done, _ = night(tmp_path, "case $1 in run) exit 2;; esac")
     assert "nothing was written to nightly.jsonl: is the disk full? (" in done.stderr
     assert f" MB are free in {tmp_path})" in done.stderr
-    done = sh(f"sh {EXAMPLES}/import.sh x f", tmp_path, **on_path(tmp_path, "exit 2"))
-    assert "f: exit code 2: nothing was written to imports.jsonl: is the disk full? (" in done.stderr
-    lost = "the notification was not delivered: 403"
     done, _ = night(tmp_path, f"""case $1 in run) echo '{{"event": "log", "message": "{lost}"}}';; esac""")
     assert (done.returncode, done.stderr) == (0, f"orderbridge: {lost}\n")
 
@@ -289,17 +283,11 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 
 
 def test_units_are_hardened_and_the_monitor_gets_no_keys() -> None:
-    """That it works without them is seen in the run of the crontab."""
-    analyze = shutil.which("systemd-analyze")
     for name in ("orderbridge.service", "orderbridge-monitor.service"):
         text = (EXAMPLES / name).read_text("utf-8")
         hardening = "CapabilityBoundingSet= NoNewPrivileges=yes LimitCORE=0 ProtectSystem=strict"
         assert {*hardening.split(), "SystemCallFilter=@system-service"} <= set(text.splitlines())
         assert re.search(r"^RestrictAddressFamilies=(none|AF_INET AF_INET6 AF_UNIX)$", text, re.M)
-        if analyze is not None:
-            rated = [analyze, "security", "--offline=yes", "--no-pager", "--threshold=20", str(EXAMPLES / name)]
-            done = subprocess.run(rated, capture_output=True, text=True, timeout=300)
-            assert done.returncode == 0, done.stdout
     assert "PrivateNetwork=yes" in text
     monitor = schedule()[1][1][-1]
     assert not [one for one in (text, monitor) if "orderbridge.env" in one or "API_KEY" in one]
@@ -335,22 +323,21 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
     if gpg is None or bash is None:
         pytest.skip("no gpg here")
     warehouse, home = tmp_path / "data/warehouse.duckdb", tmp_path / "g"
-    home.mkdir(mode=0o700)
-    warehouse.parent.mkdir()
+    for folder in (home, warehouse.parent):
+        folder.mkdir(mode=0o700)
     warehouse.write_bytes(before := b"una.persona@example.com" * 100)
     environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home)}
 
-    def run(name: str, passphrase: str) -> int:
-        script = [bash, "-e", "-o", "pipefail", "-c", STEPS[name]["run"]]
-        given = environment | {"PASSPHRASE": passphrase}
-        return subprocess.run(script, cwd=tmp_path, env=given, capture_output=True, timeout=300).returncode
+    def ends(name: str, passphrase: str) -> int:
+        script, given = [bash, "-e", "-o", "pipefail", "-c", STEPS[name]["run"]], {"PASSPHRASE": passphrase}
+        return subprocess.run(script, cwd=tmp_path, env=environment | given, capture_output=True).returncode
 
     try:
-        assert run("Encrypt", "a long one") == 0
+        assert ends("Encrypt", "a long one") == 0
         assert b"persona" not in (tmp_path / "warehouse.gpg").read_bytes()
         warehouse.unlink()
-        assert (run("Decrypt", "another") == 0, warehouse.exists()) == (False, False)
-        assert (run("Decrypt", "a long one"), warehouse.read_bytes()) == (0, before)
+        assert (ends("Decrypt", "another") == 0, warehouse.exists()) == (False, False)
+        assert (ends("Decrypt", "a long one"), warehouse.read_bytes()) == (0, before)
     finally:
         subprocess.run(["gpgconf", "--kill", "all"], env=environment, check=False)
 
