@@ -319,9 +319,6 @@ def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(tmp_path: Pat
         assert after == [row for row in before[child] if f"('{key}', '{bare}')" not in row]
         assert any(f"('{key}', '{gone}')" in row for row in after)
         assert query(pipe, f"SELECT count(*) FROM {child} WHERE _removed") == [(0,)]
-    for source in sources:
-        pipe.run(source, write_disposition="replace")
-    assert counts(pipe, *children(platform)) == children(platform)
 
 
 def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
@@ -331,12 +328,9 @@ def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
     monkeypatch.setattr(resources, "Client", lambda *_, **__: nullcontext(client))
     walker = resources.ListWalker(CUSTOMER, "http://localhost", "key", WalkOptions(10, sweeps=1))
     assert walker._walk(tmp_path / "files", tmp_path / "spool").distinct == 29
-    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert [text.partition(";")[0] for text in warnings] == [
-        "customers: rows that cannot be loaded and are left out: 1",
-        "customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct, ended by empty page, clean, "
-        "1 rows quarantined",
-    ]
+    left_out, unproven = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert left_out.startswith("customers: rows that cannot be loaded and are left out: 1; email: expected string")
+    assert unproven.startswith("customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct")
 
 
 def test_the_pipeline_of_the_readme_runs_as_it_stands(tmp_path: Path, platform: Sandbox) -> None:

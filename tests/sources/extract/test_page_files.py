@@ -277,7 +277,6 @@ def test_a_walk_is_resumed_within_an_hour_of_its_last_page_and_a_day_of_its_firs
     started_at = described["started_at"] - started_s
     (folder / "walk.json").write_text(json.dumps({**described, "started_at": started_at}))
     assert (SpoolFolder(folder, {"list": "customers"}, "key").started_at == started_at) is expected
-    assert (json.loads((folder / "walk.json").read_text())["started_at"] == started_at) is expected
     assert stopped_s is None or (folder / "sweep-1.pages").exists() is expected
 
 
@@ -308,11 +307,9 @@ def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_ro
             spool.mkdir()
     (folder / "rows.parquet").write_text("rows")
     with run_folder(tmp_path, "customers", Run()) as (_, other):
-        assert not other.exists()
-    assert folder.exists()
+        assert (other.exists(), folder.exists()) == (False, True)
     with run_folder(tmp_path, "orders", Run()) as (_, again):
-        assert again.exists()
-        assert not folder.exists()
+        assert (again.exists(), folder.exists()) == (True, False)
 
 
 def test_a_list_is_walked_by_one_run_at_a_time(tmp_path: Path) -> None:

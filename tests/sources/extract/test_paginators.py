@@ -149,7 +149,6 @@ def test_data_as_an_object() -> None:
         (None, [data(1), data(1, 2), data()], "empty page", True),
         # what a page repeats
         (1, [data(1), data(1)], "repeated page", False),
-        (1, [data(1), b'{"data":[{"x":2,"id":1}]}'], "repeated page", False),
         (1, [data(1), data(2), data(1), data(2)], WITHOUT_NEW_ID, True),  # in a circle
         # what is more than was requested
         (1, [data(*range(11)), data()], "empty page", True),
@@ -238,7 +237,6 @@ def test_sweeps_with_the_same_ids_prove_a_list() -> None:
         # The end is only assumed: a size that leaves a short last page, and was not used.
         ([sweep(100, 600, "full")], 61),
         ([sweep(100, 600, "full"), sweep(61, 600, "full", size=60)], 36),
-        ([sweep(100, 2, "single")], 1),
         ([sweep(100, 1, "single")], 3),
         ([sweep(61, 200, size=100)], 62),
         ([sweep(1, 1, "full"), sweep(3, 1, "single")], 2),

@@ -13,7 +13,6 @@ from sandbox.app import Platform
 from sandbox.config import V1_KEY, SandboxConfig
 from sandbox.faults import Draw
 from sandbox.messages import Call
-from sources.errors import AccessError
 from sources.extract import page_files
 from sources.extract.pages import PageBody
 from sources.extract.result import ListResult, WalkOptions
@@ -36,13 +35,13 @@ class Orders:
         self.platform = Platform(SandboxConfig(orders=orders, readings=readings, **sizes))  # type: ignore[arg-type]
         self.state, self.folder, self.walks, self.count = self.platform.state, folder, 0, orders
 
-    def walk(self, start: CursorPosition | None = None, *, key: str = V1_KEY, limit: int = LIMIT) -> ListResult:
+    def walk(self, start: CursorPosition | None = None) -> ListResult:
         self.walks += 1
         folder = self.folder / str(self.walks)
         transport = SandboxTransport(self.platform)
-        with inline(), Client("public_v1", "http://127.0.0.1:9", key, transport=transport) as client:
+        with inline(), Client("public_v1", "http://127.0.0.1:9", V1_KEY, transport=transport) as client:
             spools = SpoolFolder(folder / "spool", {"walk": self.walks})
-            return walk("orders", client, folder / "files", spools, WalkOptions(limit), start=start)
+            return walk("orders", client, folder / "files", spools, WalkOptions(LIMIT), start=start)
 
     def position(self) -> CursorPosition:
         result = self.walk()
@@ -112,7 +111,6 @@ MISMATCHES: dict[str, tuple[int, str, Change | int, str]] = {
     "restarting_cursor": (25, "continues", 20, "no new id"),
     "ignored_query": (25, "continues", 20, "to other rows"),
     "expired_cursor": (25, "continues", 20, "rejected the saved cursor"),
-    "error_500": (25, "continues", 20, "the saved cursor failed"),
 }
 
 
@@ -153,9 +151,3 @@ def test_a_field_of_an_abandoned_walk_is_not_in_the_next(orders: Orders, monkeyp
     assert (result.distinct, result.evidence[0]) == (24, "a cursor expired: started again from the first page")
     assert "only_once" not in pq.read_schema(result.files["orders"][0][0]).names
     assert not [what for what, _ in result.observations if "only_once" in what]
-
-
-def test_a_key_that_is_rejected_is_an_error_of_the_tail(orders: Orders) -> None:
-    result = orders.walk(orders.position(), key="brand_test_expiredkey")
-    assert isinstance(result.error, AccessError)
-    assert (result.verdict, result.files) == ("incomplete", {})

@@ -140,8 +140,6 @@ def test_a_code_page_is_right_or_refused_with_the_right_candidate(tmp_path: Path
 
 ASCII_ROWS = [f"{name} {kind}" for name in ("Perno", "Tuerca", "Clavo", "Llave") for kind in ("inox", "zinc", "M8")]
 ACCENTED_ROWS = [word for word in LANGUAGES["Spanish"].split() if not word.isascii()]
-
-
 SIGNS = "Nº 3|1ª|25 °C|«Cañón»|L’Oréal|Aujourd’hui|10 €|5×3|½ kg|Café – Bar|NESCAFÉ®|Mª José|D´Ávila"
 
 

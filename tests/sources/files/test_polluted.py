@@ -101,10 +101,7 @@ HARMLESS = (
 def silent_errors(names: Collection[str], folder: Path, variation: int) -> tuple[list[str], str]:
     """What is read wrongly without a word; and why the file is refused, or which of its clean rows are rejected.
 
-    Args:
-        names: of the damages, in their order.
-        folder: for the file.
-        variation: decides its delimiter, line ends and encoding.
+    The `variation` decides delimiter, line ends and encoding.
     """
     dialect = random.Random(variation)
     mark, end = dialect.choice(";;,\t|"), dialect.choice(("\n", "\n", "\r\n", "\r"))

@@ -192,9 +192,7 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
         tmp_path: "is a folder",
         tmp_path / "none.csv": r"cannot be read: No such file(.|\n)*Check the file name",
         tmp_path / "lock.csv": r"lock.csv cannot be read: No such file(.|\n)*Did you mean locked.csv\?",
-        tmp_path / ("a" * 300): "cannot be read: File name too long",
         tmp_path / "pipe": "is a pipe or a device",
-        Path("/dev/zero"): "is a pipe or a device",
     }
     if not os.access(tmp_path / "locked.csv", os.R_OK):
         paths[tmp_path / "locked.csv"] = "cannot be read: Permission denied"
@@ -262,9 +260,7 @@ def test_any_text_comes_back_where_the_dialect_is_given(
 ESCAPED = {text: f"'{text}" for text in
            ("=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", '=HYPERLINK("http://x")', "＝1", "+A1")} | {
     "x;=1+1;y": "x;'=1+1;y",
-    "a,@SUM(A1)": "a,'@SUM(A1)",
     "x\t-2+3": "x\t'-2+3",
-    'b|"=1"': 'b|\'"=1"',
     "two\n=lines": "two\n'=lines",
     "\t=1": "'\t'=1",
     "\r=1": "'\r'=1",

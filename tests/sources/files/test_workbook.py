@@ -208,7 +208,6 @@ def test_a_sheet_is_found_whatever_its_workbook_declares(tmp_path: Path, encodin
     [
         ({"mimetype": "application/x", "content.xml": "<x/>"}, r"an OpenDocument spreadsheet \(\.ods\)(.|\n)*\.xlsx"),
         ({"xl/workbook.bin": "x"}, r"a binary Excel workbook \(\.xlsb\)(.|\n)*\.xlsx"),
-        ({"word/document.xml": "x"}, r"a Word document"),
         ({"readme": "x"}, r"a zip archive(.|\n)*Unpack"),
         ({"xl/workbook.xml": "<workbook"}, r"a damaged workbook"),
     ],
@@ -303,7 +302,6 @@ def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell,
         (False, "0%", "FALSE", CellKind.PERCENTAGE), (38.0, "00000", "00038", CellKind.NUMBER),
         (0.5, "0%", "0.5", CellKind.PERCENTAGE), (21, '0.00"%"', "21", CellKind.PERCENTAGE),
         (38.5, "00000", "38.5", CellKind.OTHER_FORM), (-3.0, "00000", "-3", CellKind.OTHER_FORM),
-        (1e15, '"ART-"0000', "1.0000000000000000E+15", CellKind.OTHER_FORM),
         (38.0, '0"-"00" A"', "0-38 A", CellKind.NUMBER), (123456.0, '0"-"00" A"', "1234-56 A", CellKind.NUMBER),
         (12345, "00\\.000", "12.345", CellKind.NUMBER), (38, "[Red]0000", "0038", CellKind.NUMBER),
         (1234, "#,##0", "1234", CellKind.NUMBER),
@@ -312,7 +310,6 @@ def test_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell,
         (dt.date(2024, 5, 1), "0", "2024-05-01", CellKind.DATE), (dt.time(7, 5), "00000", "07:05:00", CellKind.DATE),
         (dt.datetime(2024, 5, 1, 7), "0", "2024-05-01T07:00:00", CellKind.DATE),
         (dt.timedelta(1, 3723, 500000), "0", "25:02:03.5", CellKind.DATE),
-        (dt.timedelta(0, 3660), "0", "1:01:00", CellKind.DATE),
     ],
 )  # fmt: skip
 def test_a_cell_is_its_text_and_its_kind(cell: Cell, code: str, text: str, kind: CellKind) -> None:
