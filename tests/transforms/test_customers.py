@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from itertools import permutations
 from typing import Any
 
 import pandas as pd
@@ -13,9 +12,9 @@ from tests.pipelines.reconcile.in_parts import customers
 from tests.transforms.rows import values
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
-from transforms.documents import RAW_DOCUMENTS, sort_documents
+from transforms.documents import RAW_DOCUMENTS
 from transforms.findings import FINDINGS
-from transforms.frames import BIGINT, TEXT, frame, typed
+from transforms.frames import TEXT, frame
 
 DOCUMENT_ROWS = {"customer_id": TEXT, **RAW_DOCUMENTS}
 
@@ -115,15 +114,6 @@ def test_the_document_that_counts() -> None:
     assert found == [(len(papers), default, tax) for papers, default, tax, _ in cases]
     expected = [(str(n), rule) for n, (*_, rules) in enumerate(cases) for rule in rules]
     assert sorted(values(findings, "entity_id", "rule")) == expected
-
-
-def test_documents_with_one_position_are_in_the_order_of_their_values() -> None:
-    kinds = {"owner": BIGINT, "position": BIGINT, "number": TEXT}
-    rows = [(0, 1, "c"), (1, 1, "b"), (1, 1, "d"), (1, None, "a"), (2, 1, "f")]
-    for order in permutations(rows):
-        ordered = sort_documents(typed(pd.DataFrame(order, columns=list(kinds)), kinds))
-        assert ordered["number"].tolist() == ["c", "b", "d", "a", "f"]
-        assert ordered.index.tolist() == list(range(len(rows)))
 
 
 def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
-import pytest
 from pandas.testing import assert_frame_equal
 
 from tests.transforms.rows import values
@@ -104,19 +103,16 @@ def test_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_a_time_zone
     assert "dates_zone" not in reconciled({}, end("2026-03-02"))[1]["rule"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("day", "timezone", "end_of_day"),
-    [
+def test_a_day_ends_when_it_does_in_its_time_zone() -> None:
+    for day, timezone, end_of_day in (
         ("2026-10-25", "Europe/Madrid", "2026-10-25T23:00:00+00:00"),  # 25 hours
         ("2026-09-05", "America/Santiago", "2026-09-06T04:00:00+00:00"),  # the next begins at 1
         ("2026-09-06", "America/Santiago", "2026-09-07T03:00:00+00:00"),  # 23 hours, from 1 on
-    ],
-)
-def test_a_day_ends_when_it_does_in_its_time_zone(day: str, timezone: str, end_of_day: str) -> None:
-    rows: list[dict[str, Any]] = [{}, end(day), start(day, expiration_date=None)]
-    moments = [datetime.fromisoformat(end_of_day) - before for before in (timedelta(minutes=1), timedelta(0))]
-    statuses = [reconciled(*rows, as_of=at, timezone=timezone)[0]["status"].tolist() for at in moments]
-    assert statuses == [["running", "unknown", "unknown"], ["running", "expired", "unknown"]]
+    ):
+        rows: list[dict[str, Any]] = [{}, end(day), start(day, expiration_date=None)]
+        moments = [datetime.fromisoformat(end_of_day) - before for before in (timedelta(minutes=1), timedelta(0))]
+        statuses = [reconciled(*rows, as_of=at, timezone=timezone)[0]["status"].tolist() for at in moments]
+        assert statuses == [["running", "unknown", "unknown"], ["running", "expired", "unknown"]]
 
 
 def test_uses_are_counted_down_to_zero() -> None:

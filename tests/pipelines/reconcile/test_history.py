@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import duckdb
 import pytest
@@ -28,9 +24,9 @@ def at(pull: int) -> datetime:
 class Warehouse:
     """Raw customers as pulls leave them, and the history that reconciling makes of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
-        self.connection = duckdb.connect(f"{_folder()}/{uuid4().hex}.duckdb")
+        self.connection = duckdb.connect(path)
         self.run = self.connection.execute
         self.digits: Callable[[str], str] = str
         self.run("SET TimeZone = 'UTC'; CREATE SCHEMA reconciled")
@@ -76,16 +72,9 @@ class Warehouse:
         return [(row[6], *of_row, row[5]) for row, of_row in zip(self.versions(), days, strict=True)]
 
 
-@cache
-def _folder() -> str:
-    folder = tempfile.mkdtemp(prefix="orderbridge-history-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 @pytest.fixture
-def made() -> Iterator[Warehouse]:
-    fresh = Warehouse()
+def made(tmp_path: Path) -> Iterator[Warehouse]:
+    fresh = Warehouse(tmp_path / "history.duckdb")
     yield fresh
     fresh.connection.close()
 

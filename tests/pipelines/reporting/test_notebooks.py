@@ -80,21 +80,6 @@ def test_revenue_is_by_currency_and_without_cancelled_orders(warehouse: Path) ->
     assert revenue == 10 * (orders - 1)
 
 
-def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(warehouse: Path) -> None:
-    change(
-        warehouse,
-        """DELETE FROM reconciled.orders; INSERT INTO reconciled.orders BY NAME SELECT day AS order_id, total,
-            day::TIMESTAMPTZ AS ordered_at, 'PEN' AS currency, false AS is_cancelled, false AS is_missing
-        FROM (VALUES ('2026-01-05', 0), ('2026-04-05', 20), ('2026-05-05', 7)) AS t (day, total)""",
-    )
-    with open_warehouse(warehouse) as connection:
-        rows = connection.execute(query(NAMES[2], "AS change_percent"), {"today": "2026-06-02"}).fetchall()
-        assert [(row[0], row[-1]) for row in rows] == [("2026-05", -65), ("2026-04", None), ("2026-01", None)]
-        lately = query(NAMES[0], "AS change_percent")
-        for today, expected in (("2026-02-20", (None, None, None)), ("2026-05-06", (1, 7, -65))):
-            assert connection.execute(lately, {"today": today}).fetchall()[0][1:4] == expected
-
-
 def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path) -> None:
     change(
         warehouse,

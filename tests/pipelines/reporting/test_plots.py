@@ -8,10 +8,9 @@ from decimal import Decimal
 from xml.etree import ElementTree as ET
 
 import pandas as pd
-import pytest
 
 from pipelines.reporting import plots
-from pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, TimeChart, time_chart
+from pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, time_chart
 from pipelines.reporting.plots import Plot
 from pipelines.reporting.tables import MAX_LABEL, label
 
@@ -77,33 +76,14 @@ def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> N
     assert colours == [("running", "100.0"), ("expired", "50.0")], "the style sheet colours them by status"
 
 
-def chart(values: dict[date, Decimal], days: tuple[date, date] | None = None) -> TimeChart:
-    return time_chart("Orders by {period}", values, TODAY, str, days)
-
-
-@pytest.mark.parametrize(
-    ("largest", "labels"),
-    [
-        ("0", ["0", "1", "2", "3"]),
-        ("39000", ["0", "15k", "30k", "45k"]),
-        ("2500000", ["0", "1M", "2M", "3M"]),
-        ("-150", ["-150", "-100", "-50", "0"]),
-    ],
-)
-def test_the_scale_has_round_numbers_just_above_the_largest_value(largest: str, labels: list[str]) -> None:
-    assert [label for _, label in chart({TODAY: Decimal(largest)}).y_labels] == labels
-
-
-@pytest.mark.parametrize(
-    ("first", "names"),
-    [
-        (TODAY - timedelta(days=MAX_DAYS - 1), ["2026-09-21", "2026-11-21 so far"]),
-        (TODAY - timedelta(days=MAX_DAYS), ["2026-09", "2026-11 so far"]),
-        (date(2026 - MAX_MONTHS // 12, 12, 31), ["2020-12", "2026-11 so far"]),
-        (date(2026 - MAX_MONTHS // 12, 11, 30), ["2020", "2026 so far"]),
-    ],
-)
-def test_periods_follow_the_span_of_the_values(first: date, names: list[str]) -> None:
-    drawn = chart({TODAY: Decimal(1), first: Decimal(1)})
-    assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
-    assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]
+def test_periods_follow_the_span_of_the_values_and_labels_are_round_numbers_above_them() -> None:
+    for first, value, names, labels in (
+        (TODAY - timedelta(days=MAX_DAYS - 1), 39_000, ["2026-09-21", "2026-11-21 so far"], ["0", "15k", "30k", "45k"]),
+        (TODAY - timedelta(days=MAX_DAYS), 2_500_000, ["2026-09", "2026-11 so far"], ["0", "1M", "2M", "3M"]),
+        (date(2026 - MAX_MONTHS // 12, 12, 31), 1, ["2020-12", "2026-11 so far"], ["0", "1", "2", "3"]),
+        (date(2026 - MAX_MONTHS // 12, 11, 30), -150, ["2020", "2026 so far"], ["-150", "-100", "-50", "0"]),
+    ):
+        drawn = time_chart("Orders by {period}", {TODAY: Decimal(value), first: Decimal(value)}, TODAY, str)
+        assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
+        assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]
+        assert [label for _, label in drawn.y_labels] == labels
