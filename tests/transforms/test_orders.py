@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -119,38 +120,31 @@ def shifted_codes(count: int) -> pd.DataFrame:
     return coded(*((str(n), str(n % 10 + 1 + 90 * (n > count))) for n in range(1, 11)))
 
 
-@pytest.mark.parametrize(
-    ("name", "known", "pinned", "customer", "notation", "rule"),
-    [
-        # With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others.
-        ("customer_code", shifted_codes(9), None, "1", "codes", ""),
-        ("customer_code", shifted_codes(8), None, None, None, "customer_notation"),
-        ("customer_code", shifted_codes(5), None, None, None, "customer_notation"),
-        ("customer_code", shifted_codes(4), None, "2", "ids", ""),
-        # One customer is not listed yet: ids stay ids, though more values are codes.
-        ("customer_id", reversed_codes(99), None, "2", "ids", ""),
-        ("customer_id", reversed_codes(80), None, None, None, "customer_notation"),
-        ("customer_id", reversed_codes(40), None, "x99", "codes", ""),
-        ("buyer", reversed_codes(100), None, "2", "ids", ""),
-        ("buyer", reversed_codes(99), None, None, None, "customer_notation"),
-        ("buyer", reversed_codes(80), None, "x99", "codes", ""),
-        # As the last run read them: else all orders would go to others when some are not listed, or get a code.
-        ("buyer", reversed_codes(80), "ids", "2", "ids", "field_changed"),  # 80 of 100 values are ids, all are codes
-        ("buyer", reversed_codes(100), "codes", "99", "codes", ""),  # all are both
-        # Not pinned while some have no code: the next run would report a change although nothing changed.
-        ("customer_code", coded(*((str(n), str(n) if n < 9 else None) for n in range(1, 11))), None, "2", None, ""),
-    ],
-)
-def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all(
-    name: str,
-    known: pd.DataFrame,
-    pinned: CustomerNotation | None,
-    customer: str | None,
-    notation: str | None,
-    rule: str,
-) -> None:
-    numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
-    for is_set in (False, True):
+READINGS: list[tuple[str, pd.DataFrame, CustomerNotation | None, str | None, CustomerNotation | None, str]] = [
+    # column, customers, as the last run read it; the customer of the second order, as it is read now, finding
+    # With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others.
+    ("customer_code", shifted_codes(9), None, "1", "codes", ""),
+    ("customer_code", shifted_codes(8), None, None, None, "customer_notation"),
+    ("customer_code", shifted_codes(5), None, None, None, "customer_notation"),
+    ("customer_code", shifted_codes(4), None, "2", "ids", ""),
+    # One customer is not listed yet: ids stay ids, though more values are codes.
+    ("customer_id", reversed_codes(99), None, "2", "ids", ""),
+    ("customer_id", reversed_codes(80), None, None, None, "customer_notation"),
+    ("customer_id", reversed_codes(40), None, "x99", "codes", ""),
+    ("buyer", reversed_codes(100), None, "2", "ids", ""),
+    ("buyer", reversed_codes(99), None, None, None, "customer_notation"),
+    ("buyer", reversed_codes(80), None, "x99", "codes", ""),
+    # As the last run read them: else all orders would go to others when some are not listed, or get a code.
+    ("buyer", reversed_codes(80), "ids", "2", "ids", "field_changed"),  # 80 of 100 values are ids, all are codes
+    ("buyer", reversed_codes(100), "codes", "99", "codes", ""),  # all are both
+    # Not pinned while some have no code: the next run would report a change although nothing changed.
+    ("customer_code", coded(*((str(n), str(n) if n < 9 else None) for n in range(1, 11))), None, "2", None, ""),
+]
+
+
+def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all() -> None:
+    for (name, known, pinned, customer, notation, rule), is_set in product(READINGS, (False, True)):
+        numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
         fields = OrderFields(name, customer_notation=pinned, is_notation_set=is_set)
         made = order_customers(numbers, column(pa.array([1] * len(known))), CustomerIndex.of(known), fields)
         assert values(made.table, "customer_id", "customer_status")[1] == (customer, customer and "matched")
