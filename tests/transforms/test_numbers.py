@@ -20,21 +20,21 @@ def texts(*values: str | None) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-@pytest.mark.parametrize(
-    ("notation", "numbers"),
-    [
-        (COMMA, {"19.367,25": "19367.25", "1.234": "1234", "1.234.567": "1234567", "0,125": "0.125", "007": "7",
-                 "+5": "5", "-0,50": "-0.50", "000": "0", "1234,5": "1234.5"}),
-        (POINT, {"19,367.25": "19367.25", "1.234": "1.234"}),
-        (Notation(",", " "), {"1 234,5": "1234.5"}), (Notation(".", "'"), {"1'234.5": "1234.5"}),
-        (Notation(",", ""), {"1.234": None, "1234": "1234"}),  # no mark for thousands
-        (COMMA, dict.fromkeys(NO_NUMBERS)),
-    ],
+READ: tuple[tuple[Notation, dict[str, str | None]], ...] = (
+    (COMMA, {"19.367,25": "19367.25", "1.234": "1234", "1.234.567": "1234567", "0,125": "0.125", "007": "7",
+             "+5": "5", "-0,50": "-0.50", "000": "0", "1234,5": "1234.5"}),
+    (POINT, {"19,367.25": "19367.25", "1.234": "1.234"}),
+    (Notation(",", " "), {"1 234,5": "1234.5"}), (Notation(".", "'"), {"1'234.5": "1234.5"}),
+    (Notation(",", ""), {"1.234": None, "1234": "1234"}),  # no mark for thousands
+    (COMMA, dict.fromkeys(NO_NUMBERS)),
 )  # fmt: skip
-def test_a_number_is_read_exactly_another_text_has_a_code(notation: Notation, numbers: dict[str, str | None]) -> None:
-    read, codes = plain_numbers(texts(*numbers, None), notation)
-    assert read.to_pylist() == [*numbers.values(), None]
-    assert codes.to_pylist() == [None if one else "not_a_number" for one in numbers.values()] + [None]
+
+
+def test_a_number_is_read_exactly_another_text_has_a_code() -> None:
+    for notation, numbers in READ:
+        read, codes = plain_numbers(texts(*numbers, None), notation)
+        assert read.to_pylist() == [*numbers.values(), None]
+        assert codes.to_pylist() == [None if one else "not_a_number" for one in numbers.values()] + [None]
 
 
 @pytest.mark.parametrize(

@@ -168,19 +168,16 @@ def test_the_notation_that_is_set_decides_and_a_pinned_one_holds_for_its_own_col
     assert choose_fields(rows, CUSTOMERS, ids, kept).fields.customer_notation == "ids"
 
 
-@pytest.mark.parametrize(
-    ("columns", "values", "found"),
-    [
-        ("number: status_id", None, "values without a letter; candidates: status_id (60 of 60 have one of 4 values)"),
-        ("rare: cancel_reason", None, "no column is proven; candidates: cancel_reason"),
-        ("rare: cancelled_at", None, ""), ("state: status", None, ""), ("state: status", "CANCELLED", ""),
-        ("state: status", "9", "no order has a value of reconcile.order_cancelled; candidates: status (60 of 60 have "
-         "one of 2 values)"),
-    ],
-)  # fmt: skip
-def test_cancelled_orders_that_cannot_be_recognized_are_found(columns: str, values: str | None, found: str) -> None:
-    choice = choose_fields(orders(columns), CUSTOMERS, OrderFields(cancelled_values=(values,) if values else None))
-    assert details(choice, "cancelled_unknown") == ([f"order_status: {found}"] if found else [])
+def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
+    of_column = "candidates: {} (60 of 60 have one of {} values)".format
+    for columns, value, found in (
+        ("number: status_id", None, [f"values without a letter; {of_column('status_id', 4)}"]),
+        ("rare: cancel_reason", None, ["no column is proven; candidates: cancel_reason"]),
+        ("rare: cancelled_at", None, []), ("state: status", None, []), ("state: status", "CANCELLED", []),
+        ("state: status", "9", [f"no order has a value of reconcile.order_cancelled; {of_column('status', 2)}"]),
+    ):  # fmt: skip
+        choice = choose_fields(orders(columns), CUSTOMERS, OrderFields(cancelled_values=(value,) if value else None))
+        assert details(choice, "cancelled_unknown") == [f"order_status: {one}" for one in found]
 
 
 def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_found_where_nearly_all_are_right() -> None:
@@ -259,9 +256,8 @@ OTHERS: Final[dict[Witness, tuple[str, ...]]] = {
 
 def test_words_of_what_is_requested_refused_or_partial_do_not_cancel() -> None:
     for words, expected in ((CANCELLING, True), (OTHERS, False)):
-        assert {
-            (kind, word) for kind, of in words.items() for word in of if means_cancelled(word, kind) != expected
-        } == set()
+        for kind, of_kind in words.items():
+            assert [word for word in of_kind if means_cancelled(word, kind) != expected] == []
 
 
 def test_only_columns_named_after_a_cancellation_or_status_are_related() -> None:

@@ -38,25 +38,16 @@ def decided(
     return " ".join(f"{name}={key}" if key else name for name, key in rows), values(differences)
 
 
-@pytest.mark.parametrize(
-    ("keys", "bodies", "decisions", "other", "key"),
-    [
-        ({"k": ["1", "2", "1", "1"]}, "pqpp", "first first merged merged", [None] * 4, [None] * 4),
-        ({"k": ["2", "1", "1", None, "1", "2", "1"]}, "rppposp",
-         "conflicting conflicting conflicting first conflicting conflicting conflicting", [5, 4, 4, None, 1, 0, 4],
-         ["k", "k", "k", None, "k", "k", "k"]),
-        ({"erp": ["1", "1", "2"], "email": ["a", "b", "b"]}, "pqr", "conflicting conflicting conflicting", [1, 0, 1],
-         ["erp", "erp", "email"]),
-    ],
-)  # fmt: skip
-def test_equal_rows_merge_and_contradictions_are_all_refused_and_name_a_row_that_differs(
-    keys: dict[str, list[str | None]], bodies: str, decisions: str, other: list[Any], key: list[Any]
-) -> None:
-    made = duplicates(texts(**keys), texts(b=list(bodies))["b"])
-    assert " ".join(made["decision"]) == decisions
-    assert (values(made, "other"), values(made, "key")) == (other, key)
-    if "merged" in decisions:
-        assert made["first"].tolist() == [0, 1, 0, 0]
+def test_equal_rows_merge_and_contradictions_are_all_refused_and_name_a_row_that_differs() -> None:
+    merged = duplicates(texts(k=["1", "2", "1", "1"]), texts(b=list("pqpp"))["b"])
+    assert values(merged, "decision", "first") == [("first", 0), ("first", 1), ("merged", 0), ("merged", 0)]
+    refused = duplicates(texts(k=["2", "1", "1", None, "1", "2", "1"]), texts(b=list("rppposp"))["b"])
+    others = (5, 4, 4, None, 1, 0, 4)
+    assert values(refused, "decision", "other", "key") == [
+        ("first", None, None) if other is None else ("conflicting", other, "k") for other in others
+    ]
+    of_both = duplicates(texts(erp=["1", "1", "2"], email=["a", "b", "b"]), texts(b=list("pqr"))["b"])
+    assert values(of_both, "other", "key") == [(1, "erp"), (0, "erp"), (1, "email")]
 
 
 def test_rows_share_a_key_of_any_kind_and_a_null_is_shared_by_nobody() -> None:
@@ -121,26 +112,19 @@ def test_a_document_is_compared_with_that_of_its_number_else_that_of_its_place()
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("field", "before", "now", "is_changed"),
-    [
+def test_a_field_is_sent_where_it_differs_from_the_last_confirmed() -> None:
+    cases: list[tuple[str, str | None, str | None, bool]] = [
         ("price", "18.0", "18", False), ("price", "18", "18.5", True), ("price", "18", None, False),
         ("price", None, "1", True), ("sku", '"38"', '"00038"', True),
         ("images", SMALL.format("5e-7"), SMALL.format("0.0000005"), False),
         ("images", SMALL.format("5e-7"), SMALL.format("0.0000006"), True),
         ("order", "9007199254740993", "9007199254740992", True),  # one double
-    ],
-)  # fmt: skip
-def test_a_field_is_sent_where_it_differs_from_the_last_confirmed(
-    field: str, before: str | None, now: str | None, is_changed: bool
-) -> None:
-    known: Rows = [
-        {"key": "2/2", "field": field, "value": "1"},
-        {"key": "1/1", "field": "weight", "value": now},
-        *([{"key": "1/1", "field": field, "value": before}] if before is not None else []),
-    ]
-    made = changed_fields(texts(key=["0/0", "1/1"], **{field: [None, now]}), frame(CONFIRMED, known))
-    assert made[field].tolist() == [False, is_changed]
+    ]  # fmt: skip
+    for field, before, now, is_changed in cases:
+        known: Rows = [{"key": "2/2", "field": field, "value": "1"}, {"key": "1/1", "field": "weight", "value": now}]
+        known += [{"key": "1/1", "field": field, "value": before}] if before is not None else []
+        made = changed_fields(texts(key=["0/0", "1/1"], **{field: [None, now]}), frame(CONFIRMED, known))
+        assert made[field].tolist() == [False, is_changed], (field, before, now)
 
 
 def test_a_price_with_its_point_slipped_is_noticed_up_and_down() -> None:

@@ -219,9 +219,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
     assert "EUR 108.70 4 0.00 -100 %" in words_of(warehouse, f"DELETE FROM reconciled.orders {lately}")
 
 
-def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the_quality_develops(
-    warehouse: Path,
-) -> None:
+def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(warehouse: Path) -> None:
     words = words_of(
         warehouse,
         """UPDATE ops.warehouse SET organization = 'Bodega & Cía', legacy_host = 'shop.example', public_v1_host = NULL;
@@ -250,25 +248,18 @@ def test_it_says_whose_data_it_is_and_answers_what_sells_who_stopped_and_how_the
         UPDATE ops.runs SET command = 'import' WHERE command = 'pull'""",
     )
     assert "from the sandbox environment of Bodega & Cía (shop.example). Days and months are those of UTC." in words
+    for text in (
+        "are matched (3); in the run before 12.5 %.",
+        "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1",
+        "No order is dated within the 30 days before the run",  # one is of the day before these
+        "To be decided by a person: 1 possible pair, 2 doubtful matches", "ambiguous in the ERP, 2 repeat a code",
+        "UTC by an import. What is new since the last night", " 12,345 ",
+    ):  # fmt: skip
+        assert text in words
     found = re.findall(r"(?:error|warning|info) (?:[a-z]+ ){1,2}?([a-z ]+?) (\d+) (\d+) ", words)
-    rule_counts = {(rule, int(count), int(before)) for rule, count, before in found}
-    with open_warehouse(warehouse) as connection:
-        ((product, revenue),) = connection.execute(
-            "SELECT product, revenue FROM bi.top_products ORDER BY revenue DESC NULLS LAST LIMIT 1"
-        ).fetchall()
-    assert re.search(rf"Top products .*{product} .* {revenue:,.2f}", words)
-    assert "are matched (3); in the run before 12.5 %." in words
-    assert "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1" in words
-    assert "No order is dated within the 30 days before the run" in words, "one is of the day before these"
-    assert len(rule_counts) > 5
-    assert rule_counts == {(rule, count, count + 7) for rule, count, _ in rule_counts}
-    assert re.search(r"Uses between runs .* 12,345 ", words)
+    assert len(found) > 5
+    assert {int(before) - int(count) for _, count, before in found} == {7}
     assert re.search(r"Over time run \(UTC\) errors warnings info new gone (\S+ \S+ \d+ \d+ \d+ \d+ \d+ ){2}", words)
-    assert "To be decided by a person: 1 possible pair, 2 doubtful matches" in words
-    assert "ambiguous in the ERP, 2 repeat a code" in words
-    assert re.search(
-        r"compared with its read before: \S+ \S+ UTC by an import\. What is new since the last night", words
-    )
 
 
 def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_size(warehouse: Path) -> None:
