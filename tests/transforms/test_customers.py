@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from itertools import permutations
 from typing import Any
 
 import pandas as pd
@@ -12,9 +13,9 @@ from tests.pipelines.reconcile.in_parts import customers
 from tests.transforms.rows import values
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from transforms.dates import DateContext
-from transforms.documents import RAW_DOCUMENTS
+from transforms.documents import RAW_DOCUMENTS, sort_documents
 from transforms.findings import FINDINGS
-from transforms.frames import TEXT, frame
+from transforms.frames import BIGINT, TEXT, frame, typed
 
 DOCUMENT_ROWS = {"customer_id": TEXT, **RAW_DOCUMENTS}
 
@@ -63,9 +64,8 @@ def found(findings: pd.DataFrame, *but: str) -> list[Any]:
 
 def test_a_customer_has_the_declared_columns() -> None:
     given = {"phone": "+51 (9) 11", "email": " Ana@Example.COM ", "login_code": "007", "price_list_id": "1"}
-    made, findings = reconciled(
-        [row("7", **given)], [document("7", 0, is_default=True, for_taxes=True)], [{"id": "1", "name": "Basic"}]
-    )
+    papers = [document("7", 0, is_default=True, for_taxes=True)]
+    made, findings = reconciled([row("7", **given)], papers, [{"id": "1", "name": "Basic"}])
     expected = given | {
         "customer_id": "7", "erp_code": "E7", "first_name": "Ana", "last_name": "Ruiz", "full_name": "Ana Ruiz",
         "email_normalized": "ana@example.com", "phone_digits": "0051911", "birthdate": date(1980, 1, 1),
@@ -114,6 +114,14 @@ def test_the_document_that_counts() -> None:
     assert found == [(len(papers), default, tax) for papers, default, tax, _ in cases]
     expected = [(str(n), rule) for n, (*_, rules) in enumerate(cases) for rule in rules]
     assert sorted(values(findings, "entity_id", "rule")) == expected
+
+
+def test_documents_with_one_position_are_in_the_order_of_their_values() -> None:
+    kinds = {"owner": BIGINT, "position": BIGINT, "number": TEXT}
+    rows = [(0, 1, "c"), (1, 1, "b"), (1, 1, "d"), (1, None, "a"), (2, 1, "f")]
+    for order in permutations(rows):
+        ordered = sort_documents(typed(pd.DataFrame(order, columns=list(kinds)), kinds))
+        assert values(ordered, "number") == ["c", "b", "d", "a", "f"]
 
 
 def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> None:

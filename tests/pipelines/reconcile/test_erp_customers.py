@@ -192,13 +192,12 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
 
     before, other = shop.made.path.read_bytes(), out.with_name("other.xlsx")
     xlsxwriter.Workbook(other).close()
-    for name, erp, result, says in (
-        ("run", "", out, "--erp-result requires --erp-customers"),
-        ("reconcile", shop.file, other, "other.xlsx exists and is not a result"),
-        ("run", shop.file, shop.file, "not the name of an .xlsx"),
+    for arguments, says in (
+        (("run", "--erp-result", str(out)), "--erp-result requires --erp-customers"),
+        (("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(other)), "exists and is not a result"),
+        (("run", "--erp-customers", str(shop.file), "--erp-result", str(shop.file)), "not the name of an .xlsx"),
     ):
-        given = ("--erp-customers", str(erp)) if erp else ()
-        done = shop.made.command(name, *given, "--erp-result", str(result))
+        done = shop.made.command(*arguments)
         assert (done.code, says in done.err, shop.made.path.read_bytes() == before) == (2, True, True)
     for lost in (slice(1, None), slice(None, -1)):  # a line, a customer
 
@@ -225,9 +224,8 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
         arguments = ("--log", "json", "--erp-customers", str(shop.file), "--erp-result", str(result))
         done = shop.made.command("run", *arguments)
         assert done.code == 9, done.err  # a line is rejected, and a code occurs twice in the file
-        reported = json.loads(done.out.splitlines()[1])
-        assert [tuple(row) for row in reported["erp"]["statuses"]] == FUNNEL
-        assert reported["erp"]["refused"] == [3]
+        reported = json.loads(done.out.splitlines()[1])["erp"]
+        assert ([tuple(row) for row in reported["statuses"]], reported["refused"]) == (FUNNEL, [3])
         assert made.one("SELECT exit_code FROM ops.runs") == 9
         assert shop.differences() == DIFFERENCES
         # phones without a country code are compared in the country of the settings

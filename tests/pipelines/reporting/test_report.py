@@ -177,10 +177,6 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             ["290.00", "Customers who ordered", "status orders currency total"],
         ),
     ],
-    ids=[
-        "not compared, by another version and pulled again", "empty", "no longer listed, or expires soon", "not read",
-        "not known, or later than the run",
-    ],
 )  # fmt: skip
 def test_the_page_says_what_is_so_and_nothing_that_is_not(
     warehouse: Path, sql: str, says: list[str], silent: list[str]
