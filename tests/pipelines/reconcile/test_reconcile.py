@@ -233,12 +233,13 @@ def test_settings_name_fields_and_a_wrong_one_leaves_the_file(made: Bridge, monk
         assert made.path.read_bytes() == before
         assert made.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
     update(made, "UPDATE raw.customers SET created_at = '03/04/2026'")
-    wanted = {"DATE_ORDER": "month_first", "ORDER_CUSTOMER_ID": "customer__erp_code", "ORDER_TOTAL": "number"}
-    for name, value in wanted.items():
+    wanted = {"ORDER_CUSTOMER_ID": "customer__erp_code", "ORDER_CUSTOMER_NOTATION": "ids", "ORDER_TOTAL": "number"}
+    for name, value in (wanted | {"DATE_ORDER": "month_first"}).items():
         monkeypatch.setenv(f"RECONCILE__{name}", value)
     reported = reconcile()
     assert reported.order_fields["customer_id"] == "customer__erp_code"
     assert "customer_id" not in reported.proposed
+    assert made.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
     assert made.one("SELECT bool_and(number = total) FROM reconciled.orders")
     assert made.rows("SELECT DISTINCT created_at::DATE::VARCHAR FROM reconciled.customers") == [("2026-03-04",)]
 
