@@ -426,15 +426,13 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
     assert not at.ledger.exists()
 
 
-@pytest.mark.parametrize(
-    ("field", "planned", "pushed"), [("stock", "increment", "set"), ("price", "unknown", "increment")]
-)
-def test_a_push_under_other_semantics_than_planned_is_refused(at: Place, field: str, planned: str, pushed: str) -> None:
-    name = f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"
-    os.environ[name] = planned
-    plan = at.plan([patch(1, 1, repeatable=False, **{field: -2})])
-    os.environ[name] = pushed
-    refused(at, plan, f"{field}_semantics was {planned}, now {pushed}")
+def test_a_push_under_other_semantics_than_planned_is_refused(at: Place) -> None:
+    for field, planned, pushed in (("stock", "increment", "set"), ("price", "unknown", "increment")):
+        name = f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"
+        os.environ[name] = planned
+        plan = at.plan([patch(1, 1, repeatable=False, **{field: -2})])
+        os.environ[name] = pushed
+        refused(at, plan, f"{field}_semantics was {planned}, now {pushed}")
 
 
 def test_operations_edited_while_the_push_waits_are_not_sent(at: Place) -> None:
@@ -537,18 +535,14 @@ def test_nothing_is_sent_without_consent(at: Place, environment: Any, asked: Pus
     assert (wanted in error, bool(re.search(text, error))) == (True, wanted != "--settle")
 
 
-@pytest.mark.parametrize(
-    ("kind", "operation"),
-    [
+def test_what_is_no_request_of_its_kind_is_an_error_before_anything_is_sent(at: Place) -> None:
+    requests: list[tuple[KindName, PlannedOperation]] = [
         ("customers", patch(2, 1001)),
         ("customers", msgspec.structs.replace(customer(2), path="/customers/7")),
         ("variants", msgspec.structs.replace(patch(2, 1001), method="POST")),
-    ],
-)
-def test_what_is_no_request_of_its_kind_is_an_error_before_anything_is_sent(
-    at: Place, kind: KindName, operation: PlannedOperation
-) -> None:
-    refused(at, at.plan([KINDS[kind][0], operation], kind), r"operation 2 of .* is not ")
+    ]
+    for kind, operation in requests:
+        refused(at, at.plan([KINDS[kind][0], operation], kind), r"operation 2 of .* is not ")
 
 
 def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) -> None:
