@@ -39,13 +39,13 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.results import RESULT_COLUMNS
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
-from sources.contract import CUSTOMER, path_pattern
+from sources.contract import CUSTOMER
 from sources.errors import Unreachable
 from sources.files.formulas import people_rows
 from sources.http.client import Client
 from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
-from sources.kinds import ADDED_FIELDS, KINDS, KindName
+from sources.kinds import ADDED_FIELDS, KindName
 from sources.settings import HttpSettings
 from tests.pipelines.bridge import Done, command, reading
 
@@ -53,6 +53,9 @@ QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
 HOOKS = {one.name for one in fields(PushHooks)}
+
+KIND_OF: dict[str, KindName] = {"products": "variants", "categories": "subcategories", "logistics": "warehouses"}
+"""The kind by the first part of its path; of others, customers."""
 
 LOST = WriteOutcome("in_doubt", error=Unreachable("lost"))
 Answer = Callable[[int, str, bytes], WriteOutcome | None]
@@ -122,13 +125,6 @@ def warehouse(number: int) -> PlannedOperation:
     return operation(number, "/logistics/warehouses", body)
 
 
-def kind_of(one: PlannedOperation) -> KindName:
-    """The kind whose request an operation is; of none, customers."""
-    operations = {kind.name: kind.operation for kind in KINDS.values()}
-    names = (n for n, op in operations.items() if op.verb == one.method and path_pattern(op.path).fullmatch(one.path))
-    return next(names, "customers")
-
-
 def write_plan(
     folder: Path,
     host: str,
@@ -142,7 +138,7 @@ def write_plan(
 ) -> Path:
     """Writes a plan, and its input next to it."""
     folder.mkdir(parents=True)
-    kind = kind or kind_of(operations[0])
+    kind = kind or KIND_OF.get(operations[0].path.split("/")[1], "customers")
     source = folder.with_name(f"{folder.name}.csv")
     source.write_text("Código\n" + "".join(f"{op.id}\n" for op in operations), encoding="utf-8")
     body = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
@@ -284,17 +280,10 @@ class Place:
     def command(self, *arguments: str) -> Done:
         return command(*arguments, env=self.environment(), cwd=self.folder)
 
-    def environment(self, **more: str) -> dict[str, str]:
+    def environment(self) -> Mapping[str, str]:
         """For the command in a process of its own."""
-        return {
-            **settings(self.platform, self.folder),
-            "PATH": os.environ.get("PATH", ""),
-            "HOME": str(self.folder),
-            "TMPDIR": str(self.folder),
-            "PYTHONWARNINGS": "error",
-            "PYTHONUTF8": "1",
-            **more,
-        }
+        own = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder)}
+        return settings(self.platform, self.folder, **own, PYTHONWARNINGS="error", PYTHONUTF8="1")
 
 
 def means(**more: Any) -> PushDependencies:
