@@ -393,14 +393,6 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
 
 
-def test_a_list_of_a_group_holds_its_limit(tmp_path: Path) -> None:
-    mapping = f'{VARIANT}url = "images[+].url"\n[group]\nby = ["productId", "variantId"]\n'
-    text = "productId,variantId,url\n" + "1,1,a\n" * 5 + "1,2,a\n" * 6
-    first, second = results(tmp_path, text, mapping)
-    assert len(first["images"]) == 5
-    assert second == ["0 - images max_items"]
-
-
 @BATCHES
 @pytest.mark.parametrize(
     ("text", "filled", "reported"),
