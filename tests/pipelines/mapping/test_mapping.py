@@ -19,7 +19,9 @@ from sources.files import ReadOptions
 from sources.kinds import KINDS
 from transforms.numbers import COMMA, POINT, Notation
 
-GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDES = "".join((DOCS / name).read_text("utf-8") for name in ("mapping.md", "push.md"))
+FRAGMENTS = re.findall(r"^```toml\n(.*?)^```$", GUIDES, re.MULTILINE | re.DOTALL)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -160,14 +162,7 @@ def test_a_file_of_another_kind_or_that_is_no_text_or_not_there_is_reported(tmp_
     assert load(tmp_path / "mapping.toml").columns["Código"].field == "erpCode"
 
 
-def fragments() -> list[str]:
-    found = []
-    for guide in GUIDES:
-        found += re.findall(r"^```toml\n(.*?)^```$", guide.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return found
-
-
-@pytest.mark.parametrize("text", fragments(), ids=lambda text: text.splitlines()[0])
+@pytest.mark.parametrize("text", FRAGMENTS, ids=lambda text: text.splitlines()[0])
 def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
     keys = tomllib.loads(text)
     whole = text if "kind" in keys else f'kind = "variants"\n{text}'

@@ -21,7 +21,6 @@ def rejected(
     content: bytes,
     lines: list[int],
     reported: ReadOptions | None = None,
-    secret: str | None = None,
     mapping: Mapping | None = None,
     why: tuple[str, str, str] = WHY,
 ) -> bytes:
@@ -30,8 +29,7 @@ def rejected(
     source.write_bytes(content)
     (folder / REJECTS_FILE).unlink(missing_ok=True)
     table = open_table(source, reported)
-    columns = {secret: MappedColumn(secret, "password")} if secret is not None else {}
-    used = mapping or Mapping("customers", columns, reported or ReadOptions())
+    used = mapping or Mapping("customers", {}, reported or ReadOptions())
     RejectsWriter(table, used, dict.fromkeys(lines, why)).write(folder)
     return (folder / REJECTS_FILE).read_bytes()
 
@@ -91,7 +89,8 @@ def test_a_file_gets_back_what_it_can_hold(tmp_path: Path) -> None:
 
 def test_a_password_is_left_out_of_whole_and_of_broken_rows_with_a_note(tmp_path: Path) -> None:
     content = b"code;secret;price\nA;hunter2;x\nB;;y\nhunter3;y\nC;d;hunter4;z\n"
-    made = rejected(tmp_path, content, [2, 3, 4, 5], secret="secret", why=("price", "x", "no")).decode()
+    mapping = Mapping("customers", {"secret": MappedColumn("secret", "password")})
+    made = rejected(tmp_path, content, [2, 3, 4, 5], mapping=mapping, why=("price", "x", "no")).decode()
     assert "hunter" not in made
     whole, empty, short, long = made.splitlines()[-4:]
     assert (whole, empty) == (f'A;;x;2;price;x;"no; {REFILL_NOTE}"', "B;;y;3;price;x;no")
