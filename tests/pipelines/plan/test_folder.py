@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from pipelines.plan.folder import HIDDEN, hidden_folder, publish_folder
 from pipelines.plan.model import Plan, file_sha256
 from sources.disk import create_private
 from sources.errors import UsageError
-from tests.pipelines.push.plans import customer, write_plan
+from tests.pipelines.push.plans import altered, customer, write_plan
 
 
 def names(folder: Path) -> list[str]:
@@ -108,9 +107,7 @@ def test_a_plan_beyond_what_a_parser_handles_was_changed(tmp_path: Path, name: s
     folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
     (folder / name).write_bytes(content)
     if name != "plan.json":  # whoever makes a plan can hash it too
-        manifest = json.loads((folder / "plan.json").read_bytes())
-        manifest[f"{name.partition('.')[0]}_sha256"] = file_sha256(folder / name)
-        (folder / "plan.json").write_text(json.dumps(manifest))
+        altered(folder, **{f"{name.partition('.')[0]}_sha256": file_sha256(folder / name)})
     with pytest.raises(UsageError, match=f"{name} was changed") as caught:  # noqa: PT012 # opened and read
         plan = Plan(folder)
         list(plan.operations())

@@ -170,6 +170,13 @@ def write_plan(
     return folder
 
 
+def altered(plan: Path, **members: Any) -> dict[str, Any]:
+    """Alters the manifest of a plan; the manifest as it was."""
+    manifest: dict[str, Any] = json.loads((plan / MANIFEST_FILE).read_bytes())
+    (plan / MANIFEST_FILE).write_text(json.dumps(manifest | members), "utf-8")
+    return manifest
+
+
 def semantics_in(environment: Mapping[str, str]) -> dict[str, Any]:
     """What the settings of an environment say about additive fields."""
     return {name: environment.get(f"SOURCES__LEGACY__{name.upper()}_SEMANTICS", "unknown") for name in ADDED_FIELDS}

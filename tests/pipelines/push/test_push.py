@@ -43,6 +43,7 @@ from tests.pipelines.push.plans import (
     YES,
     Answer,
     Place,
+    altered,
     customer,
     ids,
     means,
@@ -443,13 +444,6 @@ def test_operations_edited_while_the_push_waits_are_not_sent(at: Place) -> None:
         path.write_text(path.read_text("utf-8").replace('"B"', '"X"'), "utf-8")
 
     refused(at, plan, r"operations\.jsonl was changed", on_operation=edit)
-
-
-def altered(plan: Path, **members: Any) -> dict[str, Any]:
-    """Alters the manifest of a plan; the manifest as it was."""
-    manifest: dict[str, Any] = json.loads((plan / "plan.json").read_bytes())
-    (plan / "plan.json").write_text(json.dumps(manifest | members), "utf-8")
-    return manifest
 
 
 def stocks(at: Place, count: int = 2) -> Path:

@@ -32,6 +32,7 @@ from tests.pipelines.push.plans import (
     WAITS,
     YES,
     Place,
+    altered,
     customer,
     ids,
     means,
@@ -55,11 +56,6 @@ def there(at: Place) -> list[str]:
 
 def change_input(plan: Path) -> None:
     plan.with_name(f"{plan.name}.csv").write_text("tonight's export", "utf-8")
-
-
-def changed(plan: Path, **members: Any) -> None:
-    manifest = json.loads((plan / "plan.json").read_bytes())
-    (plan / "plan.json").write_text(json.dumps(manifest | members), "utf-8")
 
 
 def test_a_push_settles_and_answers_its_doubts_whatever_was_changed_since(at: Place) -> None:
@@ -246,7 +242,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     result = verify(doubted)
     assert (result.in_doubt, result.exit_code) == (1, ExitCode.IN_DOUBT)
     at.push(later := at.plan([customer(8)]))
-    changed(later, organization="org-1")
+    altered(later, organization="org-1")
     for sql, words in (
         ("", "before the last of them was sent"),
         ("UPDATE ops.warehouse SET organization = 'org-2'", "organization than the plan: organization org-2, not"),
