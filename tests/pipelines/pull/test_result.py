@@ -29,8 +29,9 @@ from sources.decode.rows import InvalidRow, quarantine
 from sources.errors import AccessError, ContractBroken, ExitCode, Unreachable, UsageError
 from sources.extract.result import ListResult, no_progress
 from sources.extract.spool import SpoolFolder
+from sources.extract.v1_pages import CursorPosition
 from sources.http.failures import BrokenBody
-from sources.settings import LegacySettings, Secret
+from sources.settings import LegacySettings, PublicV1Settings, Secret
 from tests.pipelines.bridge import bridge
 
 ROW = quarantine((2, 7), b'{"id":"\xff"}', InvalidRow("row: not UTF-8"), None)
@@ -85,6 +86,12 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path) -> None:
     path.touch()
     os.utime(path, (time.time() + 1,) * 2)
     assert not is_resumed(path, other), "pages of before the last publication"
+    v1 = PublicV1Settings(base_url="http://127.0.0.1:9", api_key=Secret("brand_test_key"), page_limit=9)
+    tails = ListWalks(Targets(public_v1=v1), Build(tmp_path / "tail.duckdb"), 1, no_progress, threading.Event())
+    with mock.patch.object(walking, "walk", walk):
+        for _ in range(2):
+            tails._read("orders", mock.Mock(), CursorPosition("cursor", 9, 9, "digest"))
+    assert found == [False, False], "a tail that was stopped may have started elsewhere"
 
 
 @pytest.mark.parametrize(
