@@ -306,6 +306,7 @@ def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_ro
         with run_folder(tmp_path, "orders", Run()) as (folder, spool):
             spool.mkdir()
     (folder / "rows.parquet").write_text("rows")
+    (tmp_path / "orders" / "run-gone").symlink_to("nowhere")  # as where a run has just removed its own
     with run_folder(tmp_path, "customers", Run()) as (_, other):
         assert (other.exists(), folder.exists()) == (False, True)
     with run_folder(tmp_path, "orders", Run()) as (_, again):
