@@ -83,8 +83,10 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     file.write_text("Código;Nombre;Correo\nN1;Ana;ana@example.test\nN2;Eva;\n", "utf-8")
     given = ("import", "customers", str(file), "--passwords", "file")
     more = {"NOTIFY__URL": webhook.url, "SOURCES__LEGACY__LOGIN_MODE": "email"}
-    done = fresh.command(*given, "--yes", **more)
-    assert done.code == 5, done.said
+    done = fresh.command(*given, "--yes", "--json", **more)
+    reported, lines = json.loads(done.out), {"confirmed.confirmed": 1, "rejected.rejected": 1}
+    assert (done.code, reported["exit_code"], reported["push"]["lines"]) == (5, 5, lines), done.said
+    assert reported["verify"]["outcomes"]["same"] == 1
     headless = fresh.folder / "sin cabecera.csv"
     headless.write_text("Ana María;García;Calle Mayor\nEva;Pérez;Plaza\n", "utf-8")
     refused = fresh.command(*given[:2], str(headless), **more)
@@ -97,7 +99,7 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     assert (hung_up["exit_code"], "customers: stopped by Ctrl-C" in hung_up["text"]) == (129, True)
     assert ended_early["text"].endswith("(exit code 2)\n1  confirmed\nno space left")
     assert (sent["exit_code"], sent["kind"]) == (5, "customers")
-    assert sent["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
+    assert sent["lines"] == lines
     assert sent["text"].startswith("warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\n")
     assert not [text for text in ("Ana", "Eva", "ana@") if text in json.dumps(sent)]
     assert failed["text"].startswith("warehouse: orderbridge import failed with exit code 2: ")

@@ -23,8 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.cli import console
-from pipelines.cli.console import STEPS, Reporter
-from pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
+from pipelines.cli.console import Reporter
+from pipelines.cli.terminal import escape, escape_lines, print_lines, to_json
 from sandbox.app import Platform
 from sandbox.config import SandboxConfig
 from sandbox.public_v1 import KEYS, Key
@@ -64,29 +64,21 @@ def test_no_line_break_starts_a_line_and_json_is_ascii_unless_the_output_is_utf_
     assert escape_lines("a\norderbridge: all is well") == "a\n  orderbridge: all is well"
 
 
-@pytest.mark.parametrize("style", ["plain", "auto"])
-def test_sweeps_steps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
-    style: Style, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+def test_sweeps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
-    caplog.set_level("INFO", STEPS)
-    if style == "auto":
-        monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-        monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(logging.getLogger("orderbridge"), "handlers", [])  # as before, afterwards
-    with Reporter(style) as reporter:
-        reporter.progress("customers", 3, 40, 120, 2)
-        logging.getLogger(STEPS).info("reconciling orders")
-        logging.getLogger(STEPS).info("publishing")
-        logging.getLogger("orderbridge.pull").info("not for people")
-        logging.getLogger("orderbridge.http").warning("the platform asks to wait")
-        print_lines("a" * 400)  # which no line of the terminal holds
-    out, said = capsys.readouterr()
-    assert out == f"{'a' * 400}\n"
-    for words in ("3 pages, sweep 2", "publishing", "the platform asks to wait"):
-        assert words in said
-    assert "not for people" not in said
-    assert style == "auto" or "reconciling orders" in said
+    for style in ("plain", "auto"):
+        with Reporter(style) as reporter:
+            reporter.progress("customers", 3, 40, 120, 2)
+            logging.getLogger("orderbridge.http").warning("the platform asks to wait")
+            print_lines("a" * 400)  # which no line of the terminal holds
+        out, said = capsys.readouterr()
+        assert out == f"{'a' * 400}\n"
+        assert all(words in said for words in ("3 pages, sweep 2", "the platform asks to wait"))
 
 
 def poisoned(value: Any, texts: Iterator[str], path: str = "") -> Any:

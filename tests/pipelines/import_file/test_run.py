@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -22,9 +20,8 @@ from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.model import PushOptions
 from pipelines.push.passwords import PASSWORDS_FILE
 from sources.errors import Unreachable, UsageError
-from tests.pipelines.bridge import command
-from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
-from tests.pipelines.push.plans import outcomes, patch
+from tests.pipelines.import_file.desk import VARIANTS, Desk
+from tests.pipelines.push.plans import patch
 
 CODES = [f"{n:05d}" for n in range(1, 7)]
 
@@ -48,15 +45,6 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
             assert bool(run._pull_reason("customers", "customers", age_h)) is is_pulled
 
 
-def test_an_import_that_lacks_a_login_mode_asks_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE")
-    monkeypatch.setattr(run, "new_mapping", lambda *_: pytest.fail("it asks"))
-    with pytest.raises(UsageError, match="how customers log in") as raised:
-        desk.run(desk.write())
-    assert "orderbridge init sources.legacy.login_mode=email" in raised.value.hint
-    assert (desk.done, desk.said) == ([], [])
-
-
 def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +55,12 @@ def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
     for mapping in (None, kept):
         with pytest.raises(UsageError, match="no column fills loginCode"):
             desk.run(file, mapping=mapping)
-    assert desk.done == []
+    monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE")
+    kept.unlink()
+    desk.said.clear()
+    with pytest.raises(UsageError, match="how customers log in"):
+        desk.run(desk.write())
+    assert (desk.done, desk.said) == ([], [])
 
 
 def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_what_was_sent(
@@ -205,16 +198,3 @@ def test_nothing_is_sent_that_nobody_agreed_to(
         assert "orderbridge push" not in str(refused.value), "import goes on by itself"
         assert str(next(desk.at.folder.glob("plan-variants-*"))) in refused.value.hint
     assert desk.done == ["plan", *(["push"] if is_sent else [])]
-
-
-def test_the_command_prints_one_object_for_a_machine(desk: Desk) -> None:
-    file = desk.write(CUSTOMERS + "00007;Sin;\n")
-    done = command(
-        "import", "customers", str(file), "--passwords", "file", "--yes", "--json",
-        env=desk.at.environment(), cwd=desk.at.folder,
-    )  # fmt: skip
-    reported = json.loads(done.out)
-    assert (done.code, reported["exit_code"]) == (5, 5)
-    assert reported["push"]["lines"] == {"confirmed.confirmed": 6, "rejected.rejected": 1}
-    assert reported["verify"]["outcomes"]["same"] == 6
-    assert set(outcomes(Path(reported["folder"])).values()) == {"confirmed.confirmed", "rejected.rejected"}
