@@ -53,12 +53,9 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
         assert (done.code, done.err) == (0, ""), arguments
         return done.out
 
-    whole = printed("--help")
-    assert printed("-h") == whole
-    assert re.search(r"^ +Then with your own: +orderbridge init\n +orderbridge run$", whole, re.M)
+    assert printed("-h") == printed("--help")
     for name, one in orderbridge.commands.items():
         text = printed(name, "--help")
-        assert "\\b" not in text
         assert f"orderbridge {name}" in " ".join(text.partition("Example")[2].split()), name
         assert all(isinstance(option, click.Argument) or option.opts[-1] in text for option in one.params)
     assert re.match(r"orderbridge \d+\.\d+\.\d+ \(dlt [\d.]+, duckdb [\d.]+", printed("--version"))
@@ -159,11 +156,8 @@ def test_the_readme_the_help_and_the_schedules_list_the_exit_codes() -> None:
     helped = CliRunner().invoke(orderbridge, ["--help"]).output
     assert re.findall(r"^ +(\d+(?:, \d+)*) +(\S.*)$", helped.partition("Exit codes:")[2], re.M) == expected
     assert list(map(int, errors.ExitCode)) == [*range(10), 130]
-    for kind, word in {
-        errors.BridgeError: "bug", errors.UsageError: "settings", errors.AccessError: "authentication",
-        errors.PlatformError: "platform", errors.CoverageError: "coverage", errors.LockedError: "lock",
-    }.items():  # fmt: skip
-        assert word in kind.exit_code.meaning
+    kinds = (errors.BridgeError, errors.UsageError, errors.AccessError, errors.PlatformError, errors.CoverageError)
+    assert [kind.exit_code for kind in (*kinds, errors.LockedError)] == [1, 2, 3, 4, 7, 8]
 
 
 def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(

@@ -32,15 +32,15 @@ def shown(path: Path, *, rows: int = 10, target: Path | None = None, as_json: bo
     return preview(path, ReadOptions(**options), rows=rows, target=target, as_json=as_json)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return written(tmp_path, DATA, "cp1252")
-
-
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
     path = folder / "in.csv"
     path.write_bytes(text.encode(encoding))
     return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return written(tmp_path, DATA, "cp1252")
 
 
 def test_it_shows_what_was_found_and_the_first_rows(file: Path, capsys: Captured) -> None:
