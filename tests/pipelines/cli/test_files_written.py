@@ -137,17 +137,15 @@ def test_no_command_opens_private_files_in_a_folder_that_others_can_write(shop: 
     shared.chmod(0o777)
     before = {path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()}
     there = {"WAREHOUSE__PATH": str(shared / "w.duckdb"), "LEDGER__PATH": str(shared / "ledger.sqlite")}
-    lines = dict.fromkeys(
-        (
-            "pull promotions", "run", "reconcile", "status", "report", "check", "init --sandbox", "push .", "verify .",
-            f"plan customers {rows} --passwords file", f"import customers {rows} --passwords file --yes", "settle",
-            f"preview {rows} --csv clean.csv", "review", "schema orders",
-        ),
-        there,
+    private = (
+        "pull promotions", "run", "reconcile", "status", "report", "check", "init --sandbox", "push .", "verify .",
+        f"plan customers {rows} --passwords file", f"import customers {rows} --passwords file --yes", "settle",
+        f"preview {rows} --csv clean.csv", "review", "schema orders",
     )  # fmt: skip
-    lines |= {f"report --out {shared}/report.html": {}, f"run --report {shared}/new.html": {}}
-    lines |= {f"reconcile --erp-customers {rows} --erp-result {shared}/new.xlsx": {}}
-    for line, given in lines.items():
+    named = [f"report --out {shared}/a.html", f"run --report {shared}/a.html"]
+    named.append(f"reconcile --erp-customers {rows} --erp-result {shared}/a.xlsx")
+    for line in (*private, *named):
+        given = there if line in private else {}
         project = str(shared if line.startswith("init") else tmp_path)
         env = shop.environment(SOURCES__LEGACY__LOGIN_MODE="email", DLT_PROJECT_DIR=project, **given)
         done = command(*line.split(), env=env, cwd=shared)

@@ -48,25 +48,20 @@ def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alo
         "https://api.example", "brand_live_2",
     )  # fmt: skip
     assert done.exception is None
+    legacy = ("https://shop.example", "k-1", "production", "email")
     assert written(project) == {
-        "legacy": {
-            "base_url": "https://shop.example", "api_key": "k-1", "environment": "production", "login_mode": "email"
-        },
+        "legacy": dict(zip(("base_url", "api_key", "environment", "login_mode"), legacy, strict=True)),
         "public_v1": {"base_url": "https://api.example", "api_key": "brand_live_2"},
-    }  # fmt: skip
+    }
     assert (project / ".dlt/secrets.toml").stat().st_mode & 0o777 == 0o600
-    assert "https://" in done.stderr
     assert "not one of sandbox, production" in done.stderr
     assert "Next: orderbridge import or run" in done.stdout
-    assert "sources.legacy.stock_semantics" in done.stdout
     assert not [key for key in ("k-1", "brand_live_2") if key in done.output]
 
 
 def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_written(project: Path) -> None:
     for answers in (("", ""), ()):
-        done = ask(*answers)
-        assert isinstance(done.exception, UsageError)
-        assert "--sandbox" in done.exception.hint
+        assert isinstance(ask(*answers).exception, UsageError)
         assert not list(project.iterdir())
     ask("", "https://api.example", "brand_test_2")
     assert list(written(project)) == ["public_v1"]
@@ -125,7 +120,6 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     for change, words in (
         (f"{key}=k-3", "process list"),
         ("sources.legacy.apikey", "Did you mean sources.legacy.api_key"),
-        ("login_mode=email", "Did you mean sources.legacy.login_mode?"),
         ("sources.legacy.environment=prod", "not one of sandbox, production"),
     ):
         done = ask(changes=(change,))
@@ -169,8 +163,6 @@ def test_settings_of_one_project_never_reach_the_host_of_another(tmp_path: Path,
             (tmp_path / name).mkdir()
             values = {"base_url": made.platform.url, "api_key": made.platform.legacy_key, "environment": "sandbox"}
             project_files.write_settings(tmp_path / name, {f"sources.legacy.{key}": values[key] for key in values})
-            asked = made.platform.state.requests
             done = command("--project", str(tmp_path / name), "pull", "customers", env=nobody, cwd=tmp_path)
             assert (done.code, f"customers  {customers:>4} " in done.out) == (0, True), done.said
-            assert made.platform.state.requests > asked
             assert (tmp_path / name / "warehouse.duckdb").exists()

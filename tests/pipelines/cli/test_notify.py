@@ -87,9 +87,8 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     reported, lines = json.loads(done.out), {"confirmed.confirmed": 1, "rejected.rejected": 1}
     assert (done.code, reported["exit_code"], reported["push"]["lines"]) == (5, 5, lines), done.said
     assert reported["verify"]["outcomes"]["same"] == 1
-    headless = fresh.folder / "sin cabecera.csv"
-    headless.write_text("Ana María;García;Calle Mayor\nEva;Pérez;Plaza\n", "utf-8")
-    refused = fresh.command(*given[:2], str(headless), **more)
+    file.write_text("Ana María;García;Calle Mayor\nEva;Pérez;Plaza\n", "utf-8")
+    refused = fresh.command(*given[:3], **more)
     assert refused.code == 2
     push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
     ended: Any = SimpleNamespace(plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None)
@@ -162,7 +161,6 @@ def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(
     for path, words in ((note, "exists and is not a report"), (note / "report.html", "there is no folder")):
         done = fresh.command("run", "--report", str(path))
         assert (done.code, words in done.err, note.read_text("utf-8")) == (2, True, "mine")
-    for url in ("http://hooks.example.com/x", f"https://user:{TOKEN}@host/x", ""):
-        done = fresh.command("run", "--notify", url)
-        assert (done.code, "notify.url" in done.err, TOKEN in done.said) == (2, True, False)
+    done = fresh.command("run", "--notify", f"https://user:{TOKEN}@host/x")
+    assert (done.code, "notify.url" in done.err, TOKEN in done.said) == (2, True, False)
     assert fresh.platform.state.requests == 0

@@ -77,14 +77,11 @@ def test_characters_that_the_output_cannot_hold_are_escaped(shop: Bridge, tmp_pa
     assert (done.code, "c\\xf3digo" in done.out) == (0, True)
 
 
-def test_a_command_writes_no_core_file_with_keys_and_starts_no_threads_of_numpy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with mock.patch("resource.setrlimit") as limit:
+def test_a_command_writes_no_core_file_with_keys_and_starts_no_threads_of_numpy() -> None:
+    with mock.patch("resource.setrlimit") as limit, mock.patch.dict(os.environ, {}, clear=True):
         CliRunner().invoke(cli.orderbridge, ["template", "customers"])
+        assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
     limit.assert_called_once_with(resource.RLIMIT_CORE, (0, 0))
-    assert os.environ.pop("OPENBLAS_NUM_THREADS") == "1"
 
 
 def slow() -> None:
