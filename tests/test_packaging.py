@@ -15,7 +15,6 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-import yaml  # type: ignore[import-untyped]
 from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
@@ -169,20 +168,3 @@ def test_the_script_of_ci_ends_as_its_checks_do(tmp_path: Path, failing: str, co
     done = subprocess.run([CHECKOUT / ".ci/run"], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (code, "3 passed in 0.1s")
     assert (tmp_path / "made").read_text().split() == ["test", ".venv-docs/.requirements", "site"]
-
-
-def test_make_test_runs_each_check() -> None:
-    rest = ["VENV=/nowhere", "-o", "dev", "--no-print-directory"]
-    done = subprocess.run(["make", "-n", "test", *rest], cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    commands = {" ".join(line.split()) for line in done.stdout.splitlines()}
-    python = "/nowhere/bin/python"
-    checks = {f"{python} -m {one}" for one in ("ruff check .", "ruff format --check .", "mypy", "pytest")}
-    assert {*checks, f".ci/smoke {python}", "/nowhere/bin/lint-imports --no-logo"} <= commands
-
-
-def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_nothing_there() -> None:
-    workflow = yaml.safe_load((CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8"))
-    optional = workflow["jobs"]["optional"]
-    assert optional["if"] == "github.event_name == 'schedule'"
-    assert {"make orchestrators", "make ducklake"} <= {step.get("run") for step in optional["steps"]}
-    assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (CHECKOUT / "Makefile").read_text("utf-8")

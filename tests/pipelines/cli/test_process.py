@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
 from functools import partial
@@ -26,24 +25,6 @@ from tests.pipelines.push.plans import customer, place
 
 CHECKOUT = Path(__file__).parents[3]
 STREAMS = ("stdin", "stdout", "stderr")
-IMPORTS = """
-import sys
-from pipelines.cli.main import main
-
-def check(step, *modules):
-    print(step, *[name for name in modules if name in sys.modules])
-
-check("main", "dlt", "duckdb", "httpx", "pandas", "pyarrow", "pydantic", "matplotlib", "jinja2")
-import pipelines.reporting.status
-check("status", "dlt", "httpx", "pandas", "pydantic", "matplotlib", "jinja2")
-import pipelines.push.run, pipelines.pull.pull
-check("push, pull", "dlt", "pandas", "matplotlib", "jinja2")
-from pipelines.warehouse.load import import_loader
-import_loader()  # in a thread, before `load_dlt`
-from dlt.common.configuration.container import Container
-from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
-assert PluggableRunContext not in Container()  # it would hold the settings of the user's home
-"""
 
 
 def close(*numbers: int) -> None:
@@ -104,13 +85,6 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(tmp_path: Path, shop: 
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=300)[1] == "stopped\n"
     assert process.returncode == 143
-
-
-def test_commands_import_only_what_they_need(tmp_path: Path) -> None:
-    """dlt alone takes almost a second, pandas half of one."""
-    env, command = {**os.environ, "PYTHONPATH": str(CHECKOUT)}, [sys.executable, "-c", IMPORTS]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
-    assert (done.stdout, done.stderr) == ("main\nstatus\npush, pull\n", "")
 
 
 def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
