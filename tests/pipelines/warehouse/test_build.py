@@ -142,7 +142,7 @@ def test_what_opens_a_warehouse_reaches_no_other_file(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_an_error_of_duckdb_about_the_disk_names_the_folder_and_no_value(tmp_path: Path) -> None:
+def test_an_error_of_duckdb_names_the_folder_or_file_and_no_value(tmp_path: Path) -> None:
     for error, words in (
         (duckdb.IOException("Could not write: no space left on device, 'Zoë'"), "no space left on the disk"),
         (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not write its file"),
@@ -154,6 +154,10 @@ def test_an_error_of_duckdb_about_the_disk_names_the_folder_and_no_value(tmp_pat
         assert "The published warehouse is untouched." in caught.value.hint
     with pytest.raises(duckdb.BinderException), warehouse_errors(tmp_path):
         raise duckdb.BinderException("no such column")
+    (tmp_path / "w.duckdb").touch()
+    held = mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("Conflicting lock is held in PID 1"))
+    with held, pytest.raises(UsageError, match="is open for writing in another program"):
+        open_warehouse(tmp_path / "w.duckdb")
 
 
 def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_path: Path) -> None:
@@ -172,13 +176,6 @@ def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_pat
     with pytest.raises(UsageError) as caught, Build(path).published():
         pass
     assert re.search(words, caught.value.message)
-
-
-def test_a_file_that_another_program_has_open_is_named(tmp_path: Path) -> None:
-    (tmp_path / "w.duckdb").touch()
-    held = mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("Conflicting lock is held in PID 1"))
-    with held, pytest.raises(UsageError, match="is open for writing in another program"):
-        open_warehouse(tmp_path / "w.duckdb")
 
 
 HINT = "make the folder writable"

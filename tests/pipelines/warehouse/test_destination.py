@@ -38,20 +38,32 @@ def full(*arguments: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_copy_holds_what_is_published_and_no_more_and_check_names_it(shop: Shop, destination: Destination) -> None:
+def test_a_copy_holds_what_is_published_and_no_more_and_one_of_others_or_that_fails_leaves_what_is_there(
+    tmp_path: Path, shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert connect_destination(shop.settings).startswith(f"{destination.name}, ")
     assert not isinstance(destination, DuckdbFile) or not destination.file.exists(), "a check makes no file"
     shop.copy()
     version = destination.pointer()["version"] if isinstance(destination, ParquetFiles) else "2 of 3 exist"
     assert connect_destination(shop.settings).endswith(version)
-    assert destination.contents() == shop.contents()
+    before = destination.contents()
+    assert before == shop.contents()
     assert destination.first_name() == "its first name"
+    with pytest.raises(UsageError, match=r"another source's data: legacy host one\.example, not two\.example"):
+        Shop(tmp_path / "other", destination.settings, "two.example").copy()
     shop.change(
         """UPDATE raw.customers SET first_name = 'Otra', _run_id = 'r2' WHERE id = 'c1';
         DELETE FROM raw.orders WHERE id = 'o1'; DELETE FROM raw.orders__lines WHERE order_id IN ('o1', 'o2');
         INSERT INTO raw.promotions VALUES ('p1', NULL); DROP TABLE ops.runs;
         CREATE TABLE reconciled.customers AS SELECT 'c1' AS customer_id"""
     )
+    with monkeypatch.context() as patch:
+        patch.setattr(_Database, "check_merged", full)  # after the last statement
+        patch.setattr(ParquetStore, "_point", full)
+        with pytest.raises(PlatformError, match="No space left on device") as error:
+            shop.copy()
+    assert "The DuckDB file is published." in error.value.hint
+    assert destination.contents() == before
     shop.copy()
     assert destination.contents() == shop.contents()
 
@@ -98,25 +110,6 @@ def test_bigquery_lists_the_tables_of_a_dataset_where_it_lies_and_gets_its_own_s
     made = {f"{table.db}.{table.name}" for tree in trees for table in tree.find_all(exp.Table)}
     assert {"orderbridge_raw.customers", "orderbridge_ops._orderbridge"} <= made
     assert not [sql for sql in client.sent if "VARCHAR" in sql or "PRIMARY KEY" in sql or sql.startswith("COMMENT")]
-
-
-@WITHOUT_SERVER
-def test_a_copy_of_others_or_that_fails_leaves_what_is_there(
-    tmp_path: Path, shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = Shop(tmp_path / "other", destination.settings, "two.example")
-    shop.copy()
-    before = destination.contents()
-    with pytest.raises(UsageError, match=r"another source's data: legacy host one\.example, not two\.example"):
-        other.copy()
-    shop.change("DELETE FROM raw.orders; INSERT INTO ops.runs VALUES ('r2')")
-    with monkeypatch.context() as patch:
-        patch.setattr(_Database, "check_merged", full)  # after the last statement
-        patch.setattr(ParquetStore, "_point", full)
-        with pytest.raises(PlatformError, match="No space left on device") as error:
-            shop.copy()
-    assert "The DuckDB file is published." in error.value.hint
-    assert destination.contents() == before
 
 
 @WITHOUT_SERVER

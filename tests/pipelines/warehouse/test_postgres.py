@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -86,51 +87,41 @@ def test_what_others_made_stays_and_what_is_in_the_way_is_refused(shop: Shop, de
         shop.copy()
 
 
-def test_a_failed_copy_leaves_that_before(shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_keeps_its_version(
+    shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, rows, refused = _Database.load, copies._rows, list[ExitCode]()
+
     def lossy(warehouse: Any, changes: Any) -> Iterator[Any]:
         yield from (batch for batch in rows(warehouse, changes) if not len(batch) or changes.quoted == '"ops"."runs"')
 
-    shop.copy()
-    before, rows = destination.contents(), copies._rows
-    destination.rows("CREATE VIEW public.numbers AS SELECT number FROM orderbridge_raw.orders")
-    shop.change("ALTER TABLE raw.orders ALTER number TYPE DECIMAL(38, 9); UPDATE raw.orders SET number = number + 0.5")
-    with monkeypatch.context() as patch:
-        patch.setattr(copies, "_rows", lossy)
-        with pytest.raises(PlatformError, match='"orders": 0 of 6 rows are in staging'):
-            shop.copy()
-    with pytest.raises(PlatformError, match=r"need its tables: view numbers depends on column number") as error:
-        shop.copy()
-    assert "Drop the object, run again" in error.value.hint
-    assert destination.contents() == before
-    destination.rows("DROP VIEW public.numbers")
-    shop.copy()
-    assert destination.contents() == shop.contents()
-
-
-def test_one_run_copies_at_a_time_and_a_transaction_that_began_before_keeps_its_version(
-    shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def interrupted(self: _Database, *arguments: Any) -> None:
         load(self, *arguments)
         with pytest.raises(PlatformError, match=r"another run is copying to the datasets orderbridge_\*") as error:
             shop.copy()
         refused.append(error.value.exit_code)
 
-    load, refused = _Database.load, list[ExitCode]()
     shop.copy()
-    connection = connect(destination.port, destination.database)
-    try:
+    before = destination.contents()
+    destination.rows("CREATE VIEW public.numbers AS SELECT number FROM orderbridge_raw.orders")
+    shop.change("ALTER TABLE raw.orders ALTER number TYPE DECIMAL(38, 9); UPDATE raw.orders SET number = number + 0.5")
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "_rows", lossy)
+        with pytest.raises(PlatformError, match='"orders": 0 of 6 rows are in staging'):
+            shop.copy()
+    with pytest.raises(PlatformError, match=r"need its tables: view numbers depends on column number"):
+        shop.copy()
+    assert destination.contents() == before
+    destination.rows("DROP VIEW public.numbers")
+    shop.change("DELETE FROM raw.customers WHERE id = 'c1'; DROP TABLE raw.promotions")
+    with closing(connect(destination.port, destination.database)) as connection, connection.cursor() as cursor:
         connection.autocommit = False
         connection.set_session(isolation_level="REPEATABLE READ")
-        with connection.cursor() as cursor, monkeypatch.context() as patch:
-            cursor.execute("SELECT 1")
-            shop.change("DELETE FROM raw.customers WHERE id = 'c1'; DROP TABLE raw.promotions")
-            patch.setattr(_Database, "load", interrupted)
-            shop.copy()
-            cursor.execute("SELECT count(*) FROM orderbridge_raw.customers")
-            assert cursor.fetchone() == (5,)
-    finally:
-        connection.close()
+        cursor.execute("SELECT 1")
+        monkeypatch.setattr(_Database, "load", interrupted)
+        shop.copy()
+        cursor.execute("SELECT count(*) FROM orderbridge_raw.customers")
+        assert cursor.fetchone() == (5,)
     assert refused == [ExitCode.PLATFORM]
     assert destination.contents() == shop.contents()
 
