@@ -411,6 +411,7 @@ def test_home_counts_if_it_has_settings_of_ours_and_the_search_ends_there_and_at
     assert find_root() == home
     (home / ".dlt").rename(home / "settings")
     with monkeypatch.context() as patched:
+        patched.setenv("HOME", "/nonexistent")
         patched.setattr(Path, "is_mount", lambda path: path == home)
         assert find_root() == work
     write(root, LEGACY)
