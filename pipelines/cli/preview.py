@@ -222,13 +222,14 @@ def command(
     from sources.files import ReadOptions
 
     STOP.listen()
-    read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
-    used = None
+    given = {name: value for name, value in options.items() if value is not None}
+    if fill_short:
+        given["short_rows"] = "fill"
+    read, used = ReadOptions(**given), None
     if mapping is not None:
         from pipelines.mapping import load
 
         loaded = load(mapping)
-        given = {name: value for name, value in options.items() if value is not None}
         read, used = replace(loaded.read_options, **given), loaded.used_columns
     finder = _WithoutPandas()
     sys.meta_path.insert(0, finder)

@@ -143,3 +143,11 @@ def test_a_mapping_begins_from_the_columns_of_a_file_and_those_that_fit_no_field
 def test_words_stand_for_signs_that_a_shell_eats() -> None:
     made = ReadOptions(delimiter="tab", quote="single", escape="backslash")
     assert (made.delimiter, made.quote, made.escape) == ("\t", "'", "\\")
+
+
+def test_short_rows_are_filled_with_a_mapping_too(tmp_path: Path) -> None:
+    file, mapping = written(tmp_path, "codigo;nombre\n1;a\n2\n"), tmp_path / "mapping.toml"
+    mapping.write_text('kind = "customers"\n[columns]\ncodigo = "erpCode"\nnombre = "firstName"\n')
+    of_file = ["preview", str(file), "--mapping", str(mapping)]
+    assert "0, and 2 rejected" in CliRunner().invoke(orderbridge, of_file).output
+    assert "2, and 0 rejected" in CliRunner().invoke(orderbridge, [*of_file, "--fill-short"]).output
