@@ -468,6 +468,7 @@ def test_a_plan_is_not_sent_again_with_another_ledger(at: Place, monkeypatch: py
     mark.write_bytes(b"\xff")
     assert "newest ledger, remove that file" in refused(at, replacing, "was changed").hint
     mark.unlink()
+    (replacing / ".results.old" / "left").mkdir(parents=True)  # by a push that was killed at its very end
     assert (at.code(replacing), mark.read_text()) == (0, "4")
 
 
