@@ -195,25 +195,20 @@ def test_whoami_is_read_whatever_its_names(payload: dict[str, Any], whoami: Whoa
             read_whoami(mock.Mock(get=lambda _, check, body=body: (check(body), None)))
 
 
-@pytest.mark.parametrize(
-    ("key", "exit_code", "words"),
-    [
-        (None, 0, "environment sandbox, scopes "),
-        (Key(scopes=("orders:read",)), 3, "missing: prices:read"),
-        (Key("LIVE"), 2, "is for production, its prefix is for sandbox"),
-    ],
-)
-def test_check_names_what_whoami_reports_of_a_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: Key | None, exit_code: int, words: str
-) -> None:
-    with bridge(tmp_path):
-        if key is not None:
-            monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], key)
-        monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE", raising=False)
-        results = list(check(threading.Event()))
-    unset = "login_mode: not set; customers cannot be imported. Next: "
-    assert [result.message.startswith(unset) for result in results].count(True) == 1
-    (found,) = (result for result in results if "(whoami)" in result.what)
-    assert (found.exit_code, worst_exit_code(results), words in found.message) == (exit_code, exit_code, True)
-    kinds = Counter(result.what.partition(" of ")[0] for result in results)
-    assert (kinds["first page"], kinds["host"]) == (len(RECORDS), 2)
+def test_check_names_what_whoami_reports_of_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE", raising=False)
+    with bridge(tmp_path) as made:
+        for key, exit_code, words in (
+            (None, 0, "environment sandbox, scopes "),
+            (Key(scopes=("orders:read",)), 3, "missing: prices:read"),
+            (Key("LIVE"), 2, "this key is for production, its prefix is for sandbox"),
+        ):
+            if key is not None:
+                monkeypatch.setitem(KEYS, made.platform.v1_key, key)
+            results = list(check(threading.Event()))
+            unset = "login_mode: not set; customers cannot be imported. Next: "
+            assert [result.message.startswith(unset) for result in results].count(True) == 1
+            (found,) = (result for result in results if "(whoami)" in result.what)
+            assert (found.exit_code, worst_exit_code(results), words in found.message) == (exit_code, exit_code, True)
+            kinds = Counter(result.what.partition(" of ")[0] for result in results)
+            assert (kinds["first page"], kinds["host"]) == (len(RECORDS), 2)

@@ -42,18 +42,7 @@ def test_the_source_is_recorded_and_known_parts_stay_where_the_platform_does_not
     assert recorded(fresh).organization == known
 
 
-def test_another_host_is_refused_before_the_first_request_unless_accepted(published: Bridge) -> None:
-    with serve(SandboxConfig(**SMALL)) as other:
-        os.environ.update(settings(other, published.path))
-        with pytest.raises(UsageError, match="data of another source: legacy host") as error:
-            published.pull()
-        assert "--accept-new-source" in error.value.hint
-        assert other.state.requests == 0
-        assert published.code(accept_new_source=True, accept_shrink=True) == 0
-        assert published.one("SELECT legacy_host FROM ops.warehouse") == other.url.removeprefix("http://")
-
-
-def test_another_environment_or_organization_is_refused(published: Bridge) -> None:
+def test_another_host_environment_or_organization_is_refused_unless_accepted(published: Bridge) -> None:
     state = published.platform.state
     for column, name in (("environment", "orders"), ("organization", "customers")):
         with duckdb.connect(str(published.path)) as connection:
@@ -68,4 +57,12 @@ def test_another_environment_or_organization_is_refused(published: Bridge) -> No
             published.pull(name, accept_new_source=True)
         assert (state.requests == requests) == (column == "environment"), "the settings have the environment"
         assert published.path.read_bytes() == before
-    assert published.code(accept_new_source=True) == 0
+    with serve(SandboxConfig(**SMALL)) as other:
+        os.environ.update(settings(other, published.path))
+        with pytest.raises(UsageError, match="data of another source: legacy host") as error:
+            published.pull()
+        assert "--accept-new-source" in error.value.hint
+        assert other.state.requests == 0
+        assert published.code(accept_new_source=True, accept_shrink=True) == 0
+        source = recorded(published)
+        assert (source.legacy_host, source.organization != "production") == (other.url.removeprefix("http://"), True)
