@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import httpx
 import pytest
 
 from sandbox import Sandbox, SandboxConfig, SandboxConfigError
-from sandbox.server import run
 from sandbox.state import Logged, State
 from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
@@ -167,9 +165,3 @@ def test_own_records_that_cannot_be_read(tmp_path: Path) -> None:
         (tmp_path / "orders.json").write_text(text)
         with pytest.raises(SandboxConfigError, match=r"orders\.json"):
             State(SandboxConfig(records=tmp_path))
-
-
-def test_it_serves_until_a_signal() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    run(SandboxConfig(customers=0), on_ready=lambda _: signal.raise_signal(signal.SIGTERM))
-    assert signal.getsignal(signal.SIGTERM) is before

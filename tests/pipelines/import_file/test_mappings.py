@@ -117,7 +117,6 @@ def test_a_mapping_with_a_lookup_serves_its_corrections_and_the_next_file(desk: 
     ("header", "is_found"),
     [
         (HEADER, True),
-        ("Zona;Agente;Correo;Nombre;Código", True),  # in another order
         (HEADER + ";Riesgo", True),  # a column that the ERP adds
         (HEADER.replace(";Agente", ""), True),  # an ignored one that it no longer has
         (HEADER.replace("Correo", "Buzón"), True),  # a used one has another name: reported, and not proposed anew
@@ -146,10 +145,8 @@ def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> N
     changed = text.replace("19,99", "21,50").replace("Notas", "Notas;Color").replace(";x", ";x;rojo")
     result = desk.run(desk.write(changed.replace(";y", ";y;azul"), "articulos-2.csv"), "variants")
     assert (result.exit_code, result.push.states) == (0, {"confirmed": 1})
-    assert "mappings/variants.toml" in desk.said[-1]
     assert result.made is not None
-    (note,) = [note for note in result.made.statistics.notes if "does not name are ignored: Color; to send" in note]
-    assert "orderbridge template variants --mapping" in note
+    assert any("does not name are ignored: Color; to send" in note for note in result.made.statistics.notes)
     assert find_mapping("variants", result.plan.folder / "rejects.csv") == result.plan.folder / MAPPING_FILE
 
 
