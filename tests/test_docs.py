@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -25,7 +23,6 @@ from pipelines.mapping.cells import WORDS
 from pipelines.plan.outcomes import CONFLICTING_LINES
 from pipelines.reporting.tables import anchor
 from sources import inputs
-from sources.errors import ExitCode
 from sources.files.model import RejectCode
 from sources.settings.setting import SETTINGS, variable
 from transforms.rules import RULES
@@ -132,15 +129,3 @@ def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_l
     assert {path for path in docs.rglob("*") if path.is_file() and path.suffix != ".pyc"} <= linked
     listed = re.findall(r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
-
-
-def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: Path) -> None:
-    pytest.importorskip("click_man", reason="click-man is not installed: run make setup")
-    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    subprocess.run([sys.executable, CHECKOUT / ".ci/man", tmp_path], env=env, timeout=60, check=True)
-    pages = {path.stem: path.read_text("utf-8") for path in tmp_path.iterdir()}
-    assert set(pages) == {"orderbridge", *(f"orderbridge-{name}" for name in orderbridge.commands)}
-    for name, text in pages.items():
-        assert "..." not in text.partition(".SH SYNOPSIS")[0], name
-        assert re.search(r"\.SH EXIT STATUS" if name == "orderbridge" else r"\nExample.*: .*orderbridge", text), name
-    assert all(code.meaning in pages["orderbridge"].replace("\\-", "-") for code in ExitCode)
