@@ -147,9 +147,12 @@ def test_a_mixed_column_has_no_text_read_wrong(other: str) -> None:
         (["01/02/2024", "05/05/2024"], {}, "ambiguous", []),  # nothing proves the order
         (["31/01/2024", "01/31/2024"], {}, "ambiguous", []),  # both orders are proven
         (["31/01/2024", "01.02.2024"], {}, "ambiguous", []),  # several separators
+        (["31/01-2024", "13/02-2024"], {}, "ambiguous", []),
         (["31/13/2024", "01/02/2024"], {}, "ambiguous", []),  # a day that is none proves nothing
         (["2024-31-01", "2024-30-01"], {}, "ambiguous", []),  # days in the place of months
         (["1700000000", "2024-01-31"], {}, "mixed", []),  # as many of one form as of another
+        (["31/01/2024"] * 18 + ["soon"] * 2, {}, "mixed", []),  # up to a twentieth may be of another form
+        (["31/01/2024"] * 19 + ["soon"], {}, "day_first", ["2024-01-31T00:00:00"] * 19 + [None]),
         (["2024-W05", "soon"], {}, "unknown", []),
         (["2401311015"] * 3, {}, "ambiguous", []),  # a stamp of digits is no time since 1970
         (["202401311015"] * 3, {}, "unknown", []),
