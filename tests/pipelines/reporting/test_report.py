@@ -111,7 +111,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
         (
             """DELETE FROM reconciled.erp_customers; DROP TABLE reconciled.erp_differences;
             INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, '1' AS entity_id,
-                'from_the_future' AS rule, 'warning' AS severity, '' AS detail, false AS is_accepted;
+                'from_the_future' AS rule, 'warning' AS severity, '' AS detail, unnest([false, true]) AS is_accepted;
             UPDATE ops.runs SET ended_at = ended_at + INTERVAL 3 DAY;
             INSERT INTO ops.coverage BY NAME SELECT 'x' AS run_id, 'orders' AS resource, 'incomplete' AS verdict,
                 'walk failed' AS evidence, 'error' AS ended_by, max(ended_at) + INTERVAL 3 DAY AS ended_at
@@ -120,7 +120,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",
             [
                 "No ERP export was compared", "from_the_future", "does not know the rule", "pulled again",
-                "incomplete, not published", "3 days",
+                "incomplete, not published", "3 days", "Accepted and not listed: 1.", "orders from the future 1 ",
             ],
             ["Match with the ERP"],
         ),
