@@ -218,7 +218,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
 def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(warehouse: Path) -> None:
     words = words_of(
         warehouse,
-        """UPDATE ops.warehouse SET organization = 'Bodega & Cía', legacy_host = 'shop.example', public_v1_host = NULL;
+        """UPDATE ops.warehouse SET organization = 'Bodega <i>', legacy_host = 'shop.example', public_v1_host = NULL;
         INSERT INTO ops.finding_counts BY NAME SELECT * REPLACE (recorded_at - INTERVAL 1 DAY AS recorded_at,
             'before' AS run_id, findings + 7 AS findings) FROM ops.finding_counts;
         CREATE TABLE later AS FROM ops.control_totals; DELETE FROM ops.control_totals;
@@ -243,7 +243,7 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
             'new' AS measure, 0 AS value FROM ops.runs;
         UPDATE ops.runs SET command = 'import' WHERE command = 'pull'""",
     )
-    assert "from the sandbox environment of Bodega & Cía (shop.example). Days and months are those of UTC." in words
+    assert "from the sandbox environment of Bodega <i> (shop.example). Days and months are those of UTC." in words
     for text in (
         "are matched (3); in the run before 12.5 %.",
         "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1",
