@@ -155,6 +155,7 @@ REASONS: list[tuple[Record, str, str]] = [
     *((PROMOTION, f'{{"id":1,"useCount":{count}}}', LONG) for count in (9223372036854775808, 1.5)),
     (PRICE_LIST, '{"id":"a","adjustmentValue":"0.0000000001"}', f"adjustmentValue: {FINE}"),
     (PRICE_LIST, '{"id":"a","adjustmentValue":"1,5"}', "adjustmentValue: expected decimal, found another string"),
+    (PLACED, '{"id":1,"place":"a"}', "place: expected object, found string"),
     (PLACED, '{"id":1,"place":[]}', "place: expected object, found array"),
     (CUSTOMER, '{"id":1,"erpCode":{}}', "erpCode: expected string, found object"),
     (PLACED, '{"id":1,"any":{"x":["\\u0000"]}}', "any.x[]: a NUL character"),
