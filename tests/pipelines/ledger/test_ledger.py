@@ -105,12 +105,18 @@ def test_a_plan_is_recorded_once_and_may_move_and_its_id_is_no_other_plans(
             PlanLedger.record(ledger, other, 2.0)
 
 
-def test_a_killed_push_leaves_doubts_no_older_than_what_it_can_have_sent(record: Record) -> None:
-    book = record(customer(1), customer(2))
-    lead(book, 1, "in_flight", at=100.0)
-    lead(book, 2, "in_flight", at=990.0)
-    assert book.recover(120.0, 1000.0) == 2
-    assert [row.doubt_at for row in book.rows("in_doubt")] == [220.0, 1000.0]
+def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(record: Record) -> None:
+    book, killed = record(patch(1, 7)), record(patch(1, 7), patch(2, 7), patch(3, 7))
+    lead(killed, 1, "in_flight", "in_doubt", "abandoned")
+    lead(killed, 2, "in_flight", at=100.0)
+    lead(killed, 3, "in_flight", at=990.0)
+    lead(record(patch(1, 7), host=OTHER_HOST), 1, "in_flight")
+    expected = [(killed.plan_id, 1, False), (killed.plan_id, 2, True), (killed.plan_id, 3, True)]
+    assert sorted((u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0)) == expected
+    assert killed.recover(120.0, 1000.0) == 2
+    doubts = [row.doubt_at for row in killed.rows("in_doubt")]
+    assert doubts == [220.0, 1000.0], "no older than what the push can have sent"
+    assert sorted((u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0)) == expected
 
 
 def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not_happen(record: Record) -> None:
@@ -129,15 +135,6 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
     assert [[(u.id, u.is_open) for u in book.unsettled(since)] for since in (4.0, 6.0)] == [
         [(1, False), (3, False)], [(3, False)]
     ]  # fmt: skip
-
-
-def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(record: Record) -> None:
-    book, killed = record(patch(1, 7)), record(patch(1, 7), patch(2, 7))
-    lead(killed, 1, "in_flight", "in_doubt", "abandoned")
-    lead(killed, 2, "in_flight")
-    lead(record(patch(1, 7), host=OTHER_HOST), 1, "in_flight")
-    found = sorted((u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0))
-    assert found == [(killed.plan_id, 1, False), (killed.plan_id, 2, True)]
 
 
 def claims(book: PlanLedger, *times: float) -> dict[int, tuple[str, State]]:
