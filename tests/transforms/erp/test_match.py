@@ -10,7 +10,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pandas as pd
-import pytest
 from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.matching import MatchResult, customers, documents, erp, match
@@ -385,10 +384,9 @@ def some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
     return frame(REVIEWS, [{"line_key": key, "customer_id": one, "is_accepted": n >= 10} for n, (key, one) in rows])
 
 
-@pytest.mark.parametrize(("seed", "frequent"), [(2, 3), (1, 50)])
-def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it(seed: int, frequent: int) -> None:
+def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it() -> None:
     """Of families, typos and stand-ins; some lines are repeated or have another's code, some customers are gone."""
-    chance, known = random.Random(seed), truth(seed, 200)
+    chance, known = random.Random(2), truth(2, 200)
     for line in chance.sample(known.lines, 20):
         line["erp_code"] = chance.choice(known.lines)["erp_code"]
     for gone in chance.sample(known.customers, 30):
@@ -399,9 +397,9 @@ def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it(s
     def shuffled(table: pd.DataFrame) -> pd.DataFrame:
         return table.iloc[chance.sample(range(len(table)), len(table))][chance.sample(list(table), len(list(table)))]
 
-    with patch("transforms.erp.candidates.FREQUENT", frequent):
+    with patch("transforms.erp.candidates.FREQUENT", 3):
         whole = match(*frames, country="PE")
-        reviews = some_reviews(whole, seed)
+        reviews = some_reviews(whole, 2)
         reviewed = match(*frames, country="PE", reviews=reviews)
         for made, options in ((whole, {}), (reviewed, {"reviews": reviews})):
             parts = match(*map(shuffled, frames), country="PE", rows_per_bucket=250, **options)
