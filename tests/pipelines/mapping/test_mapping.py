@@ -102,6 +102,7 @@ SKU_LOOKUP = '[[lookup]]\nfile = "ids.csv"\nmatch = { X = "c" }\ngive = { sku = 
         ('V\n[columns]\n[constants]\njumpFactor = 1.5\n', "jumpFactor: the constant must be a whole number"),
         ('V\n[columns]\n[constants]\njumpFactor = true\n', "jumpFactor: the constant must be a whole number"),
         ('V\n[columns]\n[constants]\npriceIsTaxExempt = 1\n', "the constant must be true or false"),
+        ('V\n[columns]\n[constants]\nprice = true\n', "price: the constant must be a number"),
         ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it cannot be a constant or a lookup"),
         ('C\n[columns]\nA = { field = "password", default = "x" }\n', "it cannot be a constant or a lookup"),
         ('C\n[columns]\nA = { field = "erpCode", also = ["password"] }\n', "a password column cannot fill other"),
