@@ -178,6 +178,20 @@ def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_pat
     assert re.search(words, caught.value.message)
 
 
+def test_duckdb_keeps_the_rows_of_a_table_made_and_added_to_in_one_transaction() -> None:
+    """DuckDB 2.0.0 lost them without an error, and its `count(*)`, as our totals, still had them, from metadata."""
+    rows = "SELECT range::VARCHAR AS id, 'x' AS detail FROM range({})"
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 2")
+        connection.register("many", connection.sql(rows.format(130_000)).to_arrow_table())
+        connection.begin()
+        connection.execute(
+            f"CREATE TABLE t AS FROM many LIMIT 0; INSERT INTO t FROM many; INSERT INTO t {rows.format(5)}"
+        )
+        connection.commit()
+        assert connection.execute("SELECT count(DISTINCT id) FROM t").fetchone() == (130_000,)
+
+
 HINT = "make the folder writable"
 
 
