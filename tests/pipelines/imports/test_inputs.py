@@ -263,6 +263,7 @@ SKU = VARIANT + 'sku = "sku"\n'
         ("variants", f"{IDS}sku,Color\n1,1,a,rojo\n", SKU + '"*" = "ignore"\n', ""),
         ("variants", f"{IDS}sku,line,field,code,words\n1,1,a,7,price,x,y\n", None, "come from a reject file and are"),
         ("variants", f"{IDS}sku,Año\n1,1,a,x\n", f'ignore = ["Año"]\n{SKU}', "encoding: cp1252 (assumed);"),
+        ("variants", f"{IDS}sku\n1,1,a\n\nFuente: ERP\n", None, "lines after the table are not read, as footnotes: 4;"),
         ("customers", "email,loginCode\na@b.pe,7\n", None, "loginCode is not sent: customers log in by e-mail"),
     ],
 )
