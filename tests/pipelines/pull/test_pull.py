@@ -16,7 +16,7 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.cli.pull import ending
+from pipelines.cli.pull import ending, print_pull
 from pipelines.pull import walking
 from pipelines.pull.check import check
 from pipelines.pull.model import PullOptions
@@ -325,7 +325,7 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
 
 
 def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_once_the_setting_names_it(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     readings = {
         "promotions_data": "object_by_id", "customers_end": "status_404", "legacy_first_page": "zero",
@@ -337,6 +337,8 @@ def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_
             5,
             {"orders"},
         )
+        print_pull(refused, "plain")
+        assert "name it in sources.public_v1.order_key" in capsys.readouterr().out
         ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
         assert "assumed" in f"{ended_by} {evidence}"
         os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import duckdb
 
+from pipelines.cli.status import lines
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.reconcile import Reconciling
@@ -49,7 +50,8 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_sai
         "orders: new field orders.gift_wrap",
         "orders: new field orders.zone",
     ]
-    found = read_status(1).as_dict()["schema_changes"]
+    assert "  schema: customers: new field loyaltyTier" in lines(status := read_status(1))
+    found = status.as_dict()["schema_changes"]
     assert found[1] == {
         "resource": "customers", "kind": "new_field", "name": "loyaltyTier", "value": "", "previous": "",
         "text": "customers: new field loyaltyTier",
