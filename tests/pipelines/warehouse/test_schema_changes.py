@@ -50,7 +50,8 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_sai
         "orders: new field orders.gift_wrap",
         "orders: new field orders.zone",
     ]
-    assert "  schema: customers: new field loyaltyTier" in lines(status := read_status(1))
+    status = read_status(1)
+    assert "  schema: customers: new field loyaltyTier" in lines(status)
     found = status.as_dict()["schema_changes"]
     assert found[1] == {
         "resource": "customers", "kind": "new_field", "name": "loyaltyTier", "value": "", "previous": "",
