@@ -191,7 +191,6 @@ ANSWERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
     "the key in a 429": (429, _error(ECHOED), {"Retry_After": HIDDEN}),
     "text for an error": (400, HIDDEN.encode(), {"Content_Type": "text/plain"}),
     "a key in Location": (302, b"", {"Location": f"http://platform.example/?key={ECHOED}"}),
-    "a key for the host in Location": (307, b"", {"Location": f"http://{HIDDEN}/"}),
     "JSON cut short": (200, b'{"data":[{"id":1,"firstName":"' + HIDDEN.encode(), {}),
     "an HTML page": (200, HTML, {"Content_Type": "text/html"}),
     "data that is no list": (200, NO_LIST, {}),
