@@ -116,6 +116,18 @@ def test_command_lines_that_are_written_somewhere_are_taken_and_each_command_has
             pytest.fail(f"{where}: {name} {rest}: {error}")
 
 
+def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
+    page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")])
+    folders = [CHECKOUT / name for name in (*PACKAGES, "tests/mutants")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".toml", ".txt")]
+    code = "".join(path.read_text("utf-8") for path in files)
+    names = {part.name for path in files for part in (path, *path.relative_to(CHECKOUT).parents)}
+    for name in named:
+        is_name = "/" not in name and all(part in code for part in name.split("."))
+        assert is_name or name in names | {"nav"} or (CHECKOUT / name).exists(), name
+
+
 def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> None:
     docs, linked = CHECKOUT / "docs", set()
     for page in [*CHECKOUT.glob("*.md"), *docs.rglob("*.md")]:

@@ -15,10 +15,12 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
 from sources.errors import UsageError
+from tests.conftest import pytest_runtest_makereport
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
@@ -154,3 +156,45 @@ def test_the_audit_is_never_silently_green(capsys: pytest.CaptureFixture[str]) -
         with arguments, mock.patch("subprocess.run", pip_audit), pytest.raises(SystemExit) as ended:
             runpy.run_path(str(CHECKOUT / ".ci/audit"), run_name="__main__")
         assert (ended.value.code, words in "".join(capsys.readouterr())) == (code, True)
+
+
+@pytest.mark.parametrize(("failing", "code"), [("", 0), ("test", 2), ("site", 2)])
+def test_the_script_of_ci_ends_as_its_checks_do(tmp_path: Path, failing: str, code: int) -> None:
+    for name, script in {
+        "make": f"echo $1 >>{tmp_path}/made; echo '3 passed in 0.1s'; test \"$1\" != '{failing}' || exit 2",
+        "id": "echo 1000",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    done = subprocess.run([CHECKOUT / ".ci/run"], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (code, "3 passed in 0.1s")
+    assert (tmp_path / "made").read_text().split() == ["test", ".venv-docs/.requirements", "site"]
+
+
+def test_make_test_runs_each_check() -> None:
+    rest = ["VENV=/nowhere", "-o", "dev", "--no-print-directory"]
+    done = subprocess.run(["make", "-n", "test", *rest], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    commands = {" ".join(line.split()) for line in done.stdout.splitlines()}
+    python = "/nowhere/bin/python"
+    checks = {f"{python} -m {one}" for one in ("ruff check .", "ruff format --check .", "mypy", "pytest")}
+    assert {*checks, f".ci/smoke {python}", "/nowhere/bin/lint-imports --no-logo"} <= commands
+
+
+def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_nothing_there() -> None:
+    workflow = yaml.safe_load((CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8"))
+    optional = workflow["jobs"]["optional"]
+    assert optional["if"] == "github.event_name == 'schedule'"
+    assert workflow[True]["schedule"][0]["cron"].endswith("* * *"), "`on` is true in YAML"
+    assert {"make orchestrators", "make ducklake"} <= {step.get("run") for step in optional["steps"]}
+    assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (CHECKOUT / "Makefile").read_text("utf-8")
+
+
+def test_a_skipped_test_fails_where_nothing_may_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, outcome in (("", "skipped"), ("1", "failed")):
+        monkeypatch.setenv("NO_SKIPS", value)
+        hook = pytest_runtest_makereport()
+        next(hook)
+        with pytest.raises(StopIteration) as ended:
+            hook.send(pytest.TestReport("a", ("a", 1, "a"), {}, "skipped", None, "call"))
+        assert ended.value.value.outcome == outcome
