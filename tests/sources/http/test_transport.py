@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import httpcore
 import httpx
 import pytest
 
@@ -141,6 +143,12 @@ def test_the_deadline_ends_a_write_to_a_host_that_does_not_answer() -> None:
         assert time.monotonic() - began < 8
     assert outcome.state == "in_doubt"
     assert "no complete response within 0.4 s" in str(outcome.error)
+
+
+def test_a_write_that_breaks_off_within_its_first_bytes_is_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("httpcore._backends.sync.SyncStream.write", mock.Mock(side_effect=httpcore.WriteError("reset")))
+    with serving(keeping()) as server, legacy(server) as one:
+        assert one.send("POST", "/customers", BODY).state == "in_doubt"
 
 
 def test_a_trusted_certificate(tls: ssl.SSLContext) -> None:
