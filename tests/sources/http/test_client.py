@@ -242,6 +242,7 @@ BROKEN: dict[str, Script] = {
     "gzip without its end": gzipped(PACKED[:-8]),
     "gzip with a wrong sum": gzipped(PACKED[:-8] + b"\0" * 8),
     "gzip and more": gzipped(PACKED + b"junk"),
+    "gzip without the end of its second member": gzipped(PACKED + gzip.compress(b" ")[:-8]),
     "headers without end": sending(chain([b"HTTP/1.1 200 OK\r\n"], MANY)),
     "trailers without end": sending(chain([HEAD, b"1\r\n[\r\n0\r\n"], MANY)),
     "headers drip": DRIP,
