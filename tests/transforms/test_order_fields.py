@@ -207,6 +207,8 @@ def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_s
     )
     choice = choose_fields(rows.drop(columns="amount"), CUSTOMERS, lines=lines)
     assert choice.fields.is_in_cents
+    with_decimals = rows.drop(columns="amount").assign(total=rows["total"] + 0.1)
+    assert not choose_fields(with_decimals, CUSTOMERS, lines=lines).fields.is_in_cents
     assert {"total_in_cents", "lines_differ"} <= set(choice.findings["rule"])
     amounts = choose_fields(rows, CUSTOMERS, None, OrderFields(total="total", is_in_cents=True), lines.assign(
         price=lines["price"] * 100
