@@ -72,6 +72,7 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     assert listed() == entries
     assert run(project, "accept", RULE, "7", "--withdraw").out.startswith(f"withdrawn: {RULE} '7': one firm (ana, ")
     assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
+    assert run(project, "accept", RULE, "--withdraw").code == 2, "it is accepted of a subject alone"
     assert listed() == entries[1:]
     for more in (("first", "--up-to", "9"), ("second", "--up-to", "20"), ("third", "--severity", "info")):
         assert run(project, "accept", RULE, "9", "--who", "ana", "--why", *more).code == 0

@@ -119,6 +119,7 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     assert file.read_text() == changed, "the next start of a sandbox does not replace it either"
     for change, words in (
         (f"{key}=k-3", "process list"),
+        ("notify.url=https://hooks.example/x", "process list"),
         ("sources.legacy.apikey", "Did you mean sources.legacy.api_key"),
         ("sources.legacy.environment=prod", "not one of sandbox, production"),
     ):

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from pipelines.cli import main as cli
 from pipelines.cli.process import STOP
 from pipelines.warehouse.build import warehouse_errors
-from sources.errors import UsageError
+from sources.errors import Stopped, UsageError
 from tests.pipelines.bridge import Bridge, command, start
 from tests.pipelines.push.plans import customer, place
 
@@ -75,6 +75,7 @@ def slow() -> None:
 
 
 def add_slow() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under `nohup`
     cli.orderbridge.add_command(click.Command("slow", callback=slow))
 
 
@@ -82,6 +83,8 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(tmp_path: Path, shop: 
     with start("slow", env=shop.environment(), cwd=tmp_path, preexec_fn=add_slow) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.3)  # it is in the query
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=300)[1] == "stopped\n"
     assert process.returncode == 143
@@ -111,6 +114,9 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
         assert (done.code, done.err.startswith(words[0])) == (code, True)
         assert all(word in done.err for word in words)
         assert "planted" not in done.err
+    stopped = mock.patch.object(cli, "_invoke", side_effect=Stopped("stopped"))
+    with stopped, mock.patch.object(STOP, "signal", signal.SIGTERM):
+        assert command(env={}, cwd=tmp_path).code == 143
     with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
         raise duckdb.OutOfMemoryException("a value of a row")
     with mock.patch.object(Path, "cwd", side_effect=[Path("/"), FileNotFoundError(2, "No such file or directory")]):

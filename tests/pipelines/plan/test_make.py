@@ -168,6 +168,8 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     jumps = [tuple(jump[name] for name in ("line", "before", "now", "power")) for jump in made.statistics.jumps]
     assert jumps == [(3, "18.0", "1800", 2)]
     assert "- line 3: 18.0 → 1800 (about ×100)" in summary_of(made)
+    with mock.patch("pipelines.plan.decide.MAX_JUMPS", 1):
+        assert "- and 1 more\n" in summary_of(variants(work, "1;1001;a;1.800,00;\n1;1002;a;1.800,00;\n"))
     nothing = variants(work, "1;1001;00038;18,00;7\n")
     assert "a stock that is as last confirmed is not sent" in summary_of(nothing)
     assert (nothing.manifest.operations, "- nothing to send\n" in summary_of(nothing)) == (0, True)

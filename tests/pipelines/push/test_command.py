@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -91,6 +92,8 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_ol
     options = PlanOptions("variants", at.folder / "in.csv", out=at.folder / "made")
     options.file.write_text("productId,variantId,sku\n1,2,S1\n", "utf-8")
     shutil.copy(old, at.ledger)
+    with closing(sqlite3.connect(at.ledger)) as connection, connection:  # pushed with since
+        connection.execute("UPDATE operations SET attempts = attempts + 1")
     publish_push_log()  # does not take the older one for the newest
     with pytest.raises(UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"):
         make_plan(options)

@@ -598,6 +598,8 @@ UNSENT = {
 def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
     plan = at.plan([patch(1, 1), patch(2, 1, line=2, sku=7), patch(3, 2, line=3), patch(4, 2, line=3, weight=2)])
     assert (at.code(plan), outcomes(plan)) == (5, {"2": "rejected.rejected", "3": "confirmed.confirmed"})
+    plan = at.stopped(patch(1, 6, line=2, sku=7), patch(2, 6, line=2))
+    assert (at.code(plan, abandon=ids(2)), outcomes(plan)) == (5, {"2": "rejected.rejected"})
     plan = at.lost(patch(1, 5, line=2, sku="A"), patch(2, 5, line=2, price=2.5, repeatable=False))
     assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]  # the one that waits for a person
     assert (at.code(plan), at.states(plan)) == (6, ["confirmed", "in_doubt"])
@@ -621,6 +623,7 @@ def test_an_abandoned_create_that_may_have_landed_waits_for_an_answer_in_every_p
     at.stop_clock()
     first = at.lost(subcategory(1), subcategory(2))
     assert at.code(first, abandon=ids(1, 2)) == 5
+    refused(at, first, "operation 2 may still arrive", not_landed=ids(2), settle_s=900.0)
     at.now += 2 * 900
     other = at.plan([subcategory(1, order=9), subcategory(2), subcategory(3)])
     for _ in range(2):
