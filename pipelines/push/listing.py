@@ -235,7 +235,7 @@ def _is_equal(name: str, sent: object, actual: object) -> bool:
     if isinstance(sent, bool) or actual is None:
         return bool(sent == actual)
     left, right = comparable(name, _text(sent)), comparable(name, _text(actual))
-    return left == right or (left == right[:10] and re.fullmatch(r"\d{4}-\d\d-\d\d", left) is not None)
+    return left == right or (left == right[:10] and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:.*", right) is not None)
 
 
 def _text(value: object) -> str:

@@ -382,6 +382,8 @@ ONE, TWO = {"number": "1"}, {"number": "2"}
         ("priceListId", [7.0, 8], "[7,8]", True),  # a list of values, in its column
         ("firstName", " Ana", "Ana ", True),
         ("lastName", "", None, True),
+        ("startDate", "2026-12-01", "2026-12-01T00:00:00Z", True),
+        ("erpCode", "2026-12-01", "2026-12-01-A", False),
     ],
 )
 def test_a_value_is_the_same_only_as_far_as_the_platform_may_write_it_otherwise(
