@@ -171,6 +171,16 @@ def test_an_empty_page_below_the_total_is_a_gap() -> None:
         assert paginator.issues() == ["total changed between 5 and 6"] * (not gap)
 
 
+def test_a_404_after_as_many_rows_as_the_total_is_no_end_after_a_full_page() -> None:
+    for total, end in ((2, "short"), (3, "full")):
+        paginator = LegacyPages(2, first_page=1)
+        feed(paginator, data(1, 2, total=total))
+        further = paginator.next_request()
+        assert further is not None
+        paginator.reject(further, refusal(404))
+        assert paginator.assumed_end == end
+
+
 def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> None:
     paginator = LegacyPages(10)
     feed(paginator, data())

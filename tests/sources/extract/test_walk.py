@@ -397,13 +397,15 @@ def test_the_same_row_twice_is_a_duplicate_and_proves_nothing(tmp_path: Path) ->
     assert "2 rows were read twice" in result.evidence[0]
 
 
-def test_an_earlier_version_is_no_second_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize("leaves_at", [4, 10], ids=["at once", "in the second sweep"])
+def test_an_earlier_version_is_no_second_record(tmp_path: Path, leaves_at: int) -> None:
     """One row is edited during the first sweep, and moves to the end."""
 
     def move(platform: Platform) -> None:
         if len(platform.requests) == 4:
-            platform.ids.remove(5)
             platform.ids.append(5)
+        if len(platform.requests) == leaves_at:
+            platform.ids.remove(5)
 
     platform = Platform(list(range(60)), before=move)
     platform.row = lambda key: {"firstName": "new" if key == 5 and len(platform.requests) > 3 else "old"}

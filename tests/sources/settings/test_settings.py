@@ -261,6 +261,8 @@ def test_the_environment_precedes_secrets_and_secrets_precede_config(
     settings = legacy_settings()
     assert (settings.page_limit, settings.login_mode, settings.stock_semantics) == (20, "code", "unknown")
     assert (public_v1_settings().order_key, reconcile_settings().orders.total) == ("uuid", "x")
+    write(root, (root / ".dlt/secrets.toml").read_text().replace("= 20", "= 25"), config)
+    assert legacy_settings().page_limit == 25, "a change that keeps the length"
     monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "10")
     monkeypatch.setenv("SOURCES__HTTP__READ_TIMEOUT_S", "2.5")
     assert (legacy_settings().page_limit, http_settings().read_timeout_s) == (10, 2.5)
