@@ -188,7 +188,8 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     Raises:
         InvalidRow: it is not, and neither a number for a text nor a string for a date.
     """
-    rows.check_nul(value, path)
+    if isinstance(value, str) or field.type == "object":
+        rows.check_nul(value, path)
     if isinstance(value, str) and field.type in ("decimal_text", "number"):
         return _decimal(value, path), True
     if isinstance(value, Number):

@@ -158,6 +158,7 @@ REASONS: list[tuple[Record, str, str]] = [
     (PLACED, '{"id":1,"place":"a"}', "place: expected object, found string"),
     (PLACED, '{"id":1,"place":[]}', "place: expected object, found array"),
     (CUSTOMER, '{"id":1,"erpCode":{}}', "erpCode: expected string, found object"),
+    (CUSTOMER, '{"id":1,"erpCode":{"Ana":"\\u0000"}}', "erpCode: expected string, found object"),
     (PLACED, '{"id":1,"any":{"x":["\\u0000"]}}', "any.x[]: a NUL character"),
     (LISTED, '{"id":1,"lists":[null]}', "lists[]: expected identifier, found null"),
     (LISTED, '{"id":1,"tags":"a"}', "tags: expected array, found string"),
