@@ -99,6 +99,7 @@ def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_i
     added = str(state.add("customers", {"firstName": "Nueva"})["id"])
     second = published.pull("customers", sweeps=1)
     assert (second.exit_code, second.lists[0].verdict) == (0, "unproven")
+    assert second.counts(second.lists[0])["missing"] == 0
     assert ids(published.path, "customers") == {*state.ids("customers"), gone, added}
     refused = state.ids("customers")[3]
     state.change("customers", refused, {"birthdate": 7})
@@ -198,9 +199,10 @@ def test_a_list_that_shrank_is_held_back_and_alone_or_short_of_what_is_required_
 def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge) -> None:
     state = fresh.platform.state
     first, second = state.ids("orders")[:2]
+    state.change("orders", first, {"later": None})
     assert fresh.code("orders") == 0
     assert (fresh.one(KIND, "total"), fresh.one(KIND, "number")) == ("DECIMAL(38,9)", "BIGINT")
-    changed = {"total": "about 12", "number": 1.5, "lines": {}, "currency": 604, "brandNew": [{"x": 1}]}
+    changed = {"total": "about 12", "number": 1.5, "lines": {}, "currency": 604, "brandNew": [{"x": 1}], "later": "x"}
     state.change("orders", first, changed)
     lines = fresh.one("SELECT count(*) FROM raw.orders__lines WHERE order_id <> $1", first)
     assert fresh.code("orders") == 0
@@ -218,6 +220,7 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
     assert fresh.one("SELECT count(*) FROM raw.orders__lines WHERE _missing_since IS NULL") == 0
     kinds = "SELECT kind, previous_kind FROM ops.field_kinds WHERE path = $1"
     assert fresh.rows(kinds, '["number"]') == [("decimal", "bigint")]
+    assert fresh.rows(kinds, '["later"]') == [("text", None)], "its first values are no other kind"
     seen = fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1")
     read = fresh.pull(refresh=("orders",), tail=True)
     assert [(walked.resource, walked.verdict) for walked in read.lists] == [("orders", "complete")]

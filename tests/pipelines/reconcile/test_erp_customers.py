@@ -19,6 +19,7 @@ from pipelines.reconcile import match
 from pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import read_erp_variants
 from pipelines.reconcile.reconcile import Reconciling, reconcile
+from pipelines.reporting import erp_result
 from pipelines.reporting.erp_result import COLUMNS
 from sources.errors import BridgeError, UsageError
 from sources.files import Row, open_table
@@ -190,6 +191,9 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
     assert by_line["5"]["differences"] == "erp_code: 00015 in the ERP, – on the platform"
     assert by_line["4"]["differences"].count(" in the ERP") == 4
 
+    monkeypatch.setattr(erp_result, "ROWS_MAX", len(rows) - 1)
+    done = shop.made.command("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(out))
+    assert (done.code, "a sheet does not hold so many rows" in done.err) == (2, True)
     before, other = shop.made.path.read_bytes(), out.with_name("other.xlsx")
     xlsxwriter.Workbook(other).close()
     for arguments, says in (
@@ -291,17 +295,17 @@ def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_a_group_are_one_customer(tmp_path: Path) -> None:
-    lines = "C-1;Ana;;;|C-1;;a@x.es;9;|C-2;Eva;b@x.es;;|;Sol;c@x.es;1;|;Luz;d@x.es;2;Luz|C-3;Inés;;3;|C-3;;;4;Otra"
+    lines = "C-1;Ana;;;|C-1;;a@x.es;9;|C-2;Eva;b@x.es;;|;Sol;c@x.es;1;|;P;|;Luz;d@x.es;2;Luz|C-3;Inés;;3;|C-3;;;4;Otra"
     mapping = f'{GROUPED}"Razón" = {{ field = "documents[+].fiscalName", default = "?" }}\n'
     found = read(tmp_path, *lines.split("|"), header="Código;Nombre;Correo;NIF;Razón", mapping=mapping)
     assert cells(found, "erp_code", "first_name", "email", "document_number", "fiscal_name") == [
         [2, "C-1", "Ana", "a@x.es", "9", "?"],  # its first line has no document
         [4, "C-2", "Eva", "b@x.es", None, None],
         [5, None, "Sol", "c@x.es", "1", "?"],
-        [6, None, "Luz", "d@x.es", "2", "Luz"],
-        [7, "C-3", "Inés", None, "3", "?"],  # both of its first document
+        [7, None, "Luz", "d@x.es", "2", "Luz"],
+        [8, "C-3", "Inés", None, "3", "?"],  # both of its first document
     ]
-    assert (found.skipped, found.unread) == (2, ())
+    assert (found.skipped, found.unread, codes(found)) == (2, (), {6: "too_short"})
 
 
 def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) -> None:

@@ -199,6 +199,8 @@ def test_accepted_findings_are_counted_and_not_listed(reconciled: Bridge) -> Non
     accept("customers.erp_code_duplicate", first)
     result = reconcile()
     assert (result.exit_code, result.accepted) == (9, 1), "the other one is not accepted"
+    errors = [finding for finding in result.findings if finding[2] == "error"]
+    assert replace(result, fail_on="warning", findings=errors).exit_code == 9
     assert replace(result, fail_on="never").exit_code == 0
     accept("customers.erp_code_duplicate", second)
     result = reconcile()

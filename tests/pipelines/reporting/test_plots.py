@@ -83,7 +83,8 @@ def test_periods_follow_the_span_of_the_values_and_labels_are_round_numbers_abov
         (date(2026 - MAX_MONTHS // 12, 12, 31), 1, ["2020-12", "2026-11 so far"], ["0", "1", "2", "3"]),
         (date(2026 - MAX_MONTHS // 12, 11, 30), -150, ["2020", "2026 so far"], ["-150", "-100", "-50", "0"]),
     ):
-        drawn = time_chart("Orders by {period}", {TODAY: Decimal(value), first: Decimal(value)}, TODAY, str)
+        values = dict.fromkeys((TODAY, first), Decimal(value))
+        drawn = time_chart("Orders by {period}", values, TODAY, str, (first, TODAY))
         assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
         assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]
         assert [label for _, label in drawn.y_labels] == labels

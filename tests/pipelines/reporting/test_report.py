@@ -111,7 +111,8 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
         (
             """DELETE FROM reconciled.erp_customers; DROP TABLE reconciled.erp_differences;
             INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, '1' AS entity_id,
-                'from_the_future' AS rule, 'warning' AS severity, '' AS detail, unnest([false, true]) AS is_accepted;
+                unnest(['from_the_future', 'from_the_past']) AS rule, 'warning' AS severity, '' AS detail,
+                rule = 'from_the_past' AS is_accepted;
             UPDATE ops.runs SET ended_at = ended_at + INTERVAL 3 DAY;
             INSERT INTO ops.coverage BY NAME SELECT 'x' AS run_id, 'orders' AS resource, 'incomplete' AS verdict,
                 'walk failed' AS evidence, 'error' AS ended_by, max(ended_at) + INTERVAL 3 DAY AS ended_at

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -106,6 +107,12 @@ def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_fo
         with pytest.raises(UsageError, match="another program wrote to"):
             build.publish(connection)
     assert (path.read_bytes(), build.is_published) == (before, False)
+    build.start()
+    copyfile = shutil.copyfile
+    with mock.patch("shutil.copyfile", lambda *files: (copyfile(*files), os.utime(path, (2, 2)))):
+        connection = build.open()  # it is written to while it is copied
+    with connection, pytest.raises(UsageError, match="another program wrote to"):
+        build.publish(connection)
 
 
 def test_what_opens_a_warehouse_reaches_no_other_file(tmp_path: Path) -> None:
@@ -233,6 +240,11 @@ def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
+    held = list[bool]()
+    removal = mock.patch.object(Path, "unlink", lambda one, **_: held.append(lock_holder(one)[1]))
+    with removal, run_lock(path, "pull", HINT):
+        pass
+    assert held == [True], "removed later, it may be the file of the next run"
 
 
 def test_who_asks_for_the_holder_stops_no_run_and_nobody_else_that_asks(

@@ -81,7 +81,7 @@ class Nights:
         self.at += timedelta(days=days)
         self.build.execute(
             f"""CREATE OR REPLACE TABLE raw.customers AS SELECT '{self.at}' AS _run_id, n AS number, {total} AS total,
-            if(n < {phones}, 'p' || n, '') AS phone FROM range(100) rows(n)"""
+            if(n < {phones}, 'p' || n, ['', '[]', '{{}}'][1 + n % 3]) AS phone FROM range(100) rows(n)"""
         )
         walked = ListResult("customers", verdict="complete", files={"customers": [(Path("customers"), 100)]})
         with mock.patch.object(accepted, "read_acceptances", return_value=self.entries):

@@ -122,6 +122,7 @@ def test_an_entry_accepts_what_it_is_about_which_is_counted_and_no_news(nights: 
     assert nights.run(*found, accepted=(accepted(PHONE, "7"),)) == ["new since the last run: 2 info"]
     assert nights.rows("SELECT findings, accepted, new FROM ops.finding_counts") == [(3, 1, 3)]
     for entry, expected in (
+        (accepted(PHONE, until=date(2026, 5, 4)), ["7", "77", "8"]),  # the day of this run
         (accepted(PHONE), ["7", "77", "8"]),
         (accepted(PHONE, "7"), ["7"]),
         (accepted(PHONE, "7."), []),
