@@ -299,6 +299,7 @@ def test_a_tail_from_the_pull_to_status_and_notification(tmp_path: Path) -> None
         assert (orders["verdict"], orders["rows"]) == ("complete", 50)
         assert (orders["age_h"], orders["tail_age_h"]) == pytest.approx((0, 0), abs=0.1)
         assert made.one("SELECT verdict FROM bi.lists WHERE resource = 'orders'") == "complete"
+        assert made.pull(refresh=("orders",), tail=True).lists[0].verdict == "complete"
 
 
 def test_a_tail_that_cannot_be_is_refused_before_a_request(fresh: Bridge) -> None:

@@ -109,7 +109,12 @@ def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_fo
     assert (path.read_bytes(), build.is_published) == (before, False)
     build.start()
     copyfile = shutil.copyfile
-    with mock.patch("shutil.copyfile", lambda *files: (copyfile(*files), os.utime(path, (2, 2)))):
+
+    def copied(*files: Path) -> None:
+        copyfile(*files)
+        os.utime(path, (2, 2))
+
+    with mock.patch("shutil.copyfile", copied):
         connection = build.open()  # it is written to while it is copied
     with connection, pytest.raises(UsageError, match="another program wrote to"):
         build.publish(connection)
@@ -240,11 +245,11 @@ def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
-    held = list[bool]()
-    removal = mock.patch.object(Path, "unlink", lambda one, **_: held.append(lock_holder(one)[1]))
+    was_held = list[bool]()
+    removal = mock.patch.object(Path, "unlink", lambda one, **_: was_held.append(lock_holder(one)[1]))
     with removal, run_lock(path, "pull", HINT):
         pass
-    assert held == [True], "removed later, it may be the file of the next run"
+    assert was_held == [True], "removed later, it may be the file of the next run"
 
 
 def test_who_asks_for_the_holder_stops_no_run_and_nobody_else_that_asks(
