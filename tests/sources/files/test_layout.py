@@ -28,7 +28,7 @@ def options(text: str) -> ReadOptions | None:
 
 HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     (NAMES, "", {"columns": "Código,Nombre,PVP", "rows": []}),
-    ("a;;a;a_2\n1;2;3;4\n", "", {"columns": "a,column_2,a_3,a_2", "rows": [2]}),
+    ("a;;a;a;a_2\n1;2;3;4;5\n", "", {"columns": "a,column_2,a_3,a_4,a_2", "rows": [2]}),
     ("a;b;\n1;2;\n3;4;\n", "", {"columns": "a,b", "cells": [("1", "2"), ("3", "4")]}),
     ('x\n"a;b",c\n1;2,3\n', "delimiter=, quote=none header_row=2", {"columns": '"a;b",c', "preamble": (1,)}),
     (f"Persona;;;;;Domicilio;;;;\n{';'.join('klmnopqrst')}\n{';'.join('abcdefghij')}\n", "", {"preamble": (1,)}),
@@ -132,9 +132,11 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     ("a;b;c\n1;2;3\n1;2;3;4\n1;2\n1;2;3;;\n1;2;3\n", "", {"rejected": "3 too_long, 4 too_short, 5 too_long"}),
     ("a;b;c\n1;2;3\n1;2\n", "short_rows=fill", {"cells": [("1", "2", "3"), ("1", "2", "")]}),
     (f"{NAMES}{ROWS}A4;x".replace("\n", ";\n"), "", {"rejected": "5 too_short"}),
+    ((NAMES + ROWS).replace("\n", ";\n") + "A4;Clavo 1,00;\n", "", {"rejected": "5 too_short"}),
     (f"{NAMES}{ROWS}12;Tornillo; inox;12,50\n".replace("\n", ";\n"), "", {"rejected": "5 too_long"}),
     ("a;b;a\nA1;x;1,50;7;8\n", "", {"header": (1,), "rejected": "2 too_long"}),  # or no row would be left
     # what is cut off or torn
+    (f"{PEOPLE}Gil\n3;Eva;e@b.com;Roma\n4;Ada;a@b.com;Vic\n", "", {"rejected": "3 torn, 4 too_short, 5 torn"}),
     (f"{NAMES}{ROWS}Gil", "", {"rejected": "4 torn, 5 too_short"}),
     *((f"{PEOPLE}{last}\n", "", {"rejected": f"{torn}{4 + last.startswith(chr(10))} too_short", "footnotes": ()})
       for last, torn in (("\n3;Eva;e@b.com", ""), *((last, "3 torn, ") for last in (
@@ -143,6 +145,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     *((f"{PEOPLE}{last}\n", "", {"rows": [2, 3], "rejected": "", "footnotes": lines})
       for last, lines in (("\nPrecios sin IVA, salvo error", (5,)), ("Total: 1.234,50", (4,)), ("Fin", (4,)),
                           ("\nListado;;;", (5,)), ("\nNota\nVálido hasta mayo", (5, 6)), ("\n;;;\nNota", (6,)))),
+    ("code;name\nA1;Ana\nA2;Eva\n\nLeo;\n", "", {"rows": [2, 3, 5], "footnotes": ()}),
     ('a;b\n1;2\n3;"x\n\nTotal"\n', "", {"cells": [("1", "2"), ("3", "x\n\nTotal")]}),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})

@@ -261,6 +261,7 @@ ESCAPED = {text: f"'{text}" for text in
            ("=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", '=HYPERLINK("http://x")', "＝1", "+A1")} | {
     "x;=1+1;y": "x;'=1+1;y",
     "x\t-2+3": "x\t'-2+3",
+    'b|"=1"': "b|'\"=1\"",
     "two\n=lines": "two\n'=lines",
     "\t=1": "'\t'=1",
     "\r=1": "'\r'=1",

@@ -42,6 +42,7 @@ def one(folder: Path, cell: str, rules: CellRules, **options: Any) -> Row | Reje
     [
         *((f"<v>{held}</v>", shown) for held, shown in (
             ("0.1", "0.1"), ("0.00001", "0.00001"), ("-0", "0"), ("19.990000000000002", "19.99"),
+            ("56.99999999999999", "57"),
             ("7501234567890123", "7.5012345678901230E+15"), ("-1E+15", "-1.0000000000000000E+15"))),
         *((f't="inlineStr"><is><t xml:space="preserve">{words}</t></is>', words)
           for words in ("007", " NULL ", "7,50123E+12", "#N/A as text", "1E5")),
@@ -129,6 +130,13 @@ def test_a_code_that_became_a_date_or_a_logical_value_is_rejected(tmp_path: Path
         assert "format the column as Text and enter the value again" in row.reason
 
 
+def test_an_error_is_one_of_its_own_column_in_a_sheet_that_begins_further_right(tmp_path: Path) -> None:
+    table = open_table(workbook(tmp_path, ("H", of_texts(";code;name\n;1;x\n;#REF!;y"))))
+    [rejected] = rows_of(table.with_cell_rules({"code": CellRules()}))[1]
+    assert rejected.reason.startswith("'code' has an error value")
+    assert rejected.cells == ("#N/A", "y")
+
+
 def test_hidden_rows_and_merged_cells_are_counted(tmp_path: Path) -> None:
     row = '<row r="{0}"{1}><c r="A{0}"><v>{0}</v></c><c r="B{0}"><v>1</v></c></row>'
     states = {3: ' hidden="1"', 4: " hidden='true'", 5: ' hidden="0"'}
@@ -145,6 +153,7 @@ LAYOUTS: list[tuple[str, dict[str, Any]]] = [
      {"rejected": "5 rule, 8 totals", "rows": [6, 7], "footnotes": (10, 11), "preamble": (1, 2), "header": (4,)}),
     ("code;name;value\n1;x\ncode;name;value\nTotal;;2\n3;;z\n---;---\n4;v",
      {"rejected": "3 repeated_header, 4 totals, 6 rule", "cells": [("1", "x", ""), ("3", "", "z"), ("4", "v", "")]}),
+    (f"{THREE}A4;Pala;4;x", {"rejected": "5 too_long"}),
     ("A0041;Perno;1,50\nA0042;Llave;2,50\nA0043;Clavo;3,50", {"rejected": "", "rows": [1, 2, 3], "header": ()}),
     ("\n;Listado\n\n;code;name;city\n\n;1;x;y\n;2;#REF!;\n\n;Total 2",
      {"columns": "code,name,city", "preamble": (2,), "header": (4,), "rows": [6], "rejected": "7 cell_error",
@@ -173,7 +182,7 @@ def test_titles_units_totals_notes_and_other_tables_in_a_sheet_are_no_rows(
 
 
 def test_the_only_visible_sheet_with_a_table_is_taken_or_the_one_given(tmp_path: Path) -> None:
-    old, note = TABLE.replace("code", "old"), of_texts("Léeme\nx")
+    old, note = TABLE.replace("code", "old"), of_texts("Léeme;v2\nx")
     path = workbook(tmp_path, ("Old", old), ("Notas", note), ("Empty", ""), ("A &amp; B", TABLE), hidden=("Old",))
     assert open_table(path).format.sheet == "A & B"
     assert open_table(path).format.sheets == ("Old", "Notas", "Empty", "A & B")
