@@ -92,6 +92,8 @@ def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:
         (("E1", "E2", "E4", "E9"), CUSTOMERS, "",
          [("1", "matched"), ("3", "matched"), (None, "unknown"), (None, "unknown")],
          [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]),
+        (("E7",), frame(ORDERING_CUSTOMERS, [{"customer_id": "7", "erp_code": "E7", "is_missing": True}]), "",
+         [("7", "matched")], []),
         # zero is a guest, unless a customer has that id
         ((0, 1), CUSTOMERS, "", [(None, "none"), ("1", "matched")], [("o0", "customer_missing")]),
         ((0,), frame(ORDERING_CUSTOMERS, [{"customer_id": "0", "is_missing": False}]), "", [("0", "matched")], []),

@@ -108,6 +108,7 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
     desk.at.platform.set_faults({"lost_answer": 1.0})
     first = desk.run(file)
     assert first.exit_code == 6
+    assert replace(first, verification=mock.Mock(exit_code=7)).exit_code == 6, "a doubt is not hidden"
     with pytest.raises(UsageError, match=r"^6 customers would still be sent to .*, 6 of them in doubt"):
         desk.run(file, push=PushOptions())
     desk.at.platform.set_faults({})

@@ -460,12 +460,12 @@ HEADER = "Handle,Title,Option1 Name,Option1 Value,Price\n"
 
 @BATCHES
 def test_a_shops_export_becomes_variants(tmp_path: Path) -> None:
-    same = "cup,Small,8,84\ncup,Small,8,84\n"
+    same = "cup,Small,8,84\ncup,Small,8,84\ncup,Half,8,\ncup,Half,9,\n"
     rows = "ring,Gold,7,71\nring,Silver,7,72\ncup,Default Title,8,81\ncup,Big,8,82\ncup,Big,8,83\n"
     (tmp_path / "ids.csv").write_text(SHOP_IDS + rows + same)
     text = (
         f"{HEADER}ring,Ring,Color,Gold,69.99\nring,,,Silver,55\nring,,,,\n"
-        "cup,Cup,Title,Default Title,9.50\ncup,,,Tiny,3\ncup,,,Big,4\ncup,,,Small,5\n"
+        "cup,Cup,Title,Default Title,9.50\ncup,,,Tiny,3\ncup,,,Big,4\ncup,,,Small,5\ncup,,,Half,6\n"
     )
     items = read(tmp_path, text, SHOP)
     gold, silver = ([{"name": "Color", "value": color}] for color in ("Gold", "Silver"))
@@ -475,9 +475,10 @@ def test_a_shops_export_becomes_variants(tmp_path: Path) -> None:
         SkippedLine((4,), "Price: empty"),
         Ready((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
     ]
-    tiny, big, small = outcomes(items[4:])
+    tiny, big, small, half = outcomes(items[4:])
     assert tiny[0] == "6 Handle, Option1 Value productId lookup_not_found"
     assert big[0] == "7 Handle, Option1 Value productId lookup_ambiguous"
+    assert half[0] == "9 Handle, Option1 Value productId lookup_ambiguous"
     assert isinstance(small, list), "an attribute without a name"
     assert "lookup" not in str(small)
     assert opened(tmp_path, text, SHOP).files == [tmp_path / name for name in ("a file.csv", "mapping.toml", "ids.csv")]

@@ -245,6 +245,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     altered(later, organization="org-1")
     for sql, words in (
         ("", "before the last of them was sent"),
+        ("UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY", "before the last of them was sent"),
         ("UPDATE ops.warehouse SET organization = 'org-2'", "organization than the plan: organization org-2, not"),
         ("UPDATE ops.runs SET legacy_host = 'other.test'", r"were read from other\.test, not from "),
         ("DELETE FROM ops.coverage", "no customers read from the platform"),
