@@ -29,6 +29,7 @@ from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.reporting.notification import run_summary
 from pipelines.warehouse.lock import run_lock
 from sources import errors
+from sources.contract import LISTS
 from sources.extract.result import ListResult
 from sources.settings.setting import SETTINGS
 from tests.pipelines.bridge import LISTED, Bridge, command, start
@@ -65,8 +66,8 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("pull coupons", "'coupons' is not one of 'customers', 'promotions', 'price_lists', 'orders'"),
-        ("pull --refresh coupons__lines", "'coupons' is not one of customers"),
+        ("pull coupons", f"'coupons' is not one of {', '.join(map(repr, LISTS))}"),
+        ("pull --refresh coupons__lines", f"'coupons' is not one of {', '.join(LISTS)}"),
         ("status --max-age nan", "not a number of hours"),
         ("settle a --landed 1-x", "'1-x' is not the number of an operation"),
         ("settle --landed 1", "an answer needs its plan"),

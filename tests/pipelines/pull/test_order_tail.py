@@ -295,7 +295,7 @@ def test_a_tail_from_the_pull_to_status_and_notification(tmp_path: Path) -> None
         assert counts["orders"]["missing"] is None
         assert made.one("SELECT count(*) FROM reconciled.orders") == 57
         assert "orders: 37 tail, 7 new" in run_summary(result, reconciling.result)["text"]
-        orders = read_status(1).as_dict()["lists"][3]
+        (orders,) = (one for one in read_status(1).as_dict()["lists"] if one["resource"] == "orders")
         assert (orders["verdict"], orders["rows"]) == ("complete", 50)
         assert (orders["age_h"], orders["tail_age_h"]) == pytest.approx((0, 0), abs=0.1)
         assert made.one("SELECT verdict FROM bi.lists WHERE resource = 'orders'") == "complete"

@@ -171,7 +171,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
                 CASE WHEN number % 2 = 0 THEN 'Euros' ELSE 'US dollars' END END;
             UPDATE reconciled.customer_orders SET is_active_30_days = NULL, is_active_365_days = NULL""",
             [
-                "findings by severity 40 customers – promotions 0 price lists 30 orders", "Never read: promotions.",
+                " 40 customers ", " – promotions ", " 0 price lists ", " 30 orders ", "Never read: promotions.",
                 "29 orders have no readable total, or one of several unknown currencies", "change € 10.00 1 ",
                 "No order is dated within the 30 days before the run", "No price list was read.",
             ],
