@@ -120,6 +120,9 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
      {"error": "most lines contain a semicolon, but not as cells of equal number: 0 to 7 … --delimiter semicolon"}),
     ("".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
      {"error": "most lines contain a semicolon, but not as cells of equal number: 2 to 2 a line"}),
+    # what asks a second question is proposed too
+    ("8;x\n7;b\n7;b;c;d\n7;b;c;d;e\n7;b;c;d;e;f\nx\n", "",
+     {"error": "line 1 looks like a row … If line 1 has the names: --header-row 1. If there are no names: --header"}),
     (OTHER + "\n" + "".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
      {"error": "line 1, the header, has 3 names, but most rows have 1 cell"}),
 ]  # fmt: skip

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, Row, dialect, encoding, open_table, reader
 from sources.files.dialect import Dialect
-from sources.files.formulas import CsvFile, UnescapedTable, csv_lines, escape, neutralize, neutralize_column, unescape
+from sources.files.formulas import (
+    CsvFile,
+    UnescapedTable,
+    csv_lines,
+    escape,
+    neutralize,
+    neutralize_column,
+    people_rows,
+    unescape,
+)
 from sources.files.reader import ArrowBlocks
 from sources.files.row_shape import RowShape
 from tests.sources.files.reading import cells, check, rows_of, table
@@ -35,6 +44,7 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
     for end, name in (("\n", "LF"), ("\r\n", "CRLF"), ("\r", "CR")):
         opened = table(tmp_path, BASIC.replace("\r\n", end))
         assert (opened.format.line_ends, cells(opened)) == ((name,), CELLS)
+        assert [row.line for row in opened.rows()] == [2, 3, 4]
     mixed = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z\x1a\n4;w")
     assert mixed.format.line_ends == ("CRLF", "LF", "CR")
     expected = [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z\x1a"), ("4", "w")]
@@ -293,6 +303,13 @@ def test_rows_written_by_columns_are_those_of_a_csv_writer(width: int) -> None:
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
     assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
+
+
+@pytest.mark.parametrize("text", ["line;words\n1;a\n2\n", "line;words\n1;a;b\n", "line\n1\n"])
+def test_a_file_for_people_whose_cells_were_cut_off_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "failed.csv").write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=r"failed\.csv was changed after it was written"):
+        list(people_rows(tmp_path / "failed.csv", ["line", "words"]))
 
 
 def test_rejected_rows_of_a_file_of_rejects_are_restored_too(tmp_path: Path) -> None:
