@@ -227,6 +227,10 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(work: Path) 
     given_up = changes("1;1003;;;4\n1;1004;;;4\n")
     pushed(given_up, *sent(1, "in_doubt", "abandoned"), StateChange(2, "abandoned"))  # the second was not sent
     assert changes("1;1003;;;5\n1;1004;;;5\n").earlier_changes == (1, str(given_up.folder.absolute()), False)
+    everything = variants(work, "1;1005;;;1\n", CHANGES, send_all=True)
+    pushed(everything, *sent(1, "confirmed"))
+    again = variants(work, "1;1005;;;1\n", CHANGES, send_all=True)
+    assert again.manifest.plan_id == everything.manifest.plan_id, "an increment is never sent by another plan"
 
 
 def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(work: Path) -> None:
