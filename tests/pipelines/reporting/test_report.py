@@ -138,7 +138,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             {EXPIRE.format("unknown", "Ends today", -6, "median(promotion_id::INT)::INT")};
             {EXPIRE.format("running", "Ends later", 31 * 24, "max(promotion_id)")}""",
             [
-                "findings by severity 1 customers ", "in 365 days, of 1.", "customers 40 39",
+                " 1 customers ", "in 365 days, of 1.", "customers 40 39",
                 "Expiring within 30 days of the run: 2", "Ends today", "Ends soon",
             ],
             ["Ends later"],
