@@ -91,7 +91,7 @@ def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnect
 
 
 def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.DuckDBPyConnection) -> None:
-    first, moved = datetime(2026, 4, 15, tzinfo=UTC), datetime(2026, 5, 15, tzinfo=UTC)
+    first, moved = datetime(2026, 4, 15, tzinfo=UTC), datetime(2026, 5, 20, 18, tzinfo=UTC)  # as an order
     insert(
         build, "reconciled.price_lists", *({"price_list_id": one, "name": n} for one, n in (("A", "Old"), ("B", "New")))
     )
@@ -104,7 +104,7 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.Duc
     days = (date(2026, 4, 1), date(2026, 5, 1), date(2026, 5, 20), date(2026, 5, 21))
     orders = [order(str(day), day) for day in days]
     insert(build, "reconciled.orders", *orders, order("gone", days[0], is_missing=True))
-    insert(build, "reconciled.orders", order("cancelled", days[2], is_cancelled=True))
+    insert(build, "reconciled.orders", order("cancelled", days[2], "2", is_cancelled=True))
     others = [order(one, days[1], customer, total=None) for one, customer in (("x", "2"), ("y", "3"), ("z", "nobody"))]
     insert(build, "reconciled.orders", *others, order("guest", days[1], customer_id=None, customer_status="none"))
     sql = """SELECT month, price_list, price_list_name, currency, orders, revenue, assumed_orders, unpriced_orders
@@ -117,6 +117,8 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.Duc
         (date(2026, 5, 1), "no known customer", None, "PEN", 2, 10, 0, 1),
         (date(2026, 5, 1), "not listed: Z", None, "PEN", 1, None, 0, 1),
     ]
+    of_day = "SELECT orders, cancelled_orders, customers FROM bi.revenue_by_day WHERE ordered_date = ?"
+    assert build.execute(of_day, [days[2]]).fetchall() == [(1, 1, 1)]
 
 
 def test_revenue_is_0_without_orders_and_null_in_several_currencies(build: duckdb.DuckDBPyConnection) -> None:
