@@ -30,7 +30,7 @@ HELD: list[tuple[str, dict[str, Any]]] = [
 ]
 BROKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("customers", {"email": wrong}, "email", "type") for wrong in (1, True, None)),
-    ("customers", {"email": ""}, "email", "min_length"),
+    *(("customers", {field: ""}, field, "min_length") for field in ("email", "loginCode")),
     ("customers", {"documents": []}, "documents", "min_items"),
     ("customers", {"documents": {}}, "documents", "type"),
     ("customers", {"documents": [{}, {"number": 1}]}, "documents[1].number", "type"),

@@ -303,6 +303,7 @@ def test_rows_written_by_columns_are_those_of_a_csv_writer(width: int) -> None:
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
     assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
+    assert csv_lines([pa.chunked_array([["a\rb"]], pa.string())]) == '"a\rb"\r\n'
 
 
 @pytest.mark.parametrize("text", ["line;words\n1;a\n2\n", "line;words\n1;a;b\n", "line\n1\n"])
