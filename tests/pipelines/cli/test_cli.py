@@ -215,6 +215,7 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     assert len(re.findall(r"25\.\d h old  TOO OLD \(limit 24 h\)$", words.out, re.M)) == 2
     assert re.search(r"^  price_lists  never read whole  TOO OLD \(limit 24 h\)$", words.out, re.M)
     assert "the last run failed and published nothing" in words.out
+    assert shop.command("status", "--max-age", "99", **broken).code == 7, "a list that was never read is enough"
     lock.write_text("process 4711 (run, since 2026-11-26T03:15:00+00:00)")
     assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
     with run_lock(lock, "run", ""):
@@ -222,8 +223,8 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
         assert (during.code, "was killed" in during.out) == (0, False)
         assert f"a run is going on: process {os.getpid()} (run, since 20" in during.out
     with run_lock(tmp_path / ".first.duckdb.lock", "pull", ""):
-        first = shop.command("status", WAREHOUSE__PATH=str(tmp_path / "first.duckdb"))
-        assert (first.code, "(pull, since" in first.out) == (0, True)
+        first = shop.command("status", "--max-age", "24", WAREHOUSE__PATH=str(tmp_path / "first.duckdb"))
+        assert (first.code, "(pull, since" in first.out) == (7, True)
     assert "was killed" not in shop.command("status", **broken).out
 
 

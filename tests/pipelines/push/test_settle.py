@@ -17,6 +17,7 @@ import pytest
 
 from pipelines.ledger.store import Ledger
 from pipelines.push import verify as verifying
+from pipelines.push.eligibility import PushRules
 from pipelines.push.listing import differing_fields, keys_in_row
 from pipelines.push.model import SETTLE_S
 from pipelines.push.plan_ledger import PlanLedger
@@ -155,6 +156,8 @@ def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle
     early = settled(at, settle_s=SETTLE_S)
     assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {})
     assert early.left[0].advice == "it can be looked up from 1970-01-12 14:01:40 UTC"
+    row = at.rows(plan)[0]._replace(sent_at=1.0, doubt_at=61.0)
+    assert PushRules(SETTLE_S, resend=True).settles_at(row) == 61.0 + SETTLE_S, "however long it was waited for"
     at.now += SETTLE_S + 1
     result = settled(at, settle_s=SETTLE_S)
     assert at.states(plan) == ["confirmed", "in_doubt", "conflict"]

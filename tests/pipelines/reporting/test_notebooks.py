@@ -115,6 +115,7 @@ def test_what_is_not_known_to_be_harmless_is_masked() -> None:
     private = {
         "full_name": ["Una Persona", None], "a_field_of_an_order": [12.5, float("nan")],
         "born": [pd.Timestamp("1980-01-01"), pd.NaT], "lines": [["Calle 1"], None],
+        **{name: ["Una Persona", None] for name in ("name", "first_name", "last_name", "email", "phone")},
     }  # fmt: skip
     frame = pd.DataFrame({"customer_id": ["1", "2"], **private, "orders": [3, 4]})
     made = masked(frame, harmless=["orders"])
