@@ -25,6 +25,7 @@ from pipelines.cli.main import orderbridge
 from pipelines.cli.reconcile import _lines
 from pipelines.cli.run import summary
 from pipelines.pull.model import PullResult
+from pipelines.reconcile.erp_customers import MatchSummary
 from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.reporting.notification import run_summary
 from pipelines.warehouse.lock import run_lock
@@ -180,6 +181,8 @@ def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(
         f"published {shop.path} (run 1)",
     ]
     assert "\n  1 error erp_customers.line_refused" in run_summary(result, reconciled)["text"]
+    reconciled.match = MatchSummary([], 0, 0, [], 0, [2], {}, (), "")
+    assert "findings: 3 error, 3 info; --verbose" in "".join(summary(result, reconciled)), "they are of this one"
     proposed = ReconcileResult("1", result.path, order_fields={"order_total": "x"}, proposed={"order_total": "all"})
     (variable,) = re.findall(r"RECONCILE__\w+", "".join(_lines(proposed, (), ())))
     assert variable in {setting.variable for setting in SETTINGS.values()}

@@ -70,9 +70,9 @@ def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_pe
         ((run,),) = connection.execute("SELECT run_id FROM ops.runs WHERE command = 'reconcile'").fetchall()
     for text in (
         run, "matched by ERP code 2", "matched by login code 0", "matched by e-mail 1", "ambiguous in the ERP 2",
-        "ambiguous on the platform 1", "only in the ERP 1", "only on the platform 36", "never sent 1", "matched by a person 0",
+        "ambiguous on the platform 1", "only in the ERP 1", "only on the platform 36", "never sent 1",
         "Match with the ERP: 50.0 % of its 6 customers are matched (3).",
-        "an empty page", "one answer with everything", "marked as the end",
+        "matched by a person 0", "an empty page", "one answer with everything", "marked as the end",
         "customer history 40 –", "erp customers 43", "erp differences", "erp variants 1 –",
     ):  # fmt: skip
         assert text in words
