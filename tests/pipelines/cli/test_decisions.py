@@ -31,10 +31,10 @@ PAIRS = """
     CREATE TABLE reconciled.erp_customers AS SELECT unnest([2, 3, 4, 5]) AS line, '=NURIA()' AS name;
     CREATE TABLE reconciled.erp_pairs AS FROM (VALUES
         (2, '1', 'matched', 'erp_code', 20, 'code 7'), (3, '2', 'matched', 'email', 7, 'code 007'),
-        (4, '123456789012345678', 'possible', 'email', 4, 'keys ab'), (5, '3', 'matched', 'reviewed', 1, 'code 9')
+        (4, '123456789012345678', 'possible', 'email', 4, 'keys a = b'), (5, '3', 'matched', 'reviewed', 1, 'code 9')
     ) AS t (line, customer_id, status, matched_by, weight, line_key),
     (SELECT 'email' AS agreeing, 'x' AS differences)"""
-LISTED = ["keys ab = 123456789012345678", "code 007 = 2"]
+LISTED = ["keys a = b = 123456789012345678", "code 007 = 2"]
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_file_of_pairs_comes_back_from_a_spreadsheet_with_decisions(project: P
         (LISTED[1], "reject", "ana", "by phone"),
     ]
     assert review_frame(kept.values()).to_dict("records") == [
-        {"line_key": "keys ab", "customer_id": "123456789012345678", "is_accepted": True},
+        {"line_key": "keys a = b", "customer_id": "123456789012345678", "is_accepted": True},
         {"line_key": "code 007", "customer_id": "2", "is_accepted": False},
     ]
 
