@@ -70,6 +70,10 @@ def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> Non
     assert (done.code, "warehouses: 2 in doubt" in done.out, f"push '{doubted}'" in done.out) == (0, True, True)
     found = [(plan["folder"], plan["states"]) for plan in json.loads(at.command("status", "--json").out)["open_plans"]]
     assert found == [(str(resumable), {"planned": 1}), (str(doubted), {"in_doubt": 2})]
+    with closing(sqlite3.connect(at.ledger)) as connection, connection:
+        connection.execute("UPDATE operations SET state = 'conflict' WHERE state = 'in_doubt'")
+    shutil.rmtree(doubted)
+    assert "warehouses: 2 conflict" in at.command("status").out
 
 
 def test_settle_prints_a_line_for_each_reason_with_its_count(at: Place) -> None:
