@@ -75,17 +75,18 @@ def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_
 
 @pytest.mark.parametrize("part_rows", [2, 10**6])
 def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(part_rows: int) -> None:
-    amounts = ["1.500", "2", "1.234", "x", "1.75"]
+    amounts = ["1.500", "2", "1.234", "x", "1.75", "of no order"]
     line = {"order_id": TEXT, "position": BIGINT, "sku": TEXT, "price": TEXT, "_missing_since": TIMESTAMP}
-    rows = [{"order_id": f"o{n % 2}", "position": n, "sku": f"s{n}", "price": one} for n, one in enumerate(amounts)]
+    ids = ["o0", "o1"] * 2 + ["o0", "o9"]
+    rows = [{"order_id": ids[n], "position": n, "sku": f"s{n}", "price": one} for n, one in enumerate(amounts)]
     lines = frame(line, rows)
     raw = frame(RAW_ORDERS, [{"id": f"o{n}", "placed_at": "2026-01-01"} for n in range(2)])
     made = orders(raw, NOBODY, FIELDS, DateContext(AS_OF))
     with build_of(part_rows, raw__orders__lines=lines, reconciled__orders=made.orders) as tables:
         tables.build.execute("DELETE FROM raw.orders__lines WHERE sku = 's1'")
-        assert reconcile_lines(tables, "orders__lines") == 4
+        assert reconcile_lines(tables, "orders__lines") == 5
         found = rows_of(tables, "reconciled.order_lines", "line_number")
         details = found_in(tables)["detail"].tolist()
     assert found["product"].tolist() == ["s0", "s2", "s3", "s4"]
     assert [one and float(one) for one in values(found, "unit_price")] == [1.5, 1.234, None, 1.75]
-    assert details == ["unit_price: 1 of 4 values"]
+    assert [one for one in details if one] == ["unit_price: 1 of 4 values"]
