@@ -45,7 +45,7 @@ def find_mapping(
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
     Of several for this `sheet`, one that has all its columns, that a person gave, that names most of them, the newest.
-    `on_step` is told in which columns the file differs, if none is used.
+    `on_step` gets the columns in which the file differs, if none is used.
 
     Raises:
         UsageError: a kept mapping is invalid.

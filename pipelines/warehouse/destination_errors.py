@@ -75,7 +75,7 @@ def reason(error: BaseException) -> str:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds.intersection(_VALUE_ERRORS) or "JobFailed" in type(error).__name__:
         return type(error).__name__
-    if "ConfigFieldMissingException" in kinds:  # it tells every place where dlt searched for each
+    if "ConfigFieldMissingException" in kinds:  # it lists every place where dlt searched for each
         lacking = [line for line in str(error).split("\n")[:2] if "issing" in line]
         return f"its settings lack {lacking[-1].rpartition(': ')[2]}"
     text = " ".join(str(error).split("DETAIL:")[0].split())
