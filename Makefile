@@ -86,7 +86,6 @@ lint: dev
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo
-	$(PY) .ci/lines .
 
 types: dev
 	$(PY) -m mypy

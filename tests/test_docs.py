@@ -54,18 +54,6 @@ def test_pages_of_another_checkout_are_not_written(tmp_path: Path) -> None:
         runpy.run_path(str(script), run_name="__main__")
 
 
-def test_lines_of_code_are_those_of_the_current_folder_if_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "sources").mkdir()
-    (tmp_path / "sources/one.py").write_text('"""Two lines of code."""\n\nimport os\n\n# why\na = 1\nb = 2\n')
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["lines"])
-    with pytest.raises(SystemExit, match="0"):
-        runpy.run_path(str(CHECKOUT / ".ci/lines"), run_name="__main__")
-    assert capsys.readouterr().out.startswith("lines of code: 2 of ")
-
-
 def test_each_code_of_a_rejected_line_is_explained() -> None:
     section = (CHECKOUT / "docs/mapping.md").read_text("utf-8").partition("## Why a line is rejected\n")[2]
     explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", section, re.M))))
