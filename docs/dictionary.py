@@ -15,7 +15,12 @@ from typing import Final
 import duckdb
 
 from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, column_description, column_source, table_description
+from pipelines.warehouse.descriptions import (
+    DESCRIBED_SCHEMAS,
+    column_description,
+    column_source,
+    table_description,
+)
 from sources.contract import RECORDS
 from sources.settings import ReconcileSettings
 from sources.words import render_text
@@ -67,12 +72,18 @@ def pages() -> Iterator[tuple[str, str]]:
     def source(schema: str, table: str, column: str) -> str:
         if schema == "raw":
             return column_source(table, column)
-        own, raw = ([name for name, _ in all_columns.get((of, table), ())] for of in (schema, "raw"))
+        own, raw = (
+            [name for name, _ in all_columns.get((of, table), ())] for of in (schema, "raw")
+        )
         name = "id" if column == f"{table.removesuffix('s')}_id" else column.removesuffix("_text")
         is_copied = schema == "reconciled" and name in raw and f"{column}_text" not in own
         return f"`raw.{table}.{name}`" if is_copied else ""
 
-    values = {"tables": all_columns, "describe": table_description, "describe_column": column_description}
+    values = {
+        "tables": all_columns,
+        "describe": table_description,
+        "describe_column": column_description,
+    }
     overview = render_text("docs", "data-dictionary.md.j2", schemas=DESCRIBED_SCHEMAS, **values)
     yield "docs/data-dictionary.md", overview
     for schema in DESCRIBED_SCHEMAS:
@@ -82,7 +93,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def diagram() -> str:
     """The reconciled tables with their keys and relations, as SVG."""
-    keys = {table: [f"{table.removesuffix('s')}_id"] if table in RECORDS else [] for table in _PLACES}
+    keys = {
+        table: [f"{table.removesuffix('s')}_id"] if table in RECORDS else [] for table in _PLACES
+    }
     for _, _, child, column in RELATIONS:
         keys[child].append(column)
     return render_text("docs", "tables.svg.j2", relations=RELATIONS, places=_PLACES, keys=keys)

@@ -96,14 +96,18 @@ and of these tables, and their types, are those of all values of the walk.
 
 def commands_page() -> str:
     """Every command with its usage, options and example."""
-    return _COMMANDS + "".join(_command(name, command) for name, command in sorted(orderbridge.commands.items()))
+    return _COMMANDS + "".join(
+        _command(name, command) for name, command in sorted(orderbridge.commands.items())
+    )
 
 
 def _command(name: str, command: click.Command) -> str:
     group = click.Context(orderbridge, **orderbridge.context_settings)
     context = click.Context(command, group, f"orderbridge {name}")
     usage = " ".join(["orderbridge", name, *command.collect_usage_pieces(context)])
-    paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
+    paragraphs = [
+        " ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")
+    ]
     text = f"\n## `{name}`\n\n" + "\n\n".join(paragraphs) + f"\n\n    {usage}\n"
     rows = [
         record
@@ -115,7 +119,13 @@ def _command(name: str, command: click.Command) -> str:
             f"| <code>{_cell(option)}</code> | {_cell(meaning)} |\n" for option, meaning in rows
         )
     if command.epilog:
-        text += "\n" + "\n".join(f"    {line.strip()}" for line in command.epilog.split("\n") if line.strip()) + "\n"
+        text += (
+            "\n"
+            + "\n".join(
+                f"    {line.strip()}" for line in command.epilog.split("\n") if line.strip()
+            )
+            + "\n"
+        )
     return text
 
 
@@ -168,7 +178,8 @@ def _sections(prefix: str, *, is_secret: bool) -> str:
     text = ""
     for section in SECTIONS:
         lines = [
-            f"{prefix}{setting.name} = {_toml(setting)}".ljust(36) + f"  # {setting.help.replace('`', '')}\n"
+            f"{prefix}{setting.name} = {_toml(setting)}".ljust(36)
+            + f"  # {setting.help.replace('`', '')}\n"
             for setting in settings_of(section)
             if setting.is_secret == is_secret
         ]
@@ -184,7 +195,10 @@ def _toml(setting: Setting) -> str:
 
 def weights_table() -> str:
     """The weights of the match, in Markdown."""
-    rows = [f"| `{field}` | {one.equal} | {one.near} | {one.different} |\n" for field, one in WEIGHTS.items()]
+    rows = [
+        f"| `{field}` | {one.equal} | {one.near} | {one.different} |\n"
+        for field, one in WEIGHTS.items()
+    ]
     return "| field | equal | nearly equal | different |\n|---|---|---|---|\n" + "".join(rows)
 
 
@@ -216,7 +230,9 @@ def resources_table() -> str:
 def with_lists(example: str) -> str:
     """An example for an orchestrator with the names of the lists renewed."""
     names = "".join(f'    "{name}",\n' for name in LISTS)
-    return re.sub(r"^LISTS = \(.*?\)$", f"LISTS = (\n{names})", example, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(
+        r"^LISTS = \(.*?\)$", f"LISTS = (\n{names})", example, flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def source_page(make: Callable[..., DltSource], settings: str) -> str:
@@ -226,14 +242,25 @@ def source_page(make: Callable[..., DltSource], settings: str) -> str:
     tables = source.discover_schema().tables
     for name, resource in source.resources.items():
         operation = LISTS.get(name.partition("__")[0])
-        endpoint = f"{operation.verb} {operation.path}" if operation and name in LISTS else "in the rows of its list"
+        endpoint = (
+            f"{operation.verb} {operation.path}"
+            if operation and name in LISTS
+            else "in the rows of its list"
+        )
         columns = tables.get(name, {}).get("columns", {})
-        key = ", ".join(f"`{column}`" for column, hints in columns.items() if hints.get("primary_key")) or "–"
+        key = (
+            ", ".join(
+                f"`{column}`" for column, hints in columns.items() if hints.get("primary_key")
+            )
+            or "–"
+        )
         parent = ", ".join(
             f"`{reference['columns'][0]}` → `{reference['referenced_table']}.{reference['referenced_columns'][0]}`"
             for reference in tables.get(name, {}).get("references") or []
         )
-        text += f"| `{name}` | {endpoint} | {key} | {resource.write_disposition} | {parent or '–'} |\n"
+        text += (
+            f"| `{name}` | {endpoint} | {key} | {resource.write_disposition} | {parent or '–'} |\n"
+        )
     for name in source.resources:
         rows = [
             f"| `{column}` | {hints.get('data_type')} | {_cell(hints.get('description') or '')} |\n"
@@ -251,7 +278,10 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "docs/images/tables.svg", dictionary.diagram()
     yield "docs/reference/commands.md", commands_page()
     yield "docs/reference/settings.md", _SETTINGS + readme_table()
-    yield "docs/sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
+    yield (
+        "docs/sources/legacy.md",
+        source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`"),
+    )
     arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
     tables = {
@@ -271,6 +301,8 @@ def pages() -> Iterator[tuple[str, str]]:
 
 if __name__ == "__main__":
     if (imported := Path(contract.__file__).parents[1]) != CHECKOUT:
-        sys.exit(f"The packages are those of {imported}, not of this checkout: set PYTHONPATH={CHECKOUT}")
+        sys.exit(
+            f"The packages are those of {imported}, not of this checkout: set PYTHONPATH={CHECKOUT}"
+        )
     for path, text in pages():
         (CHECKOUT / path).write_text(text, "utf-8")

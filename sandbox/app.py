@@ -75,7 +75,9 @@ class Platform:
         name = drawn.disruption
 
         def log(status: int) -> None:
-            self.state.log.append(Logged(call.operation.verb, call.path, call.query_text, status, drawn.names))
+            self.state.log.append(
+                Logged(call.operation.verb, call.path, call.query_text, status, drawn.names)
+            )
 
         early = self._over_the_limit(call) or self._substitute(name, call)
         if early is not None:
@@ -83,7 +85,9 @@ class Platform:
             await exchange.answer(early)
             return
         if name == "late_apply":
-            asyncio.get_running_loop().call_later(self.config.late_s, partial(self._answer, call, NOTHING))
+            asyncio.get_running_loop().call_later(
+                self.config.late_s, partial(self._answer, call, NOTHING)
+            )
         if name in ("reset_before", "late_apply"):
             log(0)
             await exchange.reset()
@@ -104,9 +108,15 @@ class Platform:
         if drawn.alterations:
             if "page_drift" in drawn.alterations and call.operation.records:
                 chance = self.plan.random
-                self.state.drift(call.operation.records.name, chance.randrange(1 << 30), removes=chance.random() < 0.5)
+                self.state.drift(
+                    call.operation.records.name,
+                    chance.randrange(1 << 30),
+                    removes=chance.random() < 0.5,
+                )
             ignores_query = "ignored_query" in drawn.alterations
-            call = replace(call, faults=drawn.alterations, query_text="" if ignores_query else call.query_text)
+            call = replace(
+                call, faults=drawn.alterations, query_text="" if ignores_query else call.query_text
+            )
         result = family.answer(call)
         if isinstance(result, SandboxResponse):
             return result
@@ -120,7 +130,9 @@ class Platform:
         """A response in place of the operation's; None if the operation runs."""
         match name:
             case "error_200" | "error_500" | "error_502" | "error_503" | "error_504":
-                return call.error(int(name.removeprefix("error_")), "internal", "something went wrong")
+                return call.error(
+                    int(name.removeprefix("error_")), "internal", "something went wrong"
+                )
             case "rate_429":
                 return call.error(429, "rate", _RATE_WORDS)
             case "rate_429_retry_after":
@@ -148,11 +160,15 @@ class Platform:
     def _break_body(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
         """The response after faults of its body; the operation has been applied."""
         if name == "applied_5xx":
-            return call.error(self.plan.random.choice((500, 502)), "internal", "something went wrong")
+            return call.error(
+                self.plan.random.choice((500, 502)), "internal", "something went wrong"
+            )
         if not answer.body:
             return answer
         if name == "truncated_json":
-            return replace(answer, body=answer.body[: self.plan.random.randrange(1, len(answer.body))])
+            return replace(
+                answer, body=answer.body[: self.plan.random.randrange(1, len(answer.body))]
+            )
         return gzip_cut(answer) if name == "gzip_truncated" else answer
 
     async def _send(self, exchange: Exchange, answer: SandboxResponse, name: str) -> None:
@@ -185,7 +201,9 @@ class Platform:
         """404: no operation has this path; 405: the operations of this path have other verbs. Logged."""
         family = "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
         if allowed:
-            answer = family_error(family, 405, "verb", "no operation of this path has this verb", "string")
+            answer = family_error(
+                family, 405, "verb", "no operation of this path has this verb", "string"
+            )
             answer = answer.with_header(b"allow", ", ".join(sorted(allowed)).encode())
         else:
             answer = family_error(family, 404, "not_found", "no such operation", "string")

@@ -78,7 +78,9 @@ class SandboxConfig:
             if name not in known:
                 raise _unknown("reading", name, sorted(known))
             if value not in known[name]:
-                raise SandboxConfigError(f"{name} has no reading {value!r}. Use one of: {', '.join(known[name])}")
+                raise SandboxConfigError(
+                    f"{name} has no reading {value!r}. Use one of: {', '.join(known[name])}"
+                )
         first = {name: readings[0] for name, readings in known.items()}
         object.__setattr__(self, "readings", {**first, **self.readings})
         check_faults(self.faults)
@@ -92,7 +94,9 @@ class SandboxConfig:
         if not 0 <= self.port <= 65535:
             raise SandboxConfigError(f"port is {self.port}. Use 0 (a free one) to 65535")
         if self.records is not None and not self.records.is_dir():
-            raise SandboxConfigError(f"{self.records} is not a folder. Name one with customers.json, orders.json …")
+            raise SandboxConfigError(
+                f"{self.records} is not a folder. Name one with customers.json, orders.json …"
+            )
 
 
 def check_faults(faults: Mapping[str, float]) -> None:

@@ -155,7 +155,10 @@ def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
     if "deep_nesting" in names:
         page.write = partial(_deep, page.write)
     if "keyed_object" in names:
-        page.rows[:] = [_with_member(row, f'"prices":{{"{serial}":1.5}}') for serial, row in enumerate(page.rows)]
+        page.rows[:] = [
+            _with_member(row, f'"prices":{{"{serial}":1.5}}')
+            for serial, row in enumerate(page.rows)
+        ]
     for name in names & _BAD_MEMBERS.keys():
         if page.rows:
             position = chance.randrange(len(page.rows))

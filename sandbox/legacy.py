@@ -50,7 +50,9 @@ class Legacy:
         if reading.endswith("_errors"):
             return call.error(status, "unauthorized", "the api-key is absent or unknown")
         text = b"Forbidden" if reading.endswith("_text") else b""
-        return SandboxResponse(status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ())
+        return SandboxResponse(
+            status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ()
+        )
 
     def answer(self, call: Call) -> SandboxResponse | Page:
         """The response to a call with a valid key."""
@@ -68,7 +70,9 @@ class Legacy:
         wrong = [name for name, number in numbers.items() if number is None]
         issues = [*(Problem("path", f"{name} must be an integer") for name in wrong), *issues]
         if issues:
-            return legacy_errors(int(self._readings["legacy_error_status"]), issues, operation.error_code)
+            return legacy_errors(
+                int(self._readings["legacy_error_status"]), issues, operation.error_code
+            )
         return self._write(call, {**call.parts, **numbers}, body)
 
     def _write(self, call: Call, ids: Json, body: Json) -> SandboxResponse:
@@ -83,12 +87,19 @@ class Legacy:
         status = operation.created_status or int(self._readings["created_status"])
         bodies = {"record": record, "id_only": {"id": record["id"]}, "wrapped": {"data": record}}
         content = bodies.get(self._readings["created_body"])
-        return SandboxResponse(status, b"", ()) if content is None else SandboxResponse(status, encoded(content))
+        return (
+            SandboxResponse(status, b"", ())
+            if content is None
+            else SandboxResponse(status, encoded(content))
+        )
 
     def _required(self, operation: Operation) -> frozenset[str]:
         if operation.name == "create_customer":
             return frozenset({"email" if self.config.login_mode == "email" else "loginCode"})
-        if operation.name == "create_subcategory" and self._readings["subcategory_required"] == "name":
+        if (
+            operation.name == "create_subcategory"
+            and self._readings["subcategory_required"] == "name"
+        ):
             return frozenset({"name"})
         return frozenset()
 
@@ -104,11 +115,19 @@ class Legacy:
         if "picky_limit" in call.faults and query.get("limit") not in PICKY_LIMITS:
             return call.error(invalid, "query", f"limit must be one of {', '.join(PICKY_LIMITS)}")
         form = self._readings.get(f"{resource}_data", "array")
-        size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
+        size = (
+            1
+            if form == "object_single"
+            else max(1, size // 2)
+            if "capped_limit" in call.faults
+            else size
+        )
         with self.state.lock:
             rows = self.state.lists[resource].rows
             if "term" in call.operation.query and (term := query.get("term", "").casefold()):
-                rows = [row for row in rows if term in str(json.loads(row).get("name", "")).casefold()]
+                rows = [
+                    row for row in rows if term in str(json.loads(row).get("name", "")).casefold()
+                ]
             pages = -(-len(rows) // size)
             total = len(rows)
             if self._readings["legacy_total"] == "with_deleted":
@@ -116,10 +135,16 @@ class Legacy:
             # Bounds of `page` are not shown: a page before the first is read as the first.
             index = max(page - first, 0)
             end = self._readings.get(f"{resource}_end", "pagination")
-            repeats = call.faults & {"varied_repeat", "shuffled_repeat"} if index >= max(pages, 1) else frozenset()
+            repeats = (
+                call.faults & {"varied_repeat", "shuffled_repeat"}
+                if index >= max(pages, 1)
+                else frozenset()
+            )
             if index >= max(pages, 1):
                 if end.startswith("status_") and not repeats:
-                    return call.error(int(end.removeprefix("status_")), "not_found", "there is no such page")
+                    return call.error(
+                        int(end.removeprefix("status_")), "not_found", "there is no such page"
+                    )
                 if end == "repeat_last" or repeats:
                     index = max(pages - 1, 0)
             begin = index * size

@@ -73,7 +73,10 @@ def joined(member: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
 def legacy_errors(status: int, problems: list[Problem], code: str) -> SandboxResponse:
     """Family A's `errors` array; `code` is the JSON type of its codes, text if the interface shows none."""
     errors = [
-        {"message": problem.message, "code": CODES[problem.kind] if code == "integer" else problem.kind.upper()}
+        {
+            "message": problem.message,
+            "code": CODES[problem.kind] if code == "integer" else problem.kind.upper(),
+        }
         for problem in problems
     ]
     return SandboxResponse(status, encoded({"errors": errors}))

@@ -62,14 +62,18 @@ class PublicV1:
         scheme, _, presented = header.decode("latin-1").partition(" ")
         key = KEYS.get(presented.strip()) if scheme.lower() == "bearer" else None
         if key is None:
-            return v1_error(401, "INVALID_API_KEY", "the key does not exist or has an invalid prefix")
+            return v1_error(
+                401, "INVALID_API_KEY", "the key does not exist or has an invalid prefix"
+            )
         if key.expired:
             return expired_key()
         if call.operation.scope and call.operation.scope not in key.scopes:
             if self._readings["missing_scope"] == "403_empty":
                 return SandboxResponse(403, b"", ())
             status = 401 if self._readings["missing_scope"] == "401_error" else 403
-            return v1_error(status, "MISSING_SCOPE", f"the key lacks the scope {call.operation.scope}")
+            return v1_error(
+                status, "MISSING_SCOPE", f"the key lacks the scope {call.operation.scope}"
+            )
         return None
 
     def answer(self, call: Call) -> SandboxResponse | Page:
@@ -87,12 +91,23 @@ class PublicV1:
         key = KEYS[presented]
         organization = {"id": "org_4f7a", "name": "Distribuidora Peña S.A.C."}
         bodies: dict[str, dict[str, object]] = {
-            "camel": {"organization": organization["name"], "environment": key.environment, "scopes": list(key.scopes)},
+            "camel": {
+                "organization": organization["name"],
+                "environment": key.environment,
+                "scopes": list(key.scopes),
+            },
             "nested": {
                 "organization": organization,
-                "apiKey": {"environment": {"name": key.environment}, "scopes": [{"name": name} for name in key.scopes]},
+                "apiKey": {
+                    "environment": {"name": key.environment},
+                    "scopes": [{"name": name} for name in key.scopes],
+                },
             },
-            "terse": {"org": organization["name"], "env": key.environment.lower(), "scope": " ".join(key.scopes)},
+            "terse": {
+                "org": organization["name"],
+                "env": key.environment.lower(),
+                "scope": " ".join(key.scopes),
+            },
         }
         return SandboxResponse(200, encoded(bodies[self._readings["whoami_names"]]))
 

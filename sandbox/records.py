@@ -21,7 +21,9 @@ import msgspec
 
 from sandbox.config import ZONE, SandboxConfig
 
-_WORDS: Final = SimpleNamespace(**tomllib.loads(files("sandbox").joinpath("words.toml").read_text("utf-8")))
+_WORDS: Final = SimpleNamespace(
+    **tomllib.loads(files("sandbox").joinpath("words.toml").read_text("utf-8"))
+)
 STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
 PROMOTION_STATES: Final = (
     "inactive", "scheduled", "running", "expired", "exhausted", "running", "expired", "running", "expired", "inactive",
@@ -75,7 +77,8 @@ def _moments(today: date, form: str) -> list[str]:
     """Ascending times of sales until the day before `today`: more in season and on working days."""
     days = [today - timedelta(days=DAYS - n) for n in range(DAYS)]
     weights = accumulate(
-        _GROWTH ** (n / DAYS) * _SEASONS[day.month - 1] * _WEEKDAYS[day.weekday()] for n, day in enumerate(days)
+        _GROWTH ** (n / DAYS) * _SEASONS[day.month - 1] * _WEEKDAYS[day.weekday()]
+        for n, day in enumerate(days)
     )
     bounds = list(weights)
     times = []
@@ -87,13 +90,18 @@ def _moments(today: date, form: str) -> list[str]:
 
 def _at(day: date, second: int = 0) -> datetime:
     """A time of a day, `second` seconds after opening."""
-    return datetime(day.year, day.month, day.day, _OPENING_H, tzinfo=ZONE) + timedelta(seconds=second)
+    return datetime(day.year, day.month, day.day, _OPENING_H, tzinfo=ZONE) + timedelta(
+        seconds=second
+    )
 
 
 def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
     """The creation time of the nth of `count` records; that of records added later is on the sandbox's day."""
     form = config.readings["date_format"]
-    moments, today = _moments(config.today, form), platform_time(_at(config.today, -_OPENING_H * 3600), form)
+    moments, today = (
+        _moments(config.today, form),
+        platform_time(_at(config.today, -_OPENING_H * 3600), form),
+    )
     return lambda n: moments[n * _MOMENTS // count] if n < count else today
 
 
@@ -104,23 +112,35 @@ def _customers(config: SandboxConfig) -> Generate:
 
     def document(position: int, serial: int, name: str) -> Record:
         record: Record = {
-            "number": f"{(serial * 7 + position * 13) % 89_999_999 + 10_000_000}" if position else f"20{serial:09d}",
-            "fiscalName": f"{name} {_WORDS.last_names[serial % 20]}" if position else _WORDS.companies[serial % 4],
+            "number": f"{(serial * 7 + position * 13) % 89_999_999 + 10_000_000}"
+            if position
+            else f"20{serial:09d}",
+            "fiscalName": f"{name} {_WORDS.last_names[serial % 20]}"
+            if position
+            else _WORDS.companies[serial % 4],
             "fiscalAddress": f"{_WORDS.streets[serial % 6]} {serial % 900 + 100}, {_WORDS.districts[serial % 5]}, "
             f"{_WORDS.towns[serial % 8]}, código postal {15_000 + serial % 900}",
         }
         if draw() < 0.8:
-            record["email"] = f"facturacion.electronica.{serial}@contabilidad.{_WORDS.domains[serial % 3]}.example.com"
+            record["email"] = (
+                f"facturacion.electronica.{serial}@contabilidad.{_WORDS.domains[serial % 3]}.example.com"
+            )
         return {**record, "isDefault": position == 0, "forTaxes": draw() < 0.6}
 
     def generate(n: int) -> bytes:
         serial = FIRST_CUSTOMER + n
         first, last = _WORDS.first_names[int(draw() * 20)], _WORDS.last_names[int(draw() * 20)]
-        record: Record = {"id": serial, "firstName": first, "lastName": f"{last} {_WORDS.last_names[int(draw() * 20)]}"}
+        record: Record = {
+            "id": serial,
+            "firstName": first,
+            "lastName": f"{last} {_WORDS.last_names[int(draw() * 20)]}",
+        }
         if (chance := draw()) < 0.9:
             record["phone"] = f"+51 9{serial * 31 % 100_000_000:08d}" if chance < 0.85 else None
         if draw() < 0.93:
-            record["email"] = f"{_WORDS.mailboxes[serial % 4]}.{serial}@{_WORDS.domains[serial % 3]}.example.com"
+            record["email"] = (
+                f"{_WORDS.mailboxes[serial % 4]}.{serial}@{_WORDS.domains[serial % 3]}.example.com"
+            )
         if draw() < 0.6:
             record["loginCode"] = f"{serial:08d}"
         record["createdAt"] = created_at(n)
@@ -130,10 +150,14 @@ def _customers(config: SandboxConfig) -> Generate:
         if draw() < 0.9:
             record["erpCode"] = f"{serial:07d}"
         if draw() < 0.5:
-            record["birthdate"] = f"19{50 + serial % 50}-{serial % 12 + 1:02d}-{serial % 28 + 1:02d}"
+            record["birthdate"] = (
+                f"19{50 + serial % 50}-{serial % 12 + 1:02d}-{serial % 28 + 1:02d}"
+            )
         if (chance := draw()) < 0.95:
             count = bisect_right((0.15, 0.75, 0.9), chance)
-            record["documents"] = [document(position, serial, f"{first} {last}") for position in range(count)]
+            record["documents"] = [
+                document(position, serial, f"{first} {last}") for position in range(count)
+            ]
         return encode(record)
 
     return generate
@@ -147,19 +171,31 @@ def _promotions(config: SandboxConfig) -> Generate:
         state = PROMOTION_STATES[n % len(PROMOTION_STATES)]
         length = 21 + n * 11 % 60
         # days from today to the end; every second running promotion ends within a month
-        end = {"scheduled": length + 9 + n * 7 % 90, "expired": -3 - n * 13 % 300, "inactive": -60 + n * 17 % 120}.get(
-            state, 4 + n * 7 % 25 if n % 2 else 33 + n * 7 % 60
+        end = {
+            "scheduled": length + 9 + n * 7 % 90,
+            "expired": -3 - n * 13 % 300,
+            "inactive": -60 + n * 17 % 120,
+        }.get(state, 4 + n * 7 % 25 if n % 2 else 33 + n * 7 % 60)
+        start = (
+            min(end - length, -5 - n % 20) if state in ("running", "exhausted") else end - length
         )
-        start = min(end - length, -5 - n % 20) if state in ("running", "exhausted") else end - length
         limit = chance.randint(5, 500)
-        used = limit if state == "exhausted" else 0 if state == "scheduled" else chance.randrange(limit)
+        used = (
+            limit
+            if state == "exhausted"
+            else 0
+            if state == "scheduled"
+            else chance.randrange(limit)
+        )
         record: Record = {
             "id": 301 + n,
             "name": f"{_WORDS.promotions[n % 4]} {_WORDS.towns[n % 8]} {n % 9 * 5 + 5} %",
             "useCount": used,
             "isActive": state != "inactive",
             "startDate": platform_time(_at(config.today + timedelta(days=start)), form),
-            "expirationDate": platform_time(_at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form),
+            "expirationDate": platform_time(
+                _at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form
+            ),
         }
         if state == "exhausted" or chance.random() < 0.7:
             record["usageLimit"] = limit
@@ -188,7 +224,9 @@ def _price_lists(config: SandboxConfig) -> Generate:
             "mixed": ("NONE", "PERCENTAGE", "FIXED_AMOUNT", "markup")[n % 4],
         }[types]
         record["adjustmentType"] = kind
-        record["adjustmentValue"] = "0" if kind == "NONE" else f"{chance.randint(-2000, 2000) / 100:.4f}"
+        record["adjustmentValue"] = (
+            "0" if kind == "NONE" else f"{chance.randint(-2000, 2000) / 100:.4f}"
+        )
         return encode(record)
 
     return generate

@@ -45,7 +45,11 @@ class Rows:
     def put(self, position: int, row: bytes) -> str:
         """Inserts a row before that position; returns its id."""
         while True:
-            below = self.ranks[position - 1] if position else (self.ranks[0] - 2 if self.ranks else -1.0)
+            below = (
+                self.ranks[position - 1]
+                if position
+                else (self.ranks[0] - 2 if self.ranks else -1.0)
+            )
             above = self.ranks[position] if position < len(self.ranks) else below + 2
             rank = (below + above) / 2
             if below < rank < above:

@@ -74,7 +74,9 @@ class Sandbox:
         # Bad requests are expected and not logged; an exception in the sandbox goes to stderr.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
-        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._listener],), name="sandbox", daemon=True
+        )
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
 
     def set_faults(self, rates: Mapping[str, float]) -> None:
@@ -130,7 +132,9 @@ def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None
             if on_ready is not None:
                 on_ready(values)
             sys.stdout.write(f"ready {sandbox.url}\n")
-            sys.stdout.writelines(f"{key.replace('.', '__').upper()}={value}\n" for key, value in values.items())
+            sys.stdout.writelines(
+                f"{key.replace('.', '__').upper()}={value}\n" for key, value in values.items()
+            )
             sys.stdout.flush()
             stopped.wait()
     finally:

@@ -19,7 +19,14 @@ from typing import Any, Final
 
 from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
-from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, UNNAMED, Generate, generators, platform_time
+from sandbox.records import (
+    FIRST_CUSTOMER,
+    FIRST_ORDER,
+    UNNAMED,
+    Generate,
+    generators,
+    platform_time,
+)
 from sandbox.rows import Rows, read_rows
 from sources.contract import CUSTOMER, RECORDS, Operation
 
@@ -79,7 +86,9 @@ class State:
         self.lists: dict[str, Rows] = {}
         for name in RECORDS:
             given = None if config.records is None else read_rows(config.records / f"{name}.json")
-            self.lists[name] = Rows(map(self._generate[name], range(counts[name])) if given is None else given)
+            self.lists[name] = Rows(
+                map(self._generate[name], range(counts[name])) if given is None else given
+            )
         self._order_sequence = config.readings["order_sequence"]
         if self._order_sequence != "oldest_first":
             orders = self.lists["orders"].rows[::-1]
@@ -89,8 +98,14 @@ class State:
         self._serial = max(counts.values())
         self.created: defaultdict[str, list[Json]] = defaultdict(list)
         self.updated: defaultdict[str, dict[tuple[Any, ...], Updated]] = defaultdict(dict)
-        self.customer_inputs, self.subcategories = self.created["create_customer"], self.created["create_subcategory"]
-        self.warehouses, self.variants = self.created["create_warehouse"], self.updated["update_variant"]
+        self.customer_inputs, self.subcategories = (
+            self.created["create_customer"],
+            self.created["create_subcategory"],
+        )
+        self.warehouses, self.variants = (
+            self.created["create_warehouse"],
+            self.updated["update_variant"],
+        )
         self.log: deque[Logged] = deque(maxlen=LOG_LENGTH)
         self.truth: list[Change] = []
         self.removed: Counter[str] = Counter()
@@ -119,7 +134,9 @@ class State:
             return set(self.ids(resource)).difference(self._changed(resource, "added"))
 
     def _changed(self, resource: str, what: str) -> Iterator[str]:
-        return (change.id for change in self.truth if (change.resource, change.what) == (resource, what))
+        return (
+            change.id for change in self.truth if (change.resource, change.what) == (resource, what)
+        )
 
     def add(self, resource: str, fields: Mapping[str, Any], position: int | None = None) -> Json:
         """Adds a record, with a new id unless `fields` has one; at `position` or where new ones are listed."""
@@ -179,7 +196,9 @@ class State:
                 created.append({**body, **ids, "id": len(created) + 1})
                 return created[-1]
             created.append(body)
-            hidden = {one.name for one in listed.fields} ^ {one.name for one in operation.input.fields}
+            hidden = {one.name for one in listed.fields} ^ {
+                one.name for one in operation.input.fields
+            }
             hidden |= {"loginCode"} if self.config.login_mode == "email" else set()
             record = {name: value for name, value in body.items() if name not in hidden}
             if listed is CUSTOMER:
@@ -202,7 +221,9 @@ class State:
             if operation.shown_in is not None:
                 shown = {one.name for one in operation.shown_in.fields}
                 self.change(
-                    operation.shown_in.name, [*ids.values()][-1], {name: body[name] for name in body if name in shown}
+                    operation.shown_in.name,
+                    [*ids.values()][-1],
+                    {name: body[name] for name in body if name in shown},
                 )
             record = self.updated[operation.name].setdefault(tuple(ids.values()), Updated())
             record.applied += 1
@@ -216,7 +237,11 @@ class State:
         length = len(self.lists[resource].rows)
         if resource != "orders" or self._order_sequence == "oldest_first":
             return length
-        return 0 if self._order_sequence == "newest_first" else zlib.crc32(b"%d" % self._serial) % (length + 1)
+        return (
+            0
+            if self._order_sequence == "newest_first"
+            else zlib.crc32(b"%d" % self._serial) % (length + 1)
+        )
 
     def _position(self, resource: str, identifier: str | int) -> int:
         try:

@@ -34,7 +34,10 @@ def problems(record: Record, body: object, required: frozenset[str] = frozenset(
 
 
 def _of_fields(
-    fields: tuple[Field, ...], body: dict[str, Any], path: str, required: frozenset[str] = frozenset()
+    fields: tuple[Field, ...],
+    body: dict[str, Any],
+    path: str,
+    required: frozenset[str] = frozenset(),
 ) -> Iterator[Problem]:
     for field in fields:
         where = f"{path}{field.name}"
@@ -93,7 +96,10 @@ def _wrong_type(kind: str, value: object) -> str:
         "object": (isinstance(value, dict), "an object"),
         "array": (isinstance(value, list), "an array"),
         "date": (is_text and bool(_DATE.fullmatch(str(value))), "a date, YYYY-MM-DD"),
-        "decimal_text": (is_text and bool(_DECIMAL.fullmatch(str(value))), "a decimal written as text"),
+        "decimal_text": (
+            is_text and bool(_DECIMAL.fullmatch(str(value))),
+            "a decimal written as text",
+        ),
         "identifier": (is_text or number, "a string or a number"),
     }[kind]
     return "" if right else words

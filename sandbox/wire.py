@@ -44,7 +44,11 @@ class Exchange:
 
     async def answer(self, answer: SandboxResponse) -> None:
         """Sends a response."""
-        length = () if answer.status == HTTPStatus.NO_CONTENT else ((b"content-length", b"%d" % len(answer.body)),)
+        length = (
+            ()
+            if answer.status == HTTPStatus.NO_CONTENT
+            else ((b"content-length", b"%d" % len(answer.body)),)
+        )
         await self._send(
             {
                 "type": "http.response.start",
@@ -99,7 +103,9 @@ class Exchange:
 def gzip_cut(answer: SandboxResponse) -> SandboxResponse:
     """The response gzip-compressed, with the last third of the body missing."""
     packed = gzip.compress(answer.body)
-    return replace(answer, body=packed[: max(12, len(packed) * 2 // 3)]).with_header(b"content-encoding", b"gzip")
+    return replace(answer, body=packed[: max(12, len(packed) * 2 // 3)]).with_header(
+        b"content-encoding", b"gzip"
+    )
 
 
 def _head(answer: SandboxResponse, connection: bytes) -> bytes:

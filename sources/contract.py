@@ -17,7 +17,9 @@ from typing import Any, Final, Literal
 Family = Literal["legacy", "public_v1"]
 Verb = Literal["GET", "POST", "PATCH"]
 INT64_MAX: Final = 2**63 - 1
-FieldType = Literal["identifier", "text", "integer", "number", "boolean", "date", "decimal_text", "object", "array"]
+FieldType = Literal[
+    "identifier", "text", "integer", "number", "boolean", "date", "decimal_text", "object", "array"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,25 +123,40 @@ PUBLIC_V1_PREFIXES: Final = {"_live_": "production", "_test_": "sandbox"}
 PUBLIC_V1_AUTH_CODES: Final = ("UNAUTHENTICATED", "INVALID_API_KEY", "KEY_EXPIRED")
 
 
-def _read(tables: dict[str, dict[str, dict[str, Any]]]) -> tuple[dict[str, Record], tuple[Operation, ...]]:
+def _read(
+    tables: dict[str, dict[str, dict[str, Any]]],
+) -> tuple[dict[str, Record], tuple[Operation, ...]]:
     """The records and operations of `contract.toml`."""
     records: dict[str, Record] = {}
 
     def fields(given: Mapping[str, dict[str, Any]]) -> tuple[Field, ...]:
-        below = {name: records[about["fields"]].fields for name, about in given.items() if "fields" in about}
-        return tuple(Field(**{**about, "name": name, "fields": below.get(name, ())}) for name, about in given.items())
+        below = {
+            name: records[about["fields"]].fields
+            for name, about in given.items()
+            if "fields" in about
+        }
+        return tuple(
+            Field(**{**about, "name": name, "fields": below.get(name, ())})
+            for name, about in given.items()
+        )
 
     for name, about in tables["records"].items():
         records[name] = Record(**{**about, "name": name, "fields": fields(about.get("fields", {}))})
     operations = []
     for name, about in tables["operations"].items():
         named = {part: records[about[part]] for part in ("input", "records") if part in about}
-        own = {"name": name, "query": tuple(about.get("query", ())), "params": fields(about.get("params", {}))}
+        own = {
+            "name": name,
+            "query": tuple(about.get("query", ())),
+            "params": fields(about.get("params", {})),
+        }
         operations.append(Operation(**(about | own | named)))
     return records, tuple(operations)
 
 
-_RECORDS, OPERATIONS = _read(tomllib.loads(files(__package__).joinpath("contract.toml").read_text("utf-8")))
+_RECORDS, OPERATIONS = _read(
+    tomllib.loads(files(__package__).joinpath("contract.toml").read_text("utf-8"))
+)
 LISTS: Final = {op.records.name: op for op in OPERATIONS if op.records is not None}
 """The operations that list what a pull walks, by resource name, in display order."""
 RECORDS: Final = {name: _RECORDS[name] for name in LISTS}

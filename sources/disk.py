@@ -56,7 +56,9 @@ def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iter
     except OSError as error:
         is_location = error.errno in _LOCATION_ERRNOS
         reason = error.strerror or type(error).__name__
-        raise UsageError(f"{subject}: {reason}", location_hint if location_hint and is_location else hint) from None
+        raise UsageError(
+            f"{subject}: {reason}", location_hint if location_hint and is_location else hint
+        ) from None
 
 
 def is_disk_full(error: BaseException) -> bool:
@@ -79,7 +81,9 @@ def usable_path(path: Path) -> Path:
         str(path).encode()
         path.with_name("." * _SUFFIX_CHARACTERS + path.name).lstat()
     except UnicodeEncodeError:
-        raise UsageError(f"{path}: a name in this path is not UTF-8", "Rename it, or use another folder.") from None
+        raise UsageError(
+            f"{path}: a name in this path is not UTF-8", "Rename it, or use another folder."
+        ) from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise UsageError(f"{path}: {error.strerror}", "Use a shorter name.") from None
@@ -159,7 +163,9 @@ def file_version(path: Path) -> tuple[int, ...]:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def first_free(folder: Path, name: str, may_replace: Callable[[Path], bool] = lambda path: False) -> Path:
+def first_free(
+    folder: Path, name: str, may_replace: Callable[[Path], bool] = lambda path: False
+) -> Path:
     """The first path of a folder that is free or may be replaced, such as `result.xlsx`, `result-2.xlsx`, and so on."""
     path = folder / name
     for number in itertools.count(2):

@@ -64,7 +64,10 @@ def causes(error: BaseException) -> list[BaseException]:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error, or one behind it, is a lack of memory or of threads."""
-    return any(isinstance(cause, MemoryError) or str(cause) == "can't start new thread" for cause in causes(error))
+    return any(
+        isinstance(cause, MemoryError) or str(cause) == "can't start new thread"
+        for cause in causes(error)
+    )
 
 
 class BridgeError(Exception):

@@ -23,7 +23,10 @@ class Gap:
 
 def _gaps() -> tuple[Gap, ...]:
     tables = tomllib.loads(files(__package__).joinpath("gaps.toml").read_text("utf-8"))
-    return tuple(Gap(name, table["what"], tuple(table["readings"]), table["policy"]) for name, table in tables.items())
+    return tuple(
+        Gap(name, table["what"], tuple(table["readings"]), table["policy"])
+        for name, table in tables.items()
+    )
 
 
 GAPS: Final = _gaps()

@@ -78,7 +78,9 @@ def paths(kind: str) -> dict[str, Field]:
 
     Items of an array are written `[]`: `documents[].number`, `location.coordinates[]`.
     """
-    return {field.name: field for field in KINDS[kind].operation.params} | dict(_leaves(KINDS[kind].record.fields, ""))
+    return {field.name: field for field in KINDS[kind].operation.params} | dict(
+        _leaves(KINDS[kind].record.fields, "")
+    )
 
 
 @cache
@@ -104,18 +106,26 @@ def required(kind: str, login_mode: LoginMode | None = None) -> frozenset[str]:
 
 
 @cache
-def model(kind: str, login_mode: LoginMode | None = None, *, with_password: bool = True) -> type[BaseModel]:
+def model(
+    kind: str, login_mode: LoginMode | None = None, *, with_password: bool = True
+) -> type[BaseModel]:
     """The strict model of a kind's body; those of a plan are without a password.
 
     The field of the login mode is required; None requires none.
     """
     needed = required(kind, login_mode)
-    fields = [field for field in KINDS[kind].record.fields if with_password or field.name != PASSWORD]
+    fields = [
+        field for field in KINDS[kind].record.fields if with_password or field.name != PASSWORD
+    ]
     return _model(f"{KINDS[kind].record.name}_input", fields, needed)
 
 
 def violations(
-    kind: str, bodies: list[dict[str, Any]], login_mode: LoginMode | None = None, *, with_password: bool = True
+    kind: str,
+    bodies: list[dict[str, Any]],
+    login_mode: LoginMode | None = None,
+    *,
+    with_password: bool = True,
 ) -> Iterator[Violation]:
     """Every limit broken by the bodies, in their order."""
     try:
@@ -123,7 +133,9 @@ def violations(
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             row, *location = detail["loc"]
-            code, words = _LIMITS.get(detail["type"], ("type", f"has the wrong type ({detail['type']})"))
+            code, words = _LIMITS.get(
+                detail["type"], ("type", f"has the wrong type ({detail['type']})")
+            )
             context = (detail.get("ctx") or {}).values()
             limit = next((value for value in context if isinstance(value, int | Decimal)), "")
             yield Violation(int(row), _path(location), code, words.format(limit=limit))
@@ -163,12 +175,16 @@ def _leaves(fields: Iterable[Field], prefix: str) -> Iterator[tuple[str, Field]]
             yield path, field
 
 
-def _model(name: str, fields: Collection[Field], needed: frozenset[str] = frozenset()) -> type[BaseModel]:
+def _model(
+    name: str, fields: Collection[Field], needed: frozenset[str] = frozenset()
+) -> type[BaseModel]:
     parts: dict[str, Any] = {}
     for field in fields:
         is_required = field.required or field.name in needed
         parts[field.name] = (_type(name, field), ... if is_required else None)
-    created: type[BaseModel] = create_model(name, __config__=ConfigDict(strict=True, extra="forbid"), **parts)
+    created: type[BaseModel] = create_model(
+        name, __config__=ConfigDict(strict=True, extra="forbid"), **parts
+    )
     return created
 
 
@@ -177,7 +193,10 @@ def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from da
         return _model(f"{name}_{field.name}", field.fields, ITEM_FIELDS)
     if field.type == "array":
         item: Any = _type(
-            name, Field(field.name, "object" if field.fields else field.items or "text", fields=field.fields)
+            name,
+            Field(
+                field.name, "object" if field.fields else field.items or "text", fields=field.fields
+            ),
         )
         return Annotated[list[item], Limits(min_length=field.min_items, max_length=field.max_items)]
     if field.type == "boolean":
@@ -189,10 +208,17 @@ def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from da
     if field.type == "number":
         return Annotated[
             Decimal,
-            Limits(ge=field.minimum, max_digits=NUMBER_DIGITS, decimal_places=field.max_decimals, allow_inf_nan=False),
+            Limits(
+                ge=field.minimum,
+                max_digits=NUMBER_DIGITS,
+                decimal_places=field.max_decimals,
+                allow_inf_nan=False,
+            ),
         ]
     if field.type == "date":
-        return Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$"), AfterValidator(date.fromisoformat)]
+        return Annotated[
+            str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$"), AfterValidator(date.fromisoformat)
+        ]
     return Annotated[str, StringConstraints(min_length=field.min_length)]
 
 

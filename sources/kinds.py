@@ -71,7 +71,10 @@ KINDS: Final[Mapping[str, InputKind]] = {
     kind.name: kind
     for kind in (
         InputKind(
-            "customers", "customer", operation_named("create_customer"), list_keys=("erpCode", "email", "loginCode")
+            "customers",
+            "customer",
+            operation_named("create_customer"),
+            list_keys=("erpCode", "email", "loginCode"),
         ),
         InputKind("variants", "variant", operation_named("update_variant")),
         InputKind(
@@ -81,15 +84,28 @@ KINDS: Final[Mapping[str, InputKind]] = {
             unique_fields=("name",),
             required_by_policy=frozenset({"name"}),  # gap `subcategory_required`
         ),
-        InputKind("warehouses", "warehouse", operation_named("create_warehouse"), unique_fields=("code", "name")),
+        InputKind(
+            "warehouses",
+            "warehouse",
+            operation_named("create_warehouse"),
+            unique_fields=("code", "name"),
+        ),
     )
 }
 
-ADDED_FIELDS: Final = tuple(gap.name.removesuffix("_semantics") for gap in GAPS if gap.name.endswith("_semantics"))
+ADDED_FIELDS: Final = tuple(
+    gap.name.removesuffix("_semantics") for gap in GAPS if gap.name.endswith("_semantics")
+)
 """Fields of a variant that the interface calls "added"; a setting for each decides whether it is set or incremented."""
 ADDITIVE_FIELDS: Final = (
     *ADDED_FIELDS,
-    *(f.name for kind in KINDS.values() if kind.is_update for f in kind.record.fields if f.type == "array"),
+    *(
+        f.name
+        for kind in KINDS.values()
+        if kind.is_update
+        for f in kind.record.fields
+        if f.type == "array"
+    ),
 )
 """Fields that a repeated update may add to, by name. For lists (images, attributes) it is not shown."""
 

@@ -46,4 +46,6 @@ def legacy(
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
     for record in records_of("legacy"):
-        yield from list_resources(ListWalker(record, base_url, api_key, WalkOptions(page_limit, sweeps)))
+        yield from list_resources(
+            ListWalker(record, base_url, api_key, WalkOptions(page_limit, sweeps))
+        )

@@ -33,7 +33,15 @@ from sources import __version__
 from sources.contract import LISTS, Record
 from sources.decode.schema_inference import FieldNames, KeptKind
 from sources.decode.stored_types import as_stored
-from sources.decode.table_schema import FIELD, KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
+from sources.decode.table_schema import (
+    FIELD,
+    KEY_COLUMN,
+    PLACE,
+    TableSchema,
+    parent_key,
+    snake,
+    table_schema,
+)
 from sources.extract.page_files import TableFile, read_batches
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder, run_folder
@@ -46,7 +54,12 @@ RUNS_MAX: Final = 2
 REMOVED: Final = "_removed"
 _MARKER_MEANING: Final = "null; marks the rows that delete the items of a merged record"
 _MARKER: Final[TTableSchemaColumns] = {
-    REMOVED: {"name": REMOVED, "data_type": "bool", "nullable": True, "description": _MARKER_MEANING}
+    REMOVED: {
+        "name": REMOVED,
+        "data_type": "bool",
+        "nullable": True,
+        "description": _MARKER_MEANING,
+    }
 }
 _EXTRA: Final = {"_extra": "fields that the interface does not name, as JSON"}
 log = logging.getLogger("orderbridge.sources")
@@ -57,13 +70,19 @@ class ListSource(DltSource):
 
     def with_resources(self, *resource_names: str) -> DltSource:
         """A clone with these resources and their child tables selected."""
-        children = [name for name in self.resources if any(name.startswith(f"{list_}__") for list_ in resource_names)]
+        children = [
+            name
+            for name in self.resources
+            if any(name.startswith(f"{list_}__") for list_ in resource_names)
+        ]
         return super().with_resources(*dict.fromkeys([*resource_names, *children]))
 
     def clone(self, with_name: str | None = None) -> Self:
         """A deep copy, of this class."""
         name = with_name or self.schema.name
-        return type(self)(self.schema.clone(with_name=name), self.section, list(self.resources.values()))
+        return type(self)(
+            self.schema.clone(with_name=name), self.section, list(self.resources.values())
+        )
 
 
 class _Run:
@@ -89,7 +108,13 @@ class ListWalker:
     """
 
     def __init__(
-        self, record: Record, base_url: str, api_key: str, options: WalkOptions, *, decimals: bool = False
+        self,
+        record: Record,
+        base_url: str,
+        api_key: str,
+        options: WalkOptions,
+        *,
+        decimals: bool = False,
     ) -> None:
         self.record = record
         self._base_url, self._api_key = base_url, api_key
@@ -121,7 +146,9 @@ class ListWalker:
         schema, types = dlt.current.source_schema(), {}
         stored = schema.tables.get(schema.naming.normalize_tables_path(table))
         for column in columns:
-            known = stored["columns"].get(schema.naming.normalize_path(column.name)) if stored else None
+            known = (
+                stored["columns"].get(schema.naming.normalize_path(column.name)) if stored else None
+            )
             if known and "data_type" in known:
                 types[column.name] = str(known["data_type"])
             elif self._decimals and column.type == pa.int64():
@@ -158,13 +185,23 @@ class ListWalker:
         known: dict[str, list[Any]] = state.get("kinds", {})
         kinds = {path: KeptKind(*kept) for path, kept in known.items()}
         options = replace(self._options, names=state.get("names"), kinds=kinds)
-        identity = {"list": name, "host": self._base_url, "limit": str(options.page_limit), "version": __version__}
+        identity = {
+            "list": name,
+            "host": self._base_url,
+            "limit": str(options.page_limit),
+            "version": __version__,
+        }
         http, secrets = http_settings(), known_secrets()
-        with Client(LISTS[name].family, self._base_url, self._api_key, http=http, secrets=secrets) as client:
+        with Client(
+            LISTS[name].family, self._base_url, self._api_key, http=http, secrets=secrets
+        ) as client:
             spools = SpoolFolder(spool, identity, self._api_key, finished_after=0.0)
             result = walk(name, client, folder, spools, options)
         if result.error is None and not self.record.fields:
-            most = {path: [kind, max([values, *known.get(path, [])[1:]])] for path, kind, values in result.kinds}
+            most = {
+                path: [kind, max([values, *known.get(path, [])[1:]])]
+                for path, kind, values in result.kinds
+            }
             state["kinds"] = known | most
             state["names"] = _field_names(state.get("names", {}), result)
         _warn(result)
@@ -203,7 +240,9 @@ def list_resources(walker: ListWalker) -> Iterator[DltResource]:
     """
     record = walker.record
     table = table_schema(record)
-    key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
+    key: TTableSchemaColumns = {
+        KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}
+    }
     rows = partial(_rows_of, walker, record.name, {})
     yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=_columns(table) | key)
     for child in table.children:
@@ -211,7 +250,9 @@ def list_resources(walker: ListWalker) -> Iterator[DltResource]:
         columns[parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
         columns["position"]["description"] = f"place in `{child.array}`, from 1"
         read = partial(_child_rows, walker, child.name)
-        yield _resource(read, child.name, primary_key="", columns=columns, references=_references(record))
+        yield _resource(
+            read, child.name, primary_key="", columns=columns, references=_references(record)
+        )
     if not record.fields:
         yield _resource(partial(_all_children, walker), f"{record.name}__children", primary_key="")
 
@@ -220,7 +261,9 @@ def _columns(table: TableSchema) -> TTableSchemaColumns:
     """Hints of a table's columns that are known before a run: types, and the interface's descriptions."""
     columns = (column for column in table.schema if column.name not in dict(PLACE))
     hints = py_arrow_to_table_schema_columns(pa.schema(columns))
-    meanings = {snake(field.name): field.meaning for field in table.fields if field.meaning} | _EXTRA
+    meanings = {
+        snake(field.name): field.meaning for field in table.fields if field.meaning
+    } | _EXTRA
     for name, meaning in meanings.items():
         hints[name]["description"] = meaning
     return hints
@@ -247,11 +290,20 @@ def _child_rows(walker: ListWalker, child: str) -> Iterator[Any]:
 
 def _all_children(walker: ListWalker) -> Iterator[Any]:
     record, prefix = walker.record, f"{walker.record.name}__"
-    known = {table for table in dlt.current.source_schema().tables if table.startswith(prefix)} - {f"{prefix}children"}
+    known = {table for table in dlt.current.source_schema().tables if table.startswith(prefix)} - {
+        f"{prefix}children"
+    }
     walked = dict.fromkeys(table for table, *_ in walker.batches() if table != record.name)
-    no_rows = pa.table({parent_key(record): pa.array([], pa.string())})  # of a table that no record has any more
+    no_rows = pa.table(
+        {parent_key(record): pa.array([], pa.string())}
+    )  # of a table that no record has any more
     for table in walked | dict.fromkeys(known):
-        hints = {"table_name": table, "primary_key": "", "references": _references(record), **_child_hints(record)}
+        hints = {
+            "table_name": table,
+            "primary_key": "",
+            "references": _references(record),
+            **_child_hints(record),
+        }
         yield from (_hinted(rows, hints) for rows in _removals(walker))
         yield from _rows_of(walker, table, hints) if table in walked else [_hinted(no_rows, hints)]
 
@@ -265,7 +317,11 @@ def _rows_of(walker: ListWalker, table: str, hints: Mapping[str, Any]) -> Iterat
 
 def _hinted(rows: pa.Table, hints: Mapping[str, Any]) -> Any:  # noqa: ANN401 # dlt's
     made = dlt.mark.make_hints(**hints)
-    return dlt.mark.with_hints(rows, made, create_table_variant="table_name" in hints) if hints else rows
+    return (
+        dlt.mark.with_hints(rows, made, create_table_variant="table_name" in hints)
+        if hints
+        else rows
+    )
 
 
 def _is_merged(record: Record) -> bool:
@@ -274,7 +330,9 @@ def _is_merged(record: Record) -> bool:
     disposition = listed.write_disposition if listed else "replace"
     name = disposition.get("disposition") if isinstance(disposition, dict) else disposition
     destination = dlt.current.pipeline().destination
-    return name == "merge" and "delete-insert" in (destination.capabilities().supported_merge_strategies or ())
+    return name == "merge" and "delete-insert" in (
+        destination.capabilities().supported_merge_strategies or ()
+    )
 
 
 def _child_hints(record: Record) -> dict[str, Any]:
@@ -292,7 +350,9 @@ def _removals(walker: ListWalker) -> Iterator[pa.Table]:
     if _is_merged(record):
         for table, batch, _ in walker.batches():
             if table == record.name:
-                yield pa.table({parent_key(record): batch[KEY_COLUMN], REMOVED: pa.repeat(True, len(batch))})
+                yield pa.table(
+                    {parent_key(record): batch[KEY_COLUMN], REMOVED: pa.repeat(True, len(batch))}
+                )
 
 
 def _resource(rows: Callable[[], Iterator[Any]], name: str, **hints: Any) -> DltResource:  # noqa: ANN401 # dlt's
@@ -307,7 +367,9 @@ def file_resources(result: ListResult) -> Iterator[DltResource]:
     """The tables of a list that was walked, for a single run: dlt takes the Parquet files as they are."""
     for table, files in result.files.items():
         yield dlt.resource(
-            chain(_file_imports(files)),  # of a generator dlt would look for its module, along every module's path
+            chain(
+                _file_imports(files)
+            ),  # of a generator dlt would look for its module, along every module's path
             name=table,
             primary_key=KEY_COLUMN if table == result.resource else "",
             write_disposition="replace",

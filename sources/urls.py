@@ -29,9 +29,15 @@ def checked_base_url(name: str, value: object) -> str:
     """
     url = _http_url(name, value)
     if url.query or url.fragment or str(value).endswith(("?", "#")):
-        raise _unusable(name, "contains a query or a fragment", "Remove everything from the ? or # on.")
+        raise _unusable(
+            name, "contains a query or a fragment", "Remove everything from the ? or # on."
+        )
     if url.path.rstrip("/").lower().endswith(PUBLIC_V1_PREFIX):
-        raise _unusable(name, f"ends in {PUBLIC_V1_PREFIX}", f"Remove {PUBLIC_V1_PREFIX}: every request adds it.")
+        raise _unusable(
+            name,
+            f"ends in {PUBLIC_V1_PREFIX}",
+            f"Remove {PUBLIC_V1_PREFIX}: every request adds it.",
+        )
     netloc = url.netloc.lower().removesuffix(_OWN_PORTS[url.scheme]).removesuffix(":")
     return f"{url.scheme}://{netloc}{url.path.rstrip('/')}"
 
@@ -46,7 +52,14 @@ def checked_proxy(name: str, value: object) -> str:
     """The address of a proxy: `http://[user:password@]host:port`. Raises UsageError."""
     hint = "Use http://host:port or http://user:password@host:port; other kinds of proxies are not supported."
     url = _split(name, value)
-    if url.scheme != "http" or not url.hostname or not url.port or url.path.strip("/") or url.query or url.fragment:
+    if (
+        url.scheme != "http"
+        or not url.hostname
+        or not url.port
+        or url.path.strip("/")
+        or url.query
+        or url.fragment
+    ):
         raise _unusable(name, "is not the address of a usable proxy", hint)
     return str(value).rstrip("/")
 
@@ -63,9 +76,14 @@ def checked_key(name: str, value: object) -> str:
             "Paste the key alone: no quotes within quotes, no `Bearer`, no line end.",
         )
     if set(value) & set("\"'"):
-        raise UsageError(f"{name} contains a quotation mark", "Paste the key alone, without a second pair of quotes.")
+        raise UsageError(
+            f"{name} contains a quotation mark",
+            "Paste the key alone, without a second pair of quotes.",
+        )
     if value.endswith(PLACEHOLDER):
-        raise UsageError(f"{name} is the placeholder of the example", "Paste the key as the platform issued it.")
+        raise UsageError(
+            f"{name} is the placeholder of the example", "Paste the key as the platform issued it."
+        )
     return value
 
 
@@ -97,11 +115,19 @@ def _http_url(name: str, value: object) -> SplitResult:
     if not url.hostname:
         raise _unusable(name, "has no host")
     if "%" in url.netloc:
-        raise _unusable(name, "has a zone or an escape in its host", "Use the plain host name or address.")
+        raise _unusable(
+            name, "has a zone or an escape in its host", "Use the plain host name or address."
+        )
     if "@" in url.netloc:
-        raise _unusable(name, "contains a user name or a password", "Remove everything before the @.")
+        raise _unusable(
+            name, "contains a user name or a password", "Remove everything before the @."
+        )
     if url.scheme == "http" and not _is_loopback(url.hostname):
-        raise _unusable(name, "is http: what is sent would be unencrypted", "Use https://; http is for this machine.")
+        raise _unusable(
+            name,
+            "is http: what is sent would be unencrypted",
+            "Use https://; http is for this machine.",
+        )
     return url
 
 

@@ -15,23 +15,30 @@ import pytest
 from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    sys.dont_write_bytecode = False  # compiling all tests takes each worker ten seconds; mutants run without workers
+    sys.dont_write_bytecode = (
+        False  # compiling all tests takes each worker ten seconds; mutants run without workers
+    )
 
 MEMORY = Path("/dev/shm")
 if (
     os.access(MEMORY, os.W_OK)
     and shutil.disk_usage(MEMORY).free > 2**30
-    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC  # as in containers; tests run programs that they write
+    and not os.statvfs(MEMORY).f_flag
+    & os.ST_NOEXEC  # as in containers; tests run programs that they write
 ):
     # there a fsync takes no time; pytest keeps the folders of failed tests only
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` ignores it, for the commands too that tests start
+signal.signal(
+    signal.SIGHUP, signal.SIG_DFL
+)  # `nohup` ignores it, for the commands too that tests start
 
 gc.disable()  # until all is imported and collected: nothing of that can be freed
 
 settings.register_profile("test", max_examples=20, deadline=None)
-settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --hypothesis-profile=soak
+settings.register_profile(
+    "soak", max_examples=1000, deadline=None
+)  # pytest --hypothesis-profile=soak
 settings.load_profile("test")
 
 LONGEST_FIRST = (
@@ -71,7 +78,10 @@ def pytest_unconfigure() -> None:
 
 @cache
 def rank(path: Path) -> int:
-    return next((n for n, end in enumerate(LONGEST_FIRST) if path.as_posix().endswith(end)), len(LONGEST_FIRST))
+    return next(
+        (n for n, end in enumerate(LONGEST_FIRST) if path.as_posix().endswith(end)),
+        len(LONGEST_FIRST),
+    )
 
 
 @pytest.fixture(autouse=True)

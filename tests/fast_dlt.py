@@ -45,7 +45,9 @@ def number_of_fields(kind: type[specs.BaseConfiguration]) -> int:
 
 
 answers = {question: remembering(question) for question in QUESTIONS}
-for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == dlt.__name__]:
+for module in [
+    module for name, module in sys.modules.items() if name.partition(".")[0] == dlt.__name__
+]:
     for name, value in list(vars(module).items()):
         if callable(value) and getattr(value, "__hash__", None) and value in answers:
             setattr(module, name, answers[value])

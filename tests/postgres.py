@@ -20,7 +20,10 @@ NOBODY = 65534
 
 
 def _binaries() -> Path | None:
-    found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb"), *Path("/usr/local/bin").glob("initdb")]
+    found = [
+        *Path("/usr/lib/postgresql").glob("*/bin/initdb"),
+        *Path("/usr/local/bin").glob("initdb"),
+    ]
     return found[-1].parent if found else None
 
 
@@ -48,7 +51,15 @@ def server() -> Iterator[int]:
             os.chown(path, NOBODY, NOBODY)
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
     data = ("-D", str(folder / "data"))
-    initdb = (str(binaries / "initdb"), *data, "-U", "loader", "-A", "scram-sha-256", f"--pwfile={folder}/password")
+    initdb = (
+        str(binaries / "initdb"),
+        *data,
+        "-U",
+        "loader",
+        "-A",
+        "scram-sha-256",
+        f"--pwfile={folder}/password",
+    )
     subprocess.run(_as_nobody(*initdb), check=True, env=env, cwd="/tmp", capture_output=True)
     serve = (str(binaries / "postgres"), *data, "-p", str(port), "-k", str(folder), "-F")
     line = _as_nobody(*serve, "-c", "listen_addresses=127.0.0.1")
@@ -70,6 +81,8 @@ def server() -> Iterator[int]:
 def connect(port: int, database: str = "postgres") -> Any:
     """A connection in which each statement is a transaction."""
     psycopg2 = pytest.importorskip("psycopg2", reason="psycopg2 is not installed")
-    connection = psycopg2.connect(host="127.0.0.1", port=port, user="loader", password=PASSWORD, dbname=database)
+    connection = psycopg2.connect(
+        host="127.0.0.1", port=port, user="loader", password=PASSWORD, dbname=database
+    )
     connection.autocommit = True
     return connection

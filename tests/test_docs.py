@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +31,9 @@ PACKAGES = ("sources", "transforms", "pipelines", "sandbox")
 generate = SimpleNamespace(**runpy.run_path(str(CHECKOUT / "docs/generate.py")))
 
 
-def test_the_generated_pages_are_what_make_docs_writes_and_have_each_rule_setting_command_and_table() -> None:
+def test_the_generated_pages_are_what_make_docs_writes_and_have_each_rule_setting_command_and_table() -> (
+    None
+):
     pages = dict(generate.pages())
     for name, text in pages.items():
         assert (CHECKOUT / name).read_text("utf-8") == text, f"{name}: run `make docs`"
@@ -55,10 +56,22 @@ def test_pages_of_another_checkout_are_not_written(tmp_path: Path) -> None:
 
 
 def test_each_code_of_a_rejected_line_is_explained() -> None:
-    section = (CHECKOUT / "docs/mapping.md").read_text("utf-8").partition("## Why a line is rejected\n")[2]
+    section = (
+        (CHECKOUT / "docs/mapping.md")
+        .read_text("utf-8")
+        .partition("## Why a line is rejected\n")[2]
+    )
     explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", section, re.M))))
     limits = {code for code, _ in inputs._LIMITS.values()}
-    others = {lines.SCATTERED[0], lines.TORN[0], "group_blank", "lines_differ", "blank", "no_key", CONFLICTING_LINES}
+    others = {
+        lines.SCATTERED[0],
+        lines.TORN[0],
+        "group_blank",
+        "lines_differ",
+        "blank",
+        "no_key",
+        CONFLICTING_LINES,
+    }
     assert {*WORDS, *get_args(RejectCode), *lookups.MESSAGES, *limits, *others} - explained == set()
 
 
@@ -70,7 +83,8 @@ def command_lines() -> Iterator[tuple[str, str]]:
         where, text = page.relative_to(CHECKOUT).as_posix(), page.read_text("utf-8")
         blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         spans = re.findall(
-            r"`(orderbridge [^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+            r"`(orderbridge [^`\n]+)`",
+            re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL),
         )
         yield from ((where, line) for line in [*"".join(blocks).splitlines(), *spans])
     for page in sorted((CHECKOUT / "docs/schedules").iterdir()):
@@ -84,18 +98,29 @@ def command_lines() -> Iterator[tuple[str, str]]:
 def documented() -> list[tuple[str, tuple[str, ...]]]:
     """The arguments of each, up to where the shell takes over."""
     ours = re.compile(r"(?<!-o )(?<!-u )(?:^|(?<=[\s/=]))orderbridge (?=[a-z])([^;|&>#`\"]*)")
-    found = {(where, words[1]) for where, line in command_lines() for words in ours.finditer(line.split(" #")[0])}
-    return sorted((where, tuple(shlex.split(re.sub(r" 2$", "", words.rstrip())))) for where, words in found)
+    found = {
+        (where, words[1])
+        for where, line in command_lines()
+        for words in ours.finditer(line.split(" #")[0])
+    }
+    return sorted(
+        (where, tuple(shlex.split(re.sub(r" 2$", "", words.rstrip())))) for where, words in found
+    )
 
 
 def test_command_lines_that_are_written_somewhere_are_taken_and_each_command_has_one() -> None:
     group = click.Context(orderbridge, **orderbridge.context_settings)
     written = documented()
-    assert {arguments[0] for where, arguments in written if where.endswith(".md")} >= set(orderbridge.commands)
+    assert {arguments[0] for where, arguments in written if where.endswith(".md")} >= set(
+        orderbridge.commands
+    )
     for where, (name, *rest) in written:
         assert name in orderbridge.commands, where
         # --records must name a folder that is there; nothing else is looked at
-        words = [str(CHECKOUT) if before == "--records" else word for before, word in pairwise([name, *rest])]
+        words = [
+            str(CHECKOUT) if before == "--records" else word
+            for before, word in pairwise([name, *rest])
+        ]
         try:
             orderbridge.commands[name].make_context(name, words, group).close()
         except click.exceptions.Exit:  # --help
@@ -106,9 +131,16 @@ def test_command_lines_that_are_written_somewhere_are_taken_and_each_command_has
 
 def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
     page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
-    named = re.findall(r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")])
+    named = re.findall(
+        r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")]
+    )
     folders = [CHECKOUT / name for name in (*PACKAGES, "tests/mutants")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".toml", ".txt")]
+    files = [
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".toml", ".txt")
+    ]
     code = "".join(path.read_text("utf-8") for path in files)
     names = {part.name for path in files for part in (path, *path.relative_to(CHECKOUT).parents)}
     for name in named:
@@ -116,7 +148,9 @@ def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
         assert is_name or name in names | {"nav"} or (CHECKOUT / name).exists(), name
 
 
-def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> None:
+def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> (
+    None
+):
     docs, linked = CHECKOUT / "docs", set()
     for page in [*CHECKOUT.glob("*.md"), *docs.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8")):
@@ -127,5 +161,9 @@ def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_l
         cited = re.findall(r"\bdocs/[\w./-]+\.md\b", path.read_text("utf-8"))
         assert [page for page in cited if not (CHECKOUT / page).exists()] == [], path
     assert {path for path in docs.rglob("*") if path.is_file() and path.suffix != ".pyc"} <= linked
-    listed = re.findall(r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
-    assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+    listed = re.findall(
+        r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(
+        page.relative_to(docs).as_posix() for page in docs.rglob("*.md")
+    )

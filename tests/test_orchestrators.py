@@ -72,7 +72,9 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 def run(python: str, script: str, cwd: Path, env: dict[str, str]) -> list[Any]:
-    done = subprocess.run([python, "-c", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [python, "-c", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith(">>")]
 
@@ -117,14 +119,23 @@ def test_dagster_materializes_each_organization_and_does_not_repeat_what_cannot_
     assert names == requested == sorted(CUSTOMERS)
     for name, (success, assets, checks) in zip(names, results, strict=True):
         assert success
-        assert set(assets) == {*lists, "reconciled"}, "a list that the copied example does not declare is left out"
-        assert assets["raw/customers"] == assets["raw/customers"] | {"rows": CUSTOMERS[name], "verdict": "complete"}
+        assert set(assets) == {*lists, "reconciled"}, (
+            "a list that the copied example does not declare is left out"
+        )
+        assert assets["raw/customers"] == assets["raw/customers"] | {
+            "rows": CUSTOMERS[name],
+            "verdict": "complete",
+        }
         assert checks == {one: [True, "complete"] for one in lists}
         with duckdb.connect(str(projects / name / "warehouse.duckdb"), read_only=True) as warehouse:
-            assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS[name],)]
+            assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [
+                (CUSTOMERS[name],)
+            ]
     command(tmp_path, f'echo "$@" >>{tmp_path}/calls; exit 3')
     results = run(python, LOAD + DAGSTER, tmp_path, env)
-    assert [result[0] for result in results[1:-1]] == [False, False], "what cannot succeed is not repeated"
+    assert [result[0] for result in results[1:-1]] == [False, False], (
+        "what cannot succeed is not repeated"
+    )
     assert len((tmp_path / "calls").read_text().splitlines()) == 2
 
 
@@ -161,7 +172,9 @@ def test_airflow_has_a_task_for_each_list_and_repeats_only_what_may_succeed_late
     fails, again = "AirflowFailException", "AirflowException"
     assert found[2:] == ["done", fails, fails, fails, again, "done", fails, fails, again, fails]
     with duckdb.connect(str(projects / "shop/warehouse.duckdb"), read_only=True) as warehouse:
-        assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS["shop"],)]
+        assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [
+            (CUSTOMERS["shop"],)
+        ]
 
 
 PREFECT = """
@@ -184,7 +197,9 @@ def test_prefect_repeats_by_exit_code(tmp_path: Path) -> None:
     python = python_with("prefect")
     quiet = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
     env = environment(tmp_path, PREFECT_HOME=str(tmp_path / "prefect"), **quiet)
-    failing = "case $2 in never) echo no key >&2; exit 3;; esac; test -e again || { : >again; exit 4; }"
+    failing = (
+        "case $2 in never) echo no key >&2; exit 3;; esac; test -e again || { : >again; exit 4; }"
+    )
     command(tmp_path, f"echo $2 >>../calls; {failing}")
     done, failed = run(python, LOAD + PREFECT, tmp_path, env)
     assert done == "done"
@@ -194,15 +209,29 @@ def test_prefect_repeats_by_exit_code(tmp_path: Path) -> None:
 
 def test_containers_name_what_is_there() -> None:
     dockerfile = (EXAMPLES / "Dockerfile").read_text("utf-8")
-    copies = [line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)]
+    copies = [
+        line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)
+    ]
     for name in chain.from_iterable(copies):
         assert (CHECKOUT / name).exists(), name
-    first, *allowed = [line for line in (CHECKOUT / ".dockerignore").read_text().split("\n") if line[:1] in ("*", "!")]
+    first, *allowed = [
+        line
+        for line in (CHECKOUT / ".dockerignore").read_text().split("\n")
+        if line[:1] in ("*", "!")
+    ]
     patterns = [line.removeprefix("!") for line in allowed if line.startswith("!")]
     assert first == "*"
-    assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in chain.from_iterable(copies))
-    assert all(any(fnmatch(name, pattern) for name in chain.from_iterable(copies)) for pattern in patterns)
-    service = yaml.safe_load((EXAMPLES / "compose.yml").read_text("utf-8"))["services"]["orderbridge"]
+    assert all(
+        any(fnmatch(name, pattern) for pattern in patterns) for name in chain.from_iterable(copies)
+    )
+    assert all(
+        any(fnmatch(name, pattern) for name in chain.from_iterable(copies)) for pattern in patterns
+    )
+    service = yaml.safe_load((EXAMPLES / "compose.yml").read_text("utf-8"))["services"][
+        "orderbridge"
+    ]
     assert (EXAMPLES / service["build"]["context"]).resolve() == CHECKOUT
     assert (CHECKOUT / service["build"]["dockerfile"]).exists()
-    assert service["environment"]["DLT_PROJECT_DIR"] in service["volumes"][0].split(":"), "not that of the env file"
+    assert service["environment"]["DLT_PROJECT_DIR"] in service["volumes"][0].split(":"), (
+        "not that of the env file"
+    )

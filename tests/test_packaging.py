@@ -26,7 +26,9 @@ CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
 EXAMPLES = [*CHECKOUT.glob("docs/**/*.yml"), *CHECKOUT.glob(".github/workflows/*.yml")]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
-REGISTRY = re.compile(r"://\S*(py(pi|thonhosted)|registry|artifact|/simple\b)|index-url\s*=", re.IGNORECASE)
+REGISTRY = re.compile(
+    r"://\S*(py(pi|thonhosted)|registry|artifact|/simple\b)|index-url\s*=", re.IGNORECASE
+)
 INSTALLS_BY_NAME = re.compile(
     r"(?:pipx?|uvx?|tool|add|install)\b[^\n|;]*[\s'\"]orderbridge(?:\[|['\"\s]*(?:$|[=<>~`]))", re.M
 )
@@ -42,10 +44,14 @@ def test_each_package_is_listed_for_the_build_and_lies_in_the_checkout() -> None
         assert Path(spec.origin or "").is_relative_to(CHECKOUT), name
 
 
-@pytest.mark.skipif(not (CHECKOUT / ".git").exists() or shutil.which("git") is None, reason="no checkout of git")
+@pytest.mark.skipif(
+    not (CHECKOUT / ".git").exists() or shutil.which("git") is None, reason="no checkout of git"
+)
 def test_no_tracked_file_names_a_registry_or_installs_by_a_name_that_is_not_registered() -> None:
     """Whoever registers `orderbridge` there would run code on the machines of our users."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True, text=True
+    ).stdout
     for path in (CHECKOUT / name for name in listed.split("\0") if name):
         if path.is_file() and path != Path(__file__):
             text = path.read_text("utf-8", errors="replace")
@@ -55,7 +61,9 @@ def test_no_tracked_file_names_a_registry_or_installs_by_a_name_that_is_not_regi
 
 def pinned(file: str) -> dict[str, set[str]]:
     pins: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", (CHECKOUT / file).read_text("utf-8"), re.MULTILINE):
+    for name, version in re.findall(
+        r"^([\w.-]+)==([^\s;]+)", (CHECKOUT / file).read_text("utf-8"), re.MULTILINE
+    ):
         pins.setdefault(canonical(name), set()).add(version)
     return pins
 
@@ -71,15 +79,25 @@ def test_requirements_are_pinned_by_hash_and_name_no_host() -> None:
         text = file.read_text("utf-8")
         assert "://" not in text
         assert " @ " not in text
-        assert all("==" in entry and "--hash=sha256:" in entry for entry in re.split(r"\n(?=\S)", text.strip())), file
+        assert all(
+            "==" in entry and "--hash=sha256:" in entry
+            for entry in re.split(r"\n(?=\S)", text.strip())
+        ), file
 
 
 def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> None:
     groups, development = PROJECT["dependency-groups"], pinned("requirements-dev.txt")
     assert {"include-group": "build"} in groups["dev"]
-    tools = [requirement for requirement in (*groups["dev"], *groups["build"]) if isinstance(requirement, str)]
+    tools = [
+        requirement
+        for requirement in (*groups["dev"], *groups["build"])
+        if isinstance(requirement, str)
+    ]
     runtime = PROJECT["project"]["dependencies"]
-    for file, wanted in (("requirements.txt", runtime), ("requirements-dev.txt", [*runtime, *tools])):
+    for file, wanted in (
+        ("requirements.txt", runtime),
+        ("requirements-dev.txt", [*runtime, *tools]),
+    ):
         pins = pinned(file)
         for requirement in wanted:
             assert canonical(requirement) in pins, f"{requirement}: run make lock"
@@ -91,9 +109,13 @@ def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> No
     assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend)}
 
 
-def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for path in chain.from_iterable((CHECKOUT / name).rglob("*.py") for name in PACKAGES):
-        is_late = path.is_relative_to(CHECKOUT / "pipelines/warehouse")  # it needs duckdb, which `main` does not import
+        is_late = path.is_relative_to(
+            CHECKOUT / "pipelines/warehouse"
+        )  # it needs duckdb, which `main` does not import
         assert is_late or not POSIX_MODULES.search(path.read_text("utf-8")), path
     monkeypatch.setattr("pipelines.cli.main._IS_WINDOWS", True)
     result = CliRunner().invoke(orderbridge, ["status"])
@@ -104,7 +126,9 @@ def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(monkey
 def test_actions_are_pinned_by_commit() -> None:
     uses = [use for file in EXAMPLES for use in re.findall(r"uses: *(.*)", file.read_text("utf-8"))]
     assert len(uses) > 5
-    assert not [use for use in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)]
+    assert not [
+        use for use in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)
+    ]
 
 
 def test_an_environment_that_is_a_link_is_not_emptied(tmp_path: Path) -> None:
@@ -122,14 +146,31 @@ def test_an_environment_that_is_a_link_is_not_emptied(tmp_path: Path) -> None:
 def test_every_installation_of_a_checkout_uses_hashes() -> None:
     makefile = (CHECKOUT / "Makefile").read_text("utf-8")
     (install,) = re.findall(r"^INSTALL := (.*)", makefile, re.MULTILINE)
-    files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), CHECKOUT / "docs/schedules.md"]
-    texts = [path.read_text("utf-8") for path in (*files, CHECKOUT / "docs/orchestrators/Dockerfile", *EXAMPLES)]
-    joined = (text.replace("\\\n", " ").replace("$(INSTALL)", install).replace(" && ", "\n") for text in texts)
+    files = [
+        CHECKOUT / "Makefile",
+        *CHECKOUT.glob(".ci/*"),
+        *CHECKOUT.glob("*.md"),
+        CHECKOUT / "docs/schedules.md",
+    ]
+    texts = [
+        path.read_text("utf-8")
+        for path in (*files, CHECKOUT / "docs/orchestrators/Dockerfile", *EXAMPLES)
+    ]
+    joined = (
+        text.replace("\\\n", " ").replace("$(INSTALL)", install).replace(" && ", "\n")
+        for text in texts
+    )
     found = re.compile(r"\b(pip|PIP\)|pip\[@\]\}\") .*\b(install|wheel)\b")
-    lines = [line for line in chain.from_iterable(text.splitlines() for text in joined) if found.search(line)]
+    lines = [
+        line
+        for line in chain.from_iterable(text.splitlines() for text in joined)
+        if found.search(line)
+    ]
     assert len(lines) > 12
     for line in lines:
-        if "install $${one#*:}" in line:  # the examples of the orchestrators, each in an environment of its own
+        if (
+            "install $${one#*:}" in line
+        ):  # the examples of the orchestrators, each in an environment of its own
             continue
         assert "--require-hashes" in line or "--no-deps" in line, line
         assert "--no-deps" not in line or "--no-build-isolation" in line or ".whl" in line, line
@@ -140,14 +181,22 @@ VULNERABLE = {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_vers
 
 def test_the_audit_is_never_silently_green(capsys: pytest.CaptureFixture[str]) -> None:
     for result, code, words in (
-        ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, 0, "1 packages, no known vulnerability"),
+        (
+            {"dependencies": [{"name": "a", "version": "1", "vulns": []}]},
+            0,
+            "1 packages, no known vulnerability",
+        ),
         ({"dependencies": [VULNERABLE]}, 1, "a 1: PYSEC-1, fixed in 2"),
         ({"dependencies": [{"name": "a", "skip_reason": "not on the index"}]}, 75, "NOT CHECKED"),
         (None, 75, "NOT CHECKED: requirements.txt: no result: ConnectionError: no route"),
     ):
 
         def pip_audit(line: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-            (output,) = [Path(word.removeprefix("--output=")) for word in line if word.startswith("--output=")]
+            (output,) = [
+                Path(word.removeprefix("--output="))
+                for word in line
+                if word.startswith("--output=")
+            ]
             if result is not None:  # noqa: B023
                 output.write_text(json.dumps(result))  # noqa: B023
             return subprocess.CompletedProcess(line, 1, "", "ConnectionError: no route\n")
@@ -174,10 +223,14 @@ def test_the_script_of_ci_ends_as_its_checks_do(tmp_path: Path, failing: str, co
 
 def test_make_test_runs_each_check() -> None:
     rest = ["VENV=/nowhere", "-o", "dev", "--no-print-directory"]
-    done = subprocess.run(["make", "-n", "test", *rest], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["make", "-n", "test", *rest], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
     commands = {" ".join(line.split()) for line in done.stdout.splitlines()}
     python = "/nowhere/bin/python"
-    checks = {f"{python} -m {one}" for one in ("ruff check .", "ruff format --check .", "mypy", "pytest")}
+    checks = {
+        f"{python} -m {one}" for one in ("ruff check .", "ruff format --check .", "mypy", "pytest")
+    }
     assert {*checks, f".ci/smoke {python}", "/nowhere/bin/lint-imports --no-logo"} <= commands
 
 
@@ -186,8 +239,12 @@ def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_noth
     optional = workflow["jobs"]["optional"]
     assert optional["if"] == "github.event_name == 'schedule'"
     assert workflow[True]["schedule"][0]["cron"].endswith("* * *"), "`on` is true in YAML"
-    assert {"make orchestrators", "make ducklake"} <= {step.get("run") for step in optional["steps"]}
-    assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (CHECKOUT / "Makefile").read_text("utf-8")
+    assert {"make orchestrators", "make ducklake"} <= {
+        step.get("run") for step in optional["steps"]
+    }
+    assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (
+        CHECKOUT / "Makefile"
+    ).read_text("utf-8")
 
 
 def test_a_skipped_test_fails_where_nothing_may_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

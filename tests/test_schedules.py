@@ -42,7 +42,9 @@ def calls(folder: Path) -> list[str]:
 
 
 def sh(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SH, "-c", line], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [SH, "-c", line], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
 
 
 def settings(path: Path) -> dict[str, str]:
@@ -52,19 +54,27 @@ def settings(path: Path) -> dict[str, str]:
 
 def schedule() -> tuple[dict[str, str], list[list[str]]]:
     """Variables of the crontab, and its lines: five fields of time and a command."""
-    lines = [one for one in (EXAMPLES / "orderbridge.cron").read_text("utf-8").splitlines() if one and one[0] != "#"]
+    lines = [
+        one
+        for one in (EXAMPLES / "orderbridge.cron").read_text("utf-8").splitlines()
+        if one and one[0] != "#"
+    ]
     variables = dict(line.split("=", 1) for line in lines if line[0].isupper())
     return variables, [line.split(maxsplit=5) for line in lines if not line[0].isupper()]
 
 
-def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(tmp_path: Path) -> None:
+def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(
+    tmp_path: Path,
+) -> None:
     reported = settings(ENVIRONMENT)
     known = {variable(key) for key in SETTINGS}
     assert set(reported) <= {*known, "DLT_PROJECT_DIR"}
     assert {name for name in known if name.endswith(("API_KEY", "BASE_URL"))} <= set(reported)
     done = sh(f"set -a; . {ENVIRONMENT}; env", tmp_path)
     assert {f"{name}={value}" for name, value in reported.items()} <= set(done.stdout.splitlines())
-    assert not any(re.search(r"[\s$`\"'\\;&#]", value) for value in reported.values()), "systemd has other quotes"
+    assert not any(re.search(r"[\s$`\"'\\;&#]", value) for value in reported.values()), (
+        "systemd has other quotes"
+    )
 
 
 def placed(text: str, tmp_path: Path) -> str:
@@ -85,17 +95,23 @@ def test_the_crontab_runs_and_watches_a_platform(tmp_path: Path) -> None:
         reported = {name: value for name, value in made.environment().items() if "__" in name}
         reported |= {"WAREHOUSE__PATH": "warehouse.duckdb", "DLT_PROJECT_DIR": str(data)}
         assert {*reported, "SOURCES__LEGACY__LOGIN_MODE"} >= set(settings(ENVIRONMENT))
-        (tmp_path / "orderbridge.env").write_text("".join(f"{name}={value}\n" for name, value in reported.items()))
+        (tmp_path / "orderbridge.env").write_text(
+            "".join(f"{name}={value}\n" for name, value in reported.items())
+        )
         done = sh(placed(night, tmp_path), tmp_path, **cron)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    written = {path.name: path for path in data.iterdir() if path.name != ".dlt"}  # of dlt, which writes its id there
+    written = {
+        path.name: path for path in data.iterdir() if path.name != ".dlt"
+    }  # of dlt, which writes its id there
     assert set(written) == {"warehouse.duckdb", "nightly.jsonl", "report.html"}
     log = (data / "nightly.jsonl").read_text("utf-8")
     assert made.platform.legacy_key not in log
     assert '"published": true' in log
     watched = sh(placed(monitor, tmp_path), tmp_path, **cron)
     assert (watched.returncode, watched.stdout, watched.stderr) == (0, "", "")
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (*written.values(), data / "status.txt")} == {0o600}
+    assert {
+        stat.S_IMODE(path.stat().st_mode) for path in (*written.values(), data / "status.txt")
+    } == {0o600}
 
 
 ORGANIZATION = """
@@ -118,14 +134,29 @@ def organizations(tmp_path: Path, *names: str) -> list[str]:
     for number, name in enumerate(names):
         (tmp_path / "projects" / name / ".dlt").mkdir(parents=True)
         settings = f'[sources.legacy]\nbase_url = "https://{("one", "two")[number % 2]}.example"\n'
-        (tmp_path / "projects" / name / ".dlt/secrets.toml").write_text("[torn" if name == "torn" else settings)
-    environment = on_path(tmp_path, ORGANIZATION) | {"LC_ALL": "C", "ORDERBRIDGE": str(tmp_path / "bin/orderbridge")}
-    environment |= {"SOURCES__LEGACY__BASE_URL": "https://x", "DESTINATION__POSTGRES__CREDENTIALS": "postgresql://x"}
-    command = [sys.executable, str(EXAMPLES / "organizations.py"), str(tmp_path / "projects"), "--wait-s=0"]
+        (tmp_path / "projects" / name / ".dlt/secrets.toml").write_text(
+            "[torn" if name == "torn" else settings
+        )
+    environment = on_path(tmp_path, ORGANIZATION) | {
+        "LC_ALL": "C",
+        "ORDERBRIDGE": str(tmp_path / "bin/orderbridge"),
+    }
+    environment |= {
+        "SOURCES__LEGACY__BASE_URL": "https://x",
+        "DESTINATION__POSTGRES__CREDENTIALS": "postgresql://x",
+    }
+    command = [
+        sys.executable,
+        str(EXAMPLES / "organizations.py"),
+        str(tmp_path / "projects"),
+        "--wait-s=0",
+    ]
     return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *command]
 
 
-def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_other(tmp_path: Path) -> None:
+def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_other(
+    tmp_path: Path,
+) -> None:
     names = ("a", "b", "c-bad", "d", "e-shy", "f-part", "g-copy", "h-full", "i-deaf", "torn")
     night = organizations(tmp_path, *names)
     (tmp_path / "projects/d/nightly.jsonl").mkdir()  # which cannot be opened
@@ -136,21 +167,33 @@ def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_o
     assert re.fullmatch("d: exit code 2: .*nightly.jsonl'", unwritable)
     assert part == "f-part: exit code 7: orders: gone"
     lost = "the notification was not delivered: 403"
-    assert re.fullmatch(rf"g-copy: exit code 4: see nightly.jsonl \(\d+ MB are free in .*\); {lost}", copy)
-    assert full.startswith("h-full: exit code 2: nothing was written to nightly.jsonl: is the disk full? (")
+    assert re.fullmatch(
+        rf"g-copy: exit code 4: see nightly.jsonl \(\d+ MB are free in .*\); {lost}", copy
+    )
+    assert full.startswith(
+        "h-full: exit code 2: nothing was written to nightly.jsonl: is the disk full? ("
+    )
     assert deaf == f"i-deaf: exit code 0: {lost}"
     counts = "5 with exit code 0, 2 with exit code 2, 1 with exit code 3, 1 with exit code 4, 1 with exit code 7"
     assert re.fullmatch(f"10 organizations in . s: {counts}", total)
     ran = sorted(name for name in (*names, "e-shy") if name != "d")
     line = f"--project {tmp_path}/projects/{{}} run --log json --report report.html"
-    assert sorted(call for call in calls(tmp_path) if " run " in call) == [line.format(name) for name in ran]
+    assert sorted(call for call in calls(tmp_path) if " run " in call) == [
+        line.format(name) for name in ran
+    ]
 
 
-def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_problems_alone(tmp_path: Path) -> None:
+def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_problems_alone(
+    tmp_path: Path,
+) -> None:
     night = organizations(tmp_path, "a")
     page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
-    (monitor,) = re.findall(r"^ExecStart=.*/organizations.py /srv/projects --quiet -- (.*)$", page, re.M)
-    done = subprocess.run([*night, "--quiet", "--", *monitor.split()], capture_output=True, text=True, timeout=60)
+    (monitor,) = re.findall(
+        r"^ExecStart=.*/organizations.py /srv/projects --quiet -- (.*)$", page, re.M
+    )
+    done = subprocess.run(
+        [*night, "--quiet", "--", *monitor.split()], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert calls(tmp_path) == [f"--project {tmp_path}/projects/a {monitor}"]
     shutil.rmtree(tmp_path / "projects/a")
@@ -158,7 +201,9 @@ def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_pro
     assert (done.returncode, done.stdout, "there is no project" in done.stderr) == (2, "", True)
 
 
-def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(tmp_path: Path) -> None:
+def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(
+    tmp_path: Path,
+) -> None:
     night = organizations(tmp_path, "a-slow", "b")
     with subprocess.Popen([*night, "--at-once=1"], stdout=subprocess.PIPE, text=True) as process:
         wait_for((tmp_path / "projects/a-slow/started").exists)
@@ -173,22 +218,42 @@ def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(tm
 def test_the_summary_of_a_night_has_the_findings_and_why_lists_are_old() -> None:
     reason = runpy.run_path(str(EXAMPLES / "organizations.py"))["reason"]
     named = [("error", "login_missing"), ("error", "x"), ("info", "y")]
-    found = [{"severity": severity, "entity": "customers", "rule": rule, "count": 8} for severity, rule in named]
-    status = {"event": "status", "max_age_h": 26.0, "too_old": ["customers", "orders"], "problems": {}, "failure": None}
+    found = [
+        {"severity": severity, "entity": "customers", "rule": rule, "count": 8}
+        for severity, rule in named
+    ]
+    status = {
+        "event": "status",
+        "max_age_h": 26.0,
+        "too_old": ["customers", "orders"],
+        "problems": {},
+        "failure": None,
+    }
     unread = "not read within 26 h: customers, orders"
     for event, words in (
-        ({"event": "reconcile", "findings": found}, "8 error customers.login_missing; 8 error customers.x"),
+        (
+            {"event": "reconcile", "findings": found},
+            "8 error customers.login_missing; 8 error customers.x",
+        ),
         ({"event": "reconcile", "findings": found[2:]}, "8 info customers.y"),
-        (status | {"failure": {"message": "cannot connect"}}, f"{unread}; the last run failed: cannot connect"),
+        (
+            status | {"failure": {"message": "cannot connect"}},
+            f"{unread}; the last run failed: cannot connect",
+        ),
         (status | {"problems": {"orders": "gone"}}, f"{unread}; orders: gone"),
-        ({"event": "pull", "lists": [{"resource": one, "problem": "no key"} for one in "ab"]}, "a, b: no key"),
+        (
+            {"event": "pull", "lists": [{"resource": one, "problem": "no key"} for one in "ab"]},
+            "a, b: no key",
+        ),
     ):
         assert reason(json.dumps(event)) == words
 
 
 def night(folder: Path, script: str) -> tuple[subprocess.CompletedProcess[str], str]:
     """How nightly.sh ends with such a command, and the commands that it called."""
-    done = sh(f"sh {EXAMPLES / 'nightly.sh'}", folder, **on_path(folder, script), ORDERBRIDGE_WAIT_S="0")
+    done = sh(
+        f"sh {EXAMPLES / 'nightly.sh'}", folder, **on_path(folder, script), ORDERBRIDGE_WAIT_S="0"
+    )
     return done, " ".join(line.split()[0] for line in calls(folder))
 
 
@@ -222,10 +287,17 @@ def test_a_night_ends_as_documented_and_is_tried_again_where_that_may_help(
     assert re.search(rf"^\| [\d, ]*{script.split()[-1] if says else 0}[\d, ]* \|.*$", page, re.M)
 
 
-def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earlier_ones(tmp_path: Path) -> None:
-    words, lost = 'año: the key "a\\b" is wrong\n  Unset it.', "the notification was not delivered: 403"
+def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earlier_ones(
+    tmp_path: Path,
+) -> None:
+    words, lost = (
+        'año: the key "a\\b" is wrong\n  Unset it.',
+        "the notification was not delivered: 403",
+    )
     event = json.dumps({"event": "error", "message": words, "exit_code": 3}, ensure_ascii=False)
-    (tmp_path / "nightly.jsonl").write_text('{"event": "error", "message": "of yesterday", "exit_code": 3}\n')
+    (tmp_path / "nightly.jsonl").write_text(
+        '{"event": "error", "message": "of yesterday", "exit_code": 3}\n'
+    )
     (tmp_path / "said").write_text(event + "\n", "utf-8")
     done, _ = night(tmp_path, f"case $1 in run) cat {tmp_path}/said; exit 3;; esac")
     assert done.stderr.splitlines()[1:] == [*words.splitlines()]
@@ -233,31 +305,51 @@ def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earli
     done, _ = night(tmp_path, "case $1 in run) exit 2;; esac")
     assert "nothing was written to nightly.jsonl: is the disk full? (" in done.stderr
     assert f" MB are free in {tmp_path})" in done.stderr
-    done, _ = night(tmp_path, f"""case $1 in run) echo '{{"event": "log", "message": "{lost}"}}';; esac""")
+    done, _ = night(
+        tmp_path, f"""case $1 in run) echo '{{"event": "log", "message": "{lost}"}}';; esac"""
+    )
     assert (done.returncode, done.stderr) == (0, f"orderbridge: {lost}\n")
 
 
 def test_a_night_that_is_stopped_while_it_writes_the_report_ends_with_143(tmp_path: Path) -> None:
     done, called = night(tmp_path, "case $1 in report) kill $PPID; sleep 60 & wait;; esac")
-    assert (done.returncode, called, "stopped by a signal" in done.stderr) == (143, "run report", True)
+    assert (done.returncode, called, "stopped by a signal" in done.stderr) == (
+        143,
+        "run report",
+        True,
+    )
 
 
 @pytest.mark.parametrize("script", ["nightly.sh", "import.sh x f"])
 def test_a_signal_to_a_schedule_stops_its_command_and_a_killed_one_has_no_error_of_an_earlier_night(
     tmp_path: Path, script: str
 ) -> None:
-    env = on_path(tmp_path, "trap 'sleep 0.2; : >ended; exit 143' TERM\n: >started\nwhile :; do sleep 0.05; done")
+    env = on_path(
+        tmp_path,
+        "trap 'sleep 0.2; : >ended; exit 143' TERM\n: >started\nwhile :; do sleep 0.05; done",
+    )
     command = [SH, *f"{EXAMPLES}/{script}".split()]
-    with subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_for((tmp_path / "started").exists)
         process.terminate()
         said = process.communicate(timeout=30)[1]
-    assert (process.returncode, (tmp_path / "ended").exists(), len(calls(tmp_path))) == (143, True, 1)
+    assert (process.returncode, (tmp_path / "ended").exists(), len(calls(tmp_path))) == (
+        143,
+        True,
+        1,
+    )
     assert "stopped by a signal (143); the next run goes on" in said
     for log in ("nightly.jsonl", "imports.jsonl"):
         (tmp_path / log).write_text('{"event": "error", "message": "of yesterday"}\n')
-    done = subprocess.run(command, cwd=tmp_path, env=on_path(tmp_path, "kill -9 $$"), capture_output=True, text=True)
-    assert (done.returncode, "killed (memory?); the next run goes on\n" in done.stderr) == (137, True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=on_path(tmp_path, "kill -9 $$"), capture_output=True, text=True
+    )
+    assert (done.returncode, "killed (memory?); the next run goes on\n" in done.stderr) == (
+        137,
+        True,
+    )
     assert "yesterday" not in done.stderr
     assert len((tmp_path / "imports.jsonl").read_text().splitlines()) == 1
 
@@ -278,7 +370,9 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
             [analyze, "verify", "--man=no", str(tmp_path / unit.name)],
             capture_output=True, text=True, timeout=300, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         )  # fmt: skip
-        reported = [line for line in done.stderr.splitlines() if unit.name.partition(".")[0] in line]
+        reported = [
+            line for line in done.stderr.splitlines() if unit.name.partition(".")[0] in line
+        ]
         assert (done.returncode, reported) == (0, [])
 
 
@@ -298,8 +392,13 @@ def test_a_unit_tries_again_for_what_may_pass_and_for_nothing_else() -> None:
     good = set(re.findall(r"^SuccessExitStatus=(.*)$", text, re.MULTILINE)[0].split())
     failed = set(re.findall(r"^RestartPreventExitStatus=(.*)$", text, re.MULTILINE)[0].split())
     assert good == {"5"}
-    assert re.search("^ExecStopPost=.* report ", text, re.MULTILINE), "a run that ended with 7 or 9 has published"
-    assert {str(code.value) for code in ExitCode if 0 < code.value < 10} - good - failed == {"4", "8"}
+    assert re.search("^ExecStopPost=.* report ", text, re.MULTILINE), (
+        "a run that ended with 7 or 9 has published"
+    )
+    assert {str(code.value) for code in ExitCode if 0 < code.value < 10} - good - failed == {
+        "4",
+        "8",
+    }
 
 
 WORKFLOW: dict[Any, Any] = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text("utf-8"))
@@ -329,8 +428,13 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home)}
 
     def ends(name: str, passphrase: str) -> int:
-        script, given = [bash, "-e", "-o", "pipefail", "-c", STEPS[name]["run"]], {"PASSPHRASE": passphrase}
-        return subprocess.run(script, cwd=tmp_path, env=environment | given, capture_output=True).returncode
+        script, given = (
+            [bash, "-e", "-o", "pipefail", "-c", STEPS[name]["run"]],
+            {"PASSPHRASE": passphrase},
+        )
+        return subprocess.run(
+            script, cwd=tmp_path, env=environment | given, capture_output=True
+        ).returncode
 
     try:
         assert ends("Encrypt", "a long one") == 0
@@ -357,9 +461,20 @@ def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
     tmp_path: Path, code: int, ends_with: int, message: str
 ) -> None:
     lines = {"rejected.plan": 1, "unsent.blocked": int(ends_with == 5)}
-    event: dict[str, Any] = {"event": "import", "message": "1 rejected\nresult: r.xlsx", "kind": "x", "lines": lines}
-    said = json.dumps({"event": "error", "message": 'no column "x"'} if code == 2 else event | {"plan": {"kind": "x"}})
-    environment = on_path(tmp_path, f"printf '%s\\n' '{said}'; case \"$3\" in *b.xlsx) exit {code};; esac")
+    event: dict[str, Any] = {
+        "event": "import",
+        "message": "1 rejected\nresult: r.xlsx",
+        "kind": "x",
+        "lines": lines,
+    }
+    said = json.dumps(
+        {"event": "error", "message": 'no column "x"'}
+        if code == 2
+        else event | {"plan": {"kind": "x"}}
+    )
+    environment = on_path(
+        tmp_path, f"printf '%s\\n' '{said}'; case \"$3\" in *b.xlsx) exit {code};; esac"
+    )
     drop = tmp_path / "drop folder"
     drop.mkdir()
     for name in ("a.csv", "b.xlsx", "c.part"):
@@ -368,19 +483,32 @@ def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
     done = sh(line, tmp_path, **environment, ORDERBRIDGE_IMPORT="--confirm 9")
     assert done.returncode == ends_with
     assert (message in done.stderr) if message else not done.stderr
-    expected = [f"import customers {drop}/{name} --json --confirm 9" for name in ("a.csv", "b.xlsx")]
+    expected = [
+        f"import customers {drop}/{name} --json --confirm 9" for name in ("a.csv", "b.xlsx")
+    ]
     assert calls(tmp_path) == expected
     kept = {path.name for path in drop.glob("*.*")}
     assert kept == {"c.part", *(["b.xlsx"] if ends_with else [])}
     assert len(list((drop / "done").iterdir())) == 2 - bool(ends_with)
 
 
-def test_an_import_of_no_file_is_named_and_the_schedules_of_the_page_import_what_they_name(tmp_path: Path) -> None:
+def test_an_import_of_no_file_is_named_and_the_schedules_of_the_page_import_what_they_name(
+    tmp_path: Path,
+) -> None:
     environment = on_path(tmp_path, "")
     for arguments in ("customers ''", ""):
         done = sh(f"{SH} {EXAMPLES}/import.sh {arguments}", tmp_path, **environment)
-        assert (done.returncode, "no file to import" in done.stderr, calls(tmp_path)) == (2, True, [])
-    for file in ("articulos.csv", "2026-11-24/clientes.csv", "2026-11-25/clientes.csv", "drop/clientes.csv"):
+        assert (done.returncode, "no file to import" in done.stderr, calls(tmp_path)) == (
+            2,
+            True,
+            [],
+        )
+    for file in (
+        "articulos.csv",
+        "2026-11-24/clientes.csv",
+        "2026-11-25/clientes.csv",
+        "drop/clientes.csv",
+    ):
         (tmp_path / "erp" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "erp" / file).touch()
     (tmp_path / "srv/data").mkdir(parents=True)
@@ -389,5 +517,7 @@ def test_an_import_of_no_file_is_named_and_the_schedules_of_the_page_import_what
     for line in re.findall(r"^(?:[\d*/]+ ){5}(.*import\.sh.*)$", page, re.MULTILINE):
         there = placed(line, tmp_path).replace("/srv/erp", f"{tmp_path}/erp")
         assert sh(there, tmp_path, **environment).returncode == 0
-    imported = [Path(call.split()[2]).relative_to(tmp_path / "erp").as_posix() for call in calls(tmp_path)]
+    imported = [
+        Path(call.split()[2]).relative_to(tmp_path / "erp").as_posix() for call in calls(tmp_path)
+    ]
     assert imported == ["articulos.csv", "2026-11-25/clientes.csv", "drop/clientes.csv"]

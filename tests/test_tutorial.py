@@ -54,11 +54,21 @@ def test_the_tutorial_does_what_it_says_and_git_sees_nothing_private(tmp_path: P
     with ExitStack() as background:
         for note, script in blocks("tutorial.md"):
             expected = int(note.removeprefix("ends with ")) if note.startswith("ends with ") else 0
-            for other, ours in re.findall(r"((?:^(?!orderbridge ).*\n)*)(?:^orderbridge (.*)\n)?", script, re.M):
+            for other, ours in re.findall(
+                r"((?:^(?!orderbridge ).*\n)*)(?:^orderbridge (.*)\n)?", script, re.M
+            ):
                 if other:
-                    subprocess.run(["bash", "-e", "-c", other], cwd=folder, env=env, check=True, capture_output=True)
+                    subprocess.run(
+                        ["bash", "-e", "-c", other],
+                        cwd=folder,
+                        env=env,
+                        check=True,
+                        capture_output=True,
+                    )
                 if ours and note == "in the background":
-                    process = background.enter_context(start(*shlex.split(ours), env=env, cwd=folder))
+                    process = background.enter_context(
+                        start(*shlex.split(ours), env=env, cwd=folder)
+                    )
                     background.callback(process.send_signal, signal.SIGTERM)
                     assert process.stdout.readline().startswith("ready ")
                     wait_for((folder / ".gitignore").exists)
@@ -67,7 +77,12 @@ def test_the_tutorial_does_what_it_says_and_git_sees_nothing_private(tmp_path: P
                     assert done.code == expected, f"{ours}\n{done.said}"
                     printed = done.out
     first, second = sorted(folder.glob("plan-customers-*"), key=lambda path: path.stat().st_mtime)
-    for name, counts in (("confirmed", (2, 2)), ("rejected", (1, 0)), ("in_doubt", (0, 0)), ("unsent", (0, 0))):
+    for name, counts in (
+        ("confirmed", (2, 2)),
+        ("rejected", (1, 0)),
+        ("in_doubt", (0, 0)),
+        ("unsent", (0, 0)),
+    ):
         for plan, count in zip((first, second), counts, strict=True):
             lines = (plan / f"results/{name}.csv").read_text("utf-8-sig").splitlines()[1:]
             assert len(lines) == count, (plan, name)
@@ -75,8 +90,13 @@ def test_the_tutorial_does_what_it_says_and_git_sees_nothing_private(tmp_path: P
     assert printed.splitlines()[-1].split() == ["1", "on", "the", "platform", "as", "sent"]
     if shutil.which("git") is not None:
         subprocess.run(["git", "init", "-q"], cwd=folder, env=env, check=True)
-        added = subprocess.run(["git", "add", "-An"], cwd=folder, env=env, check=True, capture_output=True, text=True)
-        assert sorted(re.findall(r"add '(.*)'", added.stdout)) == [".gitignore", "mappings/customers.toml"]
+        added = subprocess.run(
+            ["git", "add", "-An"], cwd=folder, env=env, check=True, capture_output=True, text=True
+        )
+        assert sorted(re.findall(r"add '(.*)'", added.stdout)) == [
+            ".gitignore",
+            "mappings/customers.toml",
+        ]
 
 
 @pytest.mark.parametrize("way", ["copy", "environment"])
@@ -99,7 +119,9 @@ def test_a_project_with_its_own_sources_uses_them(tmp_path: Path, way: str) -> N
             (folder / "load.py").write_text(example.replace('"platform"', '"theirs"'))
             arguments = ["-P", "load.py"]
         line = [sys.executable, *arguments]
-        done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            line, cwd=folder, env=env, capture_output=True, text=True, timeout=300
+        )
     assert done.returncode == 0, done.stderr
     with duckdb.connect(str(folder / "shop.duckdb")) as connection:
         assert connection.sql("SELECT count(*) FROM theirs.customers").fetchall() == [(20,)]

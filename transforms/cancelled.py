@@ -31,7 +31,9 @@ _NAMES: Final[Mapping[Witness, re.Pattern[str]]] = {
     ),
 }
 _LOST: Final = r"cancel|anulad|annul|storn|(?<![a-z])void|refund|reembols|chargeback|contracargo"
-_OF_ORDER: Final = re.compile(rf"{_LOST}|reject|rechaz|declin|denied|denegad|refus|returned|devuelt")
+_OF_ORDER: Final = re.compile(
+    rf"{_LOST}|reject|rechaz|declin|denied|denegad|refus|returned|devuelt"
+)
 _OF_PAYMENT: Final = re.compile(_LOST)
 """A payment that is rejected may be tried again."""
 _GAP: Final = r"[^a-z0-9]*"
@@ -51,7 +53,9 @@ def means_cancelled(word: str, kind: Witness) -> bool:
     if kind == "time":
         return any(letter in "123456789" for letter in word)  # 0000-00-00 is none
     rest = _NOT_DONE.sub("", word)
-    return (kind == "flag" and word in _YES) or bool((_OF_PAYMENT if kind == "payment" else _OF_ORDER).search(rest))
+    return (kind == "flag" and word in _YES) or bool(
+        (_OF_PAYMENT if kind == "payment" else _OF_ORDER).search(rest)
+    )
 
 
 def related_columns(names: Iterable[str], status: str | None) -> dict[str, Witness]:
@@ -80,7 +84,10 @@ class Cancellation:
 
     @classmethod
     def of(
-        cls, status: str | None, words: Mapping[str, Collection[str]], values: Collection[str] | None
+        cls,
+        status: str | None,
+        words: Mapping[str, Collection[str]],
+        values: Collection[str] | None,
     ) -> Cancellation:
         """From the words of the status and of the `related_columns`."""
         kinds = related_columns(words, status)
@@ -102,7 +109,9 @@ class Cancellation:
         """Whether any of the words is a value that the setting names."""
         return any(word.casefold() in (self.values or ()) for word in words)
 
-    def read(self, texts: Mapping[str, Column[Any]], status: str | None, rows: int) -> tuple[Bools, Counter[str]]:
+    def read(
+        self, texts: Mapping[str, Column[Any]], status: str | None, rows: int
+    ) -> tuple[Bools, Counter[str]]:
         """Whether each of so many orders is cancelled, from the texts of the witnesses.
 
         Returns:
@@ -115,8 +124,12 @@ class Cancellation:
         is_of_order: Bools = np.logical_or.reduce([none, *of_order])
         if self.values is not None and status in says:
             is_cancelled = is_of_order = says[status][0]
-        contrary = {name: (no & is_of_order) | (yes & ~is_cancelled) for name, (yes, no) in says.items()}
-        return is_cancelled, Counter({name: int(where.sum()) for name, where in contrary.items() if where.any()})
+        contrary = {
+            name: (no & is_of_order) | (yes & ~is_cancelled) for name, (yes, no) in says.items()
+        }
+        return is_cancelled, Counter(
+            {name: int(where.sum()) for name, where in contrary.items() if where.any()}
+        )
 
     def _says(self, texts: Column[Any], name: str, status: str | None) -> tuple[Bools, Bools]:
         """Where a column says that an order is cancelled, and where it says that it is not."""

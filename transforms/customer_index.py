@@ -60,7 +60,9 @@ class CustomerMatch:
     @property
     def notation(self) -> CustomerNotation | None:
         """How the column is read; None where only the other reading fits, or this one less than half of its values."""
-        if self.is_contradicted or 2 * (self.codes if self.is_by_code else self.ids) < max(self.named_count, 1):
+        if self.is_contradicted or 2 * (self.codes if self.is_by_code else self.ids) < max(
+            self.named_count, 1
+        ):
             return None
         return "codes" if self.is_by_code else "ids"
 
@@ -91,11 +93,15 @@ class CustomerIndex:
         customers = typed(customers, ORDERING_CUSTOMERS)
         codes = customers.assign(code=clean_text(customers["erp_code"])).dropna(subset="code")
         if codes["is_missing"].any():
-            is_reused = codes["is_missing"] & codes["code"].isin(codes.loc[~codes["is_missing"], "code"])
+            is_reused = codes["is_missing"] & codes["code"].isin(
+                codes.loc[~codes["is_missing"], "code"]
+            )
             codes = codes[~is_reused]
         is_shared = is_repeated(codes["code"])
         shared = codes.loc[is_shared, "code"].drop_duplicates()
-        return cls(customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared)
+        return cls(
+            customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared
+        )
 
     def match(
         self,
@@ -115,7 +121,9 @@ class CustomerIndex:
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
-        is_shared = values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
+        is_shared = (
+            values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
+        )
         ids, codes = _number(by_id.notna(), counts), _number(by_code.notna() | is_shared, counts)
         is_by_code = codes > ids
         prefers_code = CODE_NAME.search(name) is not None
@@ -130,12 +138,24 @@ class CustomerIndex:
         hits_min = MATCHED_SHARE_MIN * _number(named.notna(), counts)
         is_open = hits < hits_min if has_preference or notation is not None else is_by_code
         is_contradicted = is_open and 0 < hits_min <= others
-        is_unproven = is_contradicted and notation is None and not same_customers(customer_id, other_id, counts)
+        is_unproven = (
+            is_contradicted
+            and notation is None
+            and not same_customers(customer_id, other_id, counts)
+        )
         if is_unproven:
             customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
         is_ambiguous = is_shared & is_by_code
         return CustomerMatch(
-            counts, named, customer_id, is_ambiguous, ids, codes, is_by_code, is_unproven, is_contradicted
+            counts,
+            named,
+            customer_id,
+            is_ambiguous,
+            ids,
+            codes,
+            is_by_code,
+            is_unproven,
+            is_contradicted,
         )
 
 

@@ -15,9 +15,23 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.dates import OFFSET_MAX, ColumnForm, DateContext, form_findings, read_dates, unread_findings
+from transforms.dates import (
+    OFFSET_MAX,
+    ColumnForm,
+    DateContext,
+    form_findings,
+    read_dates,
+    unread_findings,
+)
 from transforms.documents import with_documents
-from transforms.findings import Part, UniqueValues, combine_findings, date_text, rule_findings, table_finding
+from transforms.findings import (
+    Part,
+    UniqueValues,
+    combine_findings,
+    date_text,
+    rule_findings,
+    table_finding,
+)
 from transforms.frames import (
     BIGINT,
     BOOLEAN,
@@ -34,8 +48,23 @@ from transforms.frames import (
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, phone_digits
 from transforms.texts import email_key
 
-_TEXTS: Final = ("first_name", "last_name", "phone", "email", "login_code", "created_at", "price_list_id", "erp_code")
-RAW_CUSTOMERS: Final = {"id": TEXT, **dict.fromkeys(_TEXTS, TEXT), "birthdate": DATE, "_extra": TEXT, **BOOKKEEPING}
+_TEXTS: Final = (
+    "first_name",
+    "last_name",
+    "phone",
+    "email",
+    "login_code",
+    "created_at",
+    "price_list_id",
+    "erp_code",
+)
+RAW_CUSTOMERS: Final = {
+    "id": TEXT,
+    **dict.fromkeys(_TEXTS, TEXT),
+    "birthdate": DATE,
+    "_extra": TEXT,
+    **BOOKKEEPING,
+}
 LISTED_PRICE_LISTS: Final = {"id": TEXT, "name": TEXT, "_missing_since": TIMESTAMP}
 """The columns that are used; there may be others."""
 
@@ -69,7 +98,8 @@ READ_CUSTOMERS: Final = ("id", *_TEXTS, "birthdate", "_missing_since")
 CUSTOMER_FIELDS: Final = {
     name: kind
     for name, kind in CUSTOMERS.items()
-    if (name not in RAW_CUSTOMERS and name not in ("customer_id", "created_at_text")) or name == "price_list_id"
+    if (name not in RAW_CUSTOMERS and name not in ("customer_id", "created_at_text"))
+    or name == "price_list_id"
 } | {"created_at": TIMESTAMP}
 """The columns that are made here."""
 AGE_YEARS_MAX: Final = 120
@@ -79,7 +109,11 @@ _NUMBER: Final = r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?"
 
 
 def customers_part(
-    part: tuple[pd.DataFrame, pd.DataFrame], form: ColumnForm, price_lists: pd.DataFrame, context: DateContext, gap: str
+    part: tuple[pd.DataFrame, pd.DataFrame],
+    form: ColumnForm,
+    price_lists: pd.DataFrame,
+    context: DateContext,
+    gap: str,
 ) -> Part:
     """Reconciles any of the customers, with all of their documents.
 
@@ -109,7 +143,9 @@ def customers_part(
         email_normalized=email_key(rows["email"]),
         phone_digits=phone_digits(rows["phone"]),
     )
-    rows, unlisted, impossible = _with_price_lists(rows, typed(price_lists, LISTED_PRICE_LISTS), gap)
+    rows, unlisted, impossible = _with_price_lists(
+        rows, typed(price_lists, LISTED_PRICE_LISTS), gap
+    )
     rows, numbers, findings = with_documents(rows, documents)
     ids, is_listed = rows["customer_id"], ~rows["is_missing"]
     if not dates.is_unreadable:
@@ -150,7 +186,9 @@ def _with_price_lists(
         The rows; findings of ids that are not listed; findings of impossible ids.
     """
     lists = (
-        price_lists.assign(key=canonical_id(price_lists["id"]), is_gone=price_lists["_missing_since"].notna())
+        price_lists.assign(
+            key=canonical_id(price_lists["id"]), is_gone=price_lists["_missing_since"].notna()
+        )
         .dropna(subset="key")
         .sort_values(["key", "is_gone", "id", "name"])
         .drop_duplicates("key")
@@ -171,10 +209,18 @@ def _with_price_lists(
     is_unlisted = is_named & ~is_listed & ~rows["is_missing"]
     detail = first_true([(is_known, "priceListId: listed before")], "priceListId")
     absent = rule_findings(
-        "customers", "price_list_not_listed", rows["customer_id"], is_unlisted & ~is_impossible, detail
+        "customers",
+        "price_list_not_listed",
+        rows["customer_id"],
+        is_unlisted & ~is_impossible,
+        detail,
     )
     impossible = rule_findings(
-        "customers", "price_list_id_impossible", rows["customer_id"], is_unlisted & is_impossible, "priceListId"
+        "customers",
+        "price_list_id_impossible",
+        rows["customer_id"],
+        is_unlisted & is_impossible,
+        "priceListId",
     )
     rows = rows.assign(
         price_list_id=own["id"].where(is_listed, rows["price_list_id"]),
@@ -189,18 +235,33 @@ def _field_findings(rows: pd.DataFrame, as_of: datetime) -> list[pd.DataFrame]:
     ids, is_listed = rows["customer_id"], ~rows["is_missing"]
     born, code = rows["birthdate"], clean_text(rows["erp_code"])
     today = as_of.astimezone(UTC).date()
-    oldest = date(today.year - AGE_YEARS_MAX, today.month, 28 if (today.month, today.day) == (2, 29) else today.day)
+    oldest = date(
+        today.year - AGE_YEARS_MAX,
+        today.month,
+        28 if (today.month, today.day) == (2, 29) else today.day,
+    )
     birthdate = joined_text(["birthdate ", date_text(born)])
     created_at = joined_text(["createdAt ", date_text(rows["created_at"])])
     cases: tuple[tuple[str, Column[Any], Column[Any] | str], ...] = (
         ("erp_code_padded", code != rows["erp_code"], "erpCode"),
         ("erp_code_missing", code.isna(), "erpCode"),
-        ("login_missing", rows["email_normalized"].isna() & clean_text(rows["login_code"]).isna(), "email, loginCode"),
+        (
+            "login_missing",
+            rows["email_normalized"].isna() & clean_text(rows["login_code"]).isna(),
+            "email, loginCode",
+        ),
         ("email_malformed", ~rows["email_normalized"].str.fullmatch(_EMAIL), "email"),
-        ("phone_without_digits", clean_text(rows["phone"]).notna() & rows["phone_digits"].isna(), "phone"),
+        (
+            "phone_without_digits",
+            clean_text(rows["phone"]).notna() & rows["phone_digits"].isna(),
+            "phone",
+        ),
         ("name_missing", rows["full_name"].isna(), "firstName, lastName"),
         ("birthdate_future", born > today, birthdate),
         ("birthdate_absurd", born < oldest, birthdate),
         ("created_at_future", rows["created_at"] > as_of + OFFSET_MAX, created_at),
     )
-    return [rule_findings("customers", name, ids, where & is_listed, detail) for name, where, detail in cases]
+    return [
+        rule_findings("customers", name, ids, where & is_listed, detail)
+        for name, where, detail in cases
+    ]

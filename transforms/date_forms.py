@@ -144,14 +144,23 @@ def find_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
     texts = texts.take(pa.array(rows))
     if (reading := _read_plain_iso(texts)) is not None:
         examine = partial(_year_first_evidence, reading)
-        yield DateFamily("ISO 8601", rows, _decide_year_first, lambda *_: reading, examine, proves_itself=True)
+        yield DateFamily(
+            "ISO 8601", rows, _decide_year_first, lambda *_: reading, examine, proves_itself=True
+        )
         return
     for name, pattern, decide, read, examine_fields, proves_itself in _WRITTEN:
         fields = pc.extract_regex(texts, pattern)
         fits: Bools = pc.is_valid(fields).to_numpy(zero_copy_only=False)
         if fits.any():
             own = fields.filter(pa.array(fits))
-            yield DateFamily(name, rows[fits], decide, partial(read, own), partial(examine_fields, own), proves_itself)
+            yield DateFamily(
+                name,
+                rows[fits],
+                decide,
+                partial(read, own),
+                partial(examine_fields, own),
+                proves_itself,
+            )
         rows, texts = rows[~fits], texts.filter(pa.array(~fits))
         if not len(rows):
             return
@@ -176,7 +185,9 @@ def _read_plain_iso(texts: pa.Array) -> DateReading | None:
 
 def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
     parts = pc.extract_regex(texts, DIGITS)
-    size = pc.cast(pc.cast(parts.field("whole"), pa.decimal128(19, 0)), pa.float64()).to_numpy(zero_copy_only=False)
+    size = pc.cast(pc.cast(parts.field("whole"), pa.decimal128(19, 0)), pa.float64()).to_numpy(
+        zero_copy_only=False
+    )
     if (fits := _matches(texts, STAMP)).any():
         read = partial(_read_year_first, pc.extract_regex(texts.filter(pa.array(fits)), STAMP))
         yield DateFamily("stamps of 14 digits", rows[fits], partial(_decide_one, "compact"), read)
@@ -216,7 +227,9 @@ def _epoch_times(unit: int, parts: pa.StructArray) -> Ints:
 
 def _read_epoch(at: Ints, is_stamp: Bools, _: Form, span: Span) -> DateReading:
     least, greatest = span
-    is_among = (at >= least) & (at <= greatest) & (at < _STAMPS_FROM_US)  # a stamp is far from the times beside it
+    is_among = (
+        (at >= least) & (at <= greatest) & (at < _STAMPS_FROM_US)
+    )  # a stamp is far from the times beside it
     no = np.zeros(len(at), np.bool_)
     return DateReading(at, ~is_stamp | is_among, no, ~no, no)
 
@@ -229,8 +242,14 @@ def _read_month_name(fields: pa.StructArray, *_: object) -> DateReading:
 
 
 def _year_month_day(fields: pa.StructArray) -> tuple[Ints, Ints, Ints]:
-    month = part_numbers(fields, "month") + part_numbers(fields, "month_b") + part_numbers(fields, "month_c")
-    day = part_numbers(fields, "day") + part_numbers(fields, "day_b") + part_numbers(fields, "day_c")
+    month = (
+        part_numbers(fields, "month")
+        + part_numbers(fields, "month_b")
+        + part_numbers(fields, "month_c")
+    )
+    day = (
+        part_numbers(fields, "day") + part_numbers(fields, "day_b") + part_numbers(fields, "day_c")
+    )
     return part_numbers(fields, "year"), month, day
 
 
@@ -248,7 +267,11 @@ def _year_first_evidence(reading: DateReading) -> Evidence:
     is_naive = ~reading.has_offset & ~reading.is_day_only
     for name, of_name in (("real", reading.is_real), ("unreal", ~reading.is_real)):
         counts[name] = int(of_name.sum())
-        for kind, of_kind in (("offset", reading.has_offset), ("day", reading.is_day_only), ("naive", is_naive)):
+        for kind, of_kind in (
+            ("offset", reading.has_offset),
+            ("day", reading.is_day_only),
+            ("naive", is_naive),
+        ):
             counts[f"{name} {kind}"] = int((of_name & of_kind).sum())
     return counts
 
@@ -257,7 +280,11 @@ def _decide_year_first(counts: Evidence, *_: object) -> tuple[Form, tuple[str, .
     if counts["proofs"] == counts["absurd"] >= max(2, PROOF_MIN * counts["texts"]):
         return "ambiguous", (f"{counts['proofs']} have the day before the month",)
     counted = "real" if counts["real"] else "unreal"
-    forms: tuple[tuple[str, Form], ...] = (("offset", "iso_offset"), ("day", "date_only"), ("naive", "iso_naive"))
+    forms: tuple[tuple[str, Form], ...] = (
+        ("offset", "iso_offset"),
+        ("day", "date_only"),
+        ("naive", "iso_naive"),
+    )
     for kind, form in forms:
         if counts[f"{counted} {kind}"] == counts[counted]:
             return form, ()
@@ -270,7 +297,9 @@ def _read_year_first(fields: pa.StructArray, *_: object) -> DateReading:
 
 def _numeric_readings(fields: pa.StructArray) -> dict[Form, tuple[Ints, Ints, Ints]]:
     """Year, month and day in each order that they may have."""
-    first, second, year = (part_numbers(fields, name) for name in ("first", "second_number", "year"))
+    first, second, year = (
+        part_numbers(fields, name) for name in ("first", "second_number", "year")
+    )
     return {"day_first": (year, second, first), "month_first": (year, first, second)}
 
 
@@ -280,7 +309,9 @@ def _examine_numeric(fields: pa.StructArray) -> Evidence:
         counts[form] = int((_dated(fields, year, month, day).is_real & (day > 12)).sum())
     for mark, count in zip(*pc.value_counts(fields.field("mark")).flatten(), strict=True):
         counts[f"mark {mark}"] = count.as_py()
-    counts["several marks"] = int(pc.sum(pc.not_equal(fields.field("mark"), fields.field("mark_b"))).as_py() or 0)
+    counts["several marks"] = int(
+        pc.sum(pc.not_equal(fields.field("mark"), fields.field("mark_b"))).as_py() or 0
+    )
     return counts
 
 
@@ -314,14 +345,27 @@ def _dated(fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateRe
     begin = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     following = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     real &= day <= following - begin
-    hour, minute, second = part_numbers(fields, "hour"), part_numbers(fields, "minute"), part_numbers(fields, "second")
+    hour, minute, second = (
+        part_numbers(fields, "hour"),
+        part_numbers(fields, "minute"),
+        part_numbers(fields, "second"),
+    )
     if has_part(fields, "half"):
-        has_half, is_pm = is_written(fields, "half"), is_written(fields, "half", "p") | is_written(fields, "half", "P")
+        has_half, is_pm = (
+            is_written(fields, "half"),
+            is_written(fields, "half", "p") | is_written(fields, "half", "P"),
+        )
         real &= ~has_half | ((hour >= 1) & (hour <= 12))
         hour = np.where(has_half, hour % 12 + np.where(is_pm, 12, 0), hour)
     real &= (hour < 24) & (minute < 60) & (second < 60)
     micros = microseconds(fields.field("fraction")) if has_part(fields, "fraction") else 0
-    at = (begin + day - 1) * _DAY_US + hour * _HOUR_US + minute * _MINUTE_US + second * _SECOND_US + micros
+    at = (
+        (begin + day - 1) * _DAY_US
+        + hour * _HOUR_US
+        + minute * _MINUTE_US
+        + second * _SECOND_US
+        + micros
+    )
     no = np.zeros(len(at), np.bool_)
     if not has_part(fields, "zone"):
         return DateReading(at, real, no, no, is_endless)
@@ -329,11 +373,15 @@ def _dated(fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateRe
     shift = hours * _HOUR_US + minutes * _MINUTE_US
     at = at - np.where(is_written(fields, "sign", "-"), -shift, shift)
     real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
-    return DateReading(at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
+    return DateReading(
+        at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless
+    )
 
 
 _BY_NAME: Final = (partial(_decide_one, "month_name"), _read_month_name, lambda _: Evidence(), True)
-_WRITTEN: Final[tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...]] = (
+_WRITTEN: Final[
+    tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...]
+] = (
     ("ISO 8601", YEAR_FIRST, _decide_year_first, _read_year_first, _examine_year_first, True),
     ("numeric day and month", NUMERIC, _decide_numeric, _read_numeric, _examine_numeric, False),
     ("day and name of month", DAY_MONTH_YEAR, *_BY_NAME),

@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 
 from transforms.frames import Bools, Ints
 
-_CLOCK: Final = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+_CLOCK: Final = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+)
 _HALF: Final = r"(?: ?(?P<half>[AaPp])\.? ?[Mm]\.?)?"
 _ZONE: Final = (
     r"(?P<zone> ?(?:[Zz]|(?:UTC|GMT)?(?P<sign>[+-])(?P<off_hour>\d\d)(?::?(?P<off_minute>\d\d))?|UTC|GMT)"
@@ -29,7 +31,9 @@ YEAR_FIRST: Final = (
     rf"{_ZONE})?$"
 )
 NUMERIC: Final = (
-    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<year>\d{4})" + _TIME + "$"
+    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<year>\d{4})"
+    + _TIME
+    + "$"
 )
 PLAIN_OFFSET: Final = r"(?:Z|[+-](?:0\d|1[0-5])(?::?\d\d)?)$"
 PLAIN_ISO: Final = rf"^\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{{1,6}})?)?(?:$|{PLAIN_OFFSET})"
@@ -53,10 +57,14 @@ _MONTH: Final = rf"(?P<month_name>{'|'.join(sorted(MONTH_NAMES, key=len, reverse
 # Latin ranges: Arrow compiles a pattern at each call, and Unicode's class of letters, ten times over, takes it 10 ms.
 _WEEKDAY: Final = r"^(?:[A-Za-zÀ-ÖØ-öø-ɏ]{2,10}\.?,? +)?"
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th|º)?"
-DAY_MONTH_YEAR: Final = rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
+DAY_MONTH_YEAR: Final = (
+    rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
+)
 MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{{4}}){_TIME}$"
 DIGITS: Final = r"^(?P<whole>\d{10,19})(?:\.(?P<fraction>\d{1,9}))?$"
-STAMP: Final = r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$"
+STAMP: Final = (
+    r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$"
+)
 _DAY_HOUR: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])"
 SHORT_STAMP: Final = rf"^\d\d(?:{_DAY_HOUR}[0-5]\d|\d\d{_DAY_HOUR})$"
 """`YYMMDDhhmm` or `YYYYMMDDhh`: 0.5 % of the seconds since 1970 look like that by chance."""

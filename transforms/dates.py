@@ -171,7 +171,11 @@ class DateEvidence:
         (first, count), *others = self._rows.most_common(2)
         if others and others[0][1] == count:
             return None
-        return first if self._families[first].proves_itself or count >= SHARE_MIN * self._given else None
+        return (
+            first
+            if self._families[first].proves_itself or count >= SHARE_MIN * self._given
+            else None
+        )
 
 
 def read_dates(
@@ -193,7 +197,9 @@ def read_dates(
         all_texts.add(texts)
         of_column = all_texts.form()
     plain, given = _plain(texts)
-    families = find_families(array(plain), given) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
+    families = (
+        find_families(array(plain), given) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
+    )
     is_text, is_read, is_day, is_exact, endless = np.zeros((5, len(texts)), np.bool_)
     is_text[given], at = True, np.zeros(len(texts), np.int64)
     for family in (one for one in families if one.name == of_column.family):
@@ -207,8 +213,12 @@ def read_dates(
     instants = pa.array(at, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
     flags = (is_text & ~is_read & ~endless, is_read & is_day, is_read & ~is_exact, endless)
     at_utc = column(instants, texts.index)
-    unread, day_only, zone_unknown, no_end = (column(pa.array(values, BOOLEAN), texts.index) for values in flags)
-    return DateColumn(of_column.form, at_utc, unread, day_only, zone_unknown, no_end, of_column.evidence)
+    unread, day_only, zone_unknown, no_end = (
+        column(pa.array(values, BOOLEAN), texts.index) for values in flags
+    )
+    return DateColumn(
+        of_column.form, at_utc, unread, day_only, zone_unknown, no_end, of_column.evidence
+    )
 
 
 def _plain(texts: Column[Any]) -> tuple[Column[Any], Ints]:
@@ -261,17 +271,22 @@ def local_days(instants: Column[Any], timezone: str | None) -> Column[Any]:
         return column(array(instants).cast(DATE), instants.index)
     local = _local(instants, timezone).as_unit("us")
     return column(
-        pa.array(local.asi8, pa.int64(), mask=local.isna()).cast(pa.timestamp("us")).cast(DATE), instants.index
+        pa.array(local.asi8, pa.int64(), mask=local.isna()).cast(pa.timestamp("us")).cast(DATE),
+        instants.index,
     )
 
 
 def _local(instants: Column[Any], timezone: str) -> pd.DatetimeIndex:
     """What the clocks of a zone show at each instant."""
-    utc = pd.DatetimeIndex(instants.to_numpy("datetime64[us]", na_value=np.datetime64("NaT", "us"))).tz_localize("UTC")
+    utc = pd.DatetimeIndex(
+        instants.to_numpy("datetime64[us]", na_value=np.datetime64("NaT", "us"))
+    ).tz_localize("UTC")
     return utc.tz_convert(timezone).tz_localize(None)
 
 
-def unread_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> pd.DataFrame:
+def unread_findings(
+    entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]
+) -> pd.DataFrame:
     """The texts that are not read although the form of their column is known."""
     return rule_findings(entity, f"{rule}_unreadable", ids, dates.unread | dates.endless, field)
 

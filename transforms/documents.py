@@ -35,13 +35,17 @@ def sort_documents(documents: pd.DataFrame) -> pd.DataFrame:
     documents = documents.reset_index(drop=True)
     owner = documents["owner"].to_numpy(np.int64)
     position = documents["position"].fillna(np.iinfo(np.int64).max).to_numpy(np.int64)
-    is_ordered = (owner[1:] > owner[:-1]) | ((owner[1:] == owner[:-1]) & (position[1:] > position[:-1]))
+    is_ordered = (owner[1:] > owner[:-1]) | (
+        (owner[1:] == owner[:-1]) & (position[1:] > position[:-1])
+    )
     if is_ordered.all():
         return documents
     rows = pa.Table.from_pandas(documents, preserve_index=False)
     first = ["owner", "position"]
     others = [name for name in rows.column_names if name not in first]
-    return from_arrow(rows.sort_by([(name, "ascending") for name in first + others]).combine_chunks())
+    return from_arrow(
+        rows.sort_by([(name, "ascending") for name in first + others]).combine_chunks()
+    )
 
 
 def first_row_per_owner(owner: Ints, where: Bools, size: int) -> Ints:
@@ -78,8 +82,12 @@ def with_documents(
         for_taxes=owned["for_taxes"].fillna(False),
     )
     owner, size = owned["owner"].to_numpy(np.int64), len(rows)
-    default = take_or_null(owned, default_row_per_owner(owner, owned["is_default"].to_numpy(np.bool_), size))
-    tax = take_or_null(owned[["number"]], first_row_per_owner(owner, owned["for_taxes"].to_numpy(np.bool_), size))
+    default = take_or_null(
+        owned, default_row_per_owner(owner, owned["is_default"].to_numpy(np.bool_), size)
+    )
+    tax = take_or_null(
+        owned[["number"]], first_row_per_owner(owner, owned["for_taxes"].to_numpy(np.bool_), size)
+    )
 
     def count(where: Column[Any] | None = None) -> Column[Any]:
         counted = owner if where is None else owner[where.to_numpy(np.bool_)]
@@ -100,7 +108,11 @@ def with_documents(
     ]
     for name, where, counts, words in cases:
         is_case = where & is_listed
-        findings.append(rule_findings("customers", name, ids[is_case], detail=count_text("", counts[is_case], words)))
+        findings.append(
+            rule_findings(
+                "customers", name, ids[is_case], detail=count_text("", counts[is_case], words)
+            )
+        )
     rows = rows.assign(
         document_count=total,
         default_document_number=default["number"],

@@ -28,7 +28,13 @@ from transforms.frames import (
 )
 from transforms.rules import RULES
 
-FINDINGS: Final = {"entity": TEXT, "entity_id": TEXT, "rule": TEXT, "severity": TEXT, "detail": TEXT}
+FINDINGS: Final = {
+    "entity": TEXT,
+    "entity_id": TEXT,
+    "rule": TEXT,
+    "severity": TEXT,
+    "detail": TEXT,
+}
 """`entity_id` is null where the finding is about a table as a whole, or about a row without an id."""
 
 VALUES: Final = {"rule": TEXT, "id": TEXT, "value": TEXT}
@@ -69,13 +75,20 @@ def rule_findings(
     """
     rule = _BY_NAME[entity, name]
     # Most rules hold in no row of a list: Arrow makes a table in a tenth of the time that pandas makes a frame.
-    columns = {"entity_id": array(ids)} | ({} if isinstance(detail, str) else {"detail": array(detail)})
+    columns = {"entity_id": array(ids)} | (
+        {} if isinstance(detail, str) else {"detail": array(detail)}
+    )
     rows = pa.table(columns)
     if where is not None:
         rows = rows.filter(array(where))
     same = {"entity": rule.entity, "rule": rule.name, "severity": rule.severity, "detail": detail}
     return from_arrow(
-        pa.table({key: rows[key] if key in columns else pa.repeat(same[key], len(rows)) for key in FINDINGS})
+        pa.table(
+            {
+                key: rows[key] if key in columns else pa.repeat(same[key], len(rows))
+                for key in FINDINGS
+            }
+        )
     )
 
 

@@ -44,12 +44,16 @@ def to_arrow(rows: pd.DataFrame, schema: Schema) -> pa.Table:
         KeyError: a column is not in the frame.
         pa.ArrowInvalid: a value does not fit the type of its column.
     """
-    return pa.Table.from_pandas(rows[list(schema)], pa.schema(list(schema.items())), preserve_index=False)
+    return pa.Table.from_pandas(
+        rows[list(schema)], pa.schema(list(schema.items())), preserve_index=False
+    )
 
 
 def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """A frame of these rows; a column that is missing in a row is null there."""
-    return from_arrow(pa.Table.from_pylist([dict(row) for row in rows], pa.schema(list(schema.items()))))
+    return from_arrow(
+        pa.Table.from_pylist([dict(row) for row in rows], pa.schema(list(schema.items())))
+    )
 
 
 def typed(rows: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -78,16 +82,24 @@ def constant(value: object, index: pd.Index[Any], kind: pa.DataType = TEXT) -> C
     return column(pa.repeat(pa.scalar(value, kind), len(index)), index)
 
 
-def first_true(cases: Sequence[tuple[Column[Any], Column[Any] | str]], otherwise: Column[Any] | str) -> Column[Any]:
+def first_true(
+    cases: Sequence[tuple[Column[Any], Column[Any] | str]], otherwise: Column[Any] | str
+) -> Column[Any]:
     """For each row the value of the first case whose condition holds (null: it does not), as `Series.case_when` does.
 
     `Series.case_when` makes a column of Python objects where a value is a literal; this one stays text.
     """
     index = cases[0][0].index
     conditions = [array(condition.fillna(False)) for condition, _ in cases]
-    values = [array(value) if isinstance(value, pd.Series) else value for value in (*(v for _, v in cases), otherwise)]
+    values = [
+        array(value) if isinstance(value, pd.Series) else value
+        for value in (*(v for _, v in cases), otherwise)
+    ]
     return column(
-        pc.case_when(pa.StructArray.from_arrays(conditions, [str(n) for n in range(len(cases))]), *values), index
+        pc.case_when(
+            pa.StructArray.from_arrays(conditions, [str(n) for n in range(len(cases))]), *values
+        ),
+        index,
     )
 
 
@@ -103,7 +115,11 @@ def is_strictly_increasing(values: Column[Any]) -> bool:
     array_ = array(values)
     if len(array_) < 2:
         return not array_.null_count
-    return bool(pc.all(pc.greater(array_.slice(1), array_.slice(0, len(array_) - 1)), skip_nulls=False).as_py())
+    return bool(
+        pc.all(
+            pc.greater(array_.slice(1), array_.slice(0, len(array_) - 1)), skip_nulls=False
+        ).as_py()
+    )
 
 
 def is_repeated(values: Column[Any]) -> Column[Any]:
@@ -133,15 +149,21 @@ def look_up(keys: Column[Any], table: pd.DataFrame, on: str) -> pd.DataFrame:
     if not (is_strictly_increasing(known) or known.is_unique):
         raise ValueError(f"look_up: a value of {on!r} is not unique in the table")
     at = pc.index_in(array(keys), value_set=array(known), skip_nulls=True)
-    return take_or_null(table, pc.fill_null(at, -1).to_numpy().astype(np.int64)).set_axis(keys.index)
+    return take_or_null(table, pc.fill_null(at, -1).to_numpy().astype(np.int64)).set_axis(
+        keys.index
+    )
 
 
 def take_or_null(rows: pd.DataFrame, numbers: Ints) -> pd.DataFrame:
     """The rows with these numbers, null for -1, with a new index."""
     at = positions(numbers)
-    return pd.DataFrame({name: column(array(values).take(at)) for name, values in rows.items()}, columns=list(rows))
+    return pd.DataFrame(
+        {name: column(array(values).take(at)) for name, values in rows.items()}, columns=list(rows)
+    )
 
 
 def positions(rows: Ints) -> pa.Array:
     """Row numbers for Arrow's `take`, null for negative ones."""
-    return pa.array(rows.astype(np.int32), mask=rows < 0)  # half as wide: taking texts is a third faster
+    return pa.array(
+        rows.astype(np.int32), mask=rows < 0
+    )  # half as wide: taking texts is a third faster

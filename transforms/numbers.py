@@ -53,7 +53,9 @@ def currencies(texts: pa.Array) -> pa.Array:
     if pc.all(is_plain).as_py():
         return pc.if_else(is_plain, "", pa.scalar(None, TEXT))
     found = pc.extract_regex(texts, _PRICED)
-    signs = pc.binary_join_element_wise(pc.struct_field(found, "before"), pc.struct_field(found, "after"), "")
+    signs = pc.binary_join_element_wise(
+        pc.struct_field(found, "before"), pc.struct_field(found, "after"), ""
+    )
     return pc.if_else(pc.fill_null(is_plain, False), "", signs)
 
 
@@ -141,12 +143,16 @@ def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Arr
     """
     decimal, thousands = re.escape(notation.decimal), re.escape(notation.thousands)
     grouped = rf"|[1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+" if thousands else ""
-    numbers, codes = _matching(texts, rf"^[+-]?([0-9]+{grouped})({decimal}[0-9]+)?$", "not_a_number")
+    numbers, codes = _matching(
+        texts, rf"^[+-]?([0-9]+{grouped})({decimal}[0-9]+)?$", "not_a_number"
+    )
     if thousands and pc.any(pc.match_substring(numbers, notation.thousands)).as_py():
         numbers = pc.replace_substring(numbers, notation.thousands, "")
     if notation.decimal != ".":
         numbers = pc.replace_substring(numbers, notation.decimal, ".")
-    if pc.any(pc.match_substring_regex(numbers, r"^(\+|-?0[0-9])")).as_py():  # replacing takes ten times as long
+    if pc.any(
+        pc.match_substring_regex(numbers, r"^(\+|-?0[0-9])")
+    ).as_py():  # replacing takes ten times as long
         numbers = pc.replace_substring_regex(numbers, r"^(?:\+|(-))?0*([0-9])", r"\1\2")
     return numbers, codes
 
@@ -155,7 +161,9 @@ def whole_numbers(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The plain numbers that are whole (`18.00` is 18); the code `not_whole` or `too_many_digits` for the others."""
     codes = pa.nulls(len(numbers), TEXT)
     if pc.any(pc.match_substring(numbers, ".")).as_py():
-        numbers, codes = _matching(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
+        numbers, codes = _matching(
+            pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole"
+        )
     longest = pc.max(pc.binary_length(numbers)).as_py()
     if longest is not None and longest > WHOLE_DIGITS_MAX:
         numbers, too_long = _matching(numbers, f"^.{{1,{WHOLE_DIGITS_MAX}}}$", "too_many_digits")

@@ -250,12 +250,18 @@ def choose_fields(
             count, evidence[name] = facts[name].fitting(field_name, rows)
             if count and count >= share_min * rows:
                 fitting[field_name].append(name)
-    amounts = dict.fromkeys([*fitting["total"], *(name for of, name in used if of == "total" and name in facts)])
+    amounts = dict.fromkeys(
+        [*fitting["total"], *(name for of, name in used if of == "total" and name in facts)]
+    )
     totals = TotalCandidates()
     if amounts:
         some = orders.with_lines(list(amounts))
-        totals = TotalCandidates.of(some.assign(**{name: money(some[name], facts[name].amounts) for name in amounts}))
-    proposed: dict[str, str | None] = {name: columns[0] if columns else None for name, columns in fitting.items()}
+        totals = TotalCandidates.of(
+            some.assign(**{name: money(some[name], facts[name].amounts) for name in amounts})
+        )
+    proposed: dict[str, str | None] = {
+        name: columns[0] if columns else None for name, columns in fitting.items()
+    }
     disputed = dict.fromkeys(ORDER_FIELDS, "")
     proposed["customer_id"], disputed["customer_id"] = _propose_customer(
         orders, names, customers, configured.customer_notation, evidence
@@ -272,7 +278,10 @@ def choose_fields(
 
     for name in ORDER_FIELDS:
         setting, before, now = getattr(configured, name), getattr(pinned, name), proposed[name]
-        is_gone, is_pieces = before not in orders.kinds, name == "total" and totals.holdings.get(before) == "pieces"
+        is_gone, is_pieces = (
+            before not in orders.kinds,
+            name == "total" and totals.holdings.get(before) == "pieces",
+        )
         chosen[name] = setting or (now if is_gone or is_pieces else before)
         advice = f"set reconcile.order_{name.removeprefix('order_')}"
         dispute = disputed[name]
@@ -303,36 +312,62 @@ def choose_fields(
             found("total_missing", f"total: {used_now} has a value in {given} of {rows} orders")
     total = chosen["total"] or ""
     holding = totals.holdings.get(total)
-    is_in_cents = holding == "cents" or (pinned.is_in_cents and chosen["total"] == pinned.total and holding != "amount")
+    is_in_cents = holding == "cents" or (
+        pinned.is_in_cents and chosen["total"] == pinned.total and holding != "amount"
+    )
     if holding == "cents":
-        found("total_in_cents", f"total: {total} is a hundred times what the lines come to: it is divided by 100")
+        found(
+            "total_in_cents",
+            f"total: {total} is a hundred times what the lines come to: it is divided by 100",
+        )
     elif pinned.is_in_cents and chosen["total"] == pinned.total and not is_in_cents:
-        found("field_changed", f"total: {total} was in hundredths and is not any more; set reconcile.order_total")
+        found(
+            "field_changed",
+            f"total: {total} was in hundredths and is not any more; set reconcile.order_total",
+        )
     differing = [f"{name} in {counts} orders" for name, counts in totals.differing(total).items()]
     differing += ["what the lines come to in most orders"] if holding in ("pieces", "other") else []
     if differing:
         found("totals_differ", f"total: {total} is used; it differs from {', '.join(differing)}")
     if unlike := totals.unlike_lines(total):
-        found("lines_differ", f"total: {total} is not what the lines come to in {unlike} orders that were compared")
-    cancellation, doubt = _cancellation(orders, facts, chosen["order_status"], configured.cancelled_values)
+        found(
+            "lines_differ",
+            f"total: {total} is not what the lines come to in {unlike} orders that were compared",
+        )
+    cancellation, doubt = _cancellation(
+        orders, facts, chosen["order_status"], configured.cancelled_values
+    )
     if doubt:
         candidates = _candidates("order_status", orders, evidence)
-        found("cancelled_unknown", f"order_status: {doubt}; {candidates}; set reconcile.order_status")
+        found(
+            "cancelled_unknown", f"order_status: {doubt}; {candidates}; set reconcile.order_status"
+        )
     notation, is_set = configured.customer_notation, configured.customer_notation is not None
     if not is_set and chosen["customer_id"] == pinned.customer_id:
         notation = pinned.customer_notation
-    fields = OrderFields(*chosen.values(), customer_notation=notation, is_notation_set=is_set, is_in_cents=is_in_cents)
+    fields = OrderFields(
+        *chosen.values(),
+        customer_notation=notation,
+        is_notation_set=is_set,
+        is_in_cents=is_in_cents,
+    )
     of_total = facts[total].amounts if total else AmountEvidence()
-    return FieldChoice(fields, of_total, cancellation, unknown, evidence, combine_findings(findings))
+    return FieldChoice(
+        fields, of_total, cancellation, unknown, evidence, combine_findings(findings)
+    )
 
 
-def _examined(orders: OrderColumns, names: Sequence[str], used: Iterable[tuple[str, str]]) -> dict[str, ColumnFacts]:
+def _examined(
+    orders: OrderColumns, names: Sequence[str], used: Iterable[tuple[str, str]]
+) -> dict[str, ColumnFacts]:
     """The facts of the columns that may hold a field, that may say that an order is cancelled, or that are `used`."""
     wanted: dict[str, set[str]] = {}
     for name, kind in related_columns(names, None).items():
         wanted.setdefault(name, set()).update(() if kind == "time" else ["order_status"])
     possible = [name for name in names if orders.kinds[name] in _KINDS]
-    named = [(field, name) for field in _EXAMINED for name in possible if name in ORDER_NAMES[field]]
+    named = [
+        (field, name) for field in _EXAMINED for name in possible if name in ORDER_NAMES[field]
+    ]
     for field_name, name in [*named, *(one for one in used if one[1] in orders.kinds)]:
         wanted.setdefault(name, set()).add(field_name)
     facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
@@ -344,7 +379,10 @@ def _examined(orders: OrderColumns, names: Sequence[str], used: Iterable[tuple[s
 
 
 def _cancellation(
-    orders: OrderColumns, facts: Mapping[str, ColumnFacts], status: str | None, values: Collection[str] | None
+    orders: OrderColumns,
+    facts: Mapping[str, ColumnFacts],
+    status: str | None,
+    values: Collection[str] | None,
 ) -> tuple[Cancellation, str]:
     """How it is read whether an order is cancelled, and why it is not known; empty where it is."""
     columns = [*related_columns(orders.kinds, status), *filter(None, [status])]
@@ -352,7 +390,9 @@ def _cancellation(
     cancellation = Cancellation.of(status, words, values)
     of_status = facts[status].words if status is not None else set()
     has_words = any(letter.isalpha() for word in of_status for letter in word)
-    if (has_words if values is None else cancellation.is_found(of_status)) or cancellation.witnesses.keys() - {status}:
+    if (
+        has_words if values is None else cancellation.is_found(of_status)
+    ) or cancellation.witnesses.keys() - {status}:
         return cancellation, ""
     if values is not None:
         return cancellation, "no order has a value of reconcile.order_cancelled"
@@ -360,7 +400,11 @@ def _cancellation(
 
 
 def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:
-    names = [name for name in orders.kinds if RELATED_NAMES[wanted].search(name) and not name.startswith("_")]
+    names = [
+        name
+        for name in orders.kinds
+        if RELATED_NAMES[wanted].search(name) and not name.startswith("_")
+    ]
     listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
@@ -378,7 +422,9 @@ def _propose_customer(
     def match(name: str, values: pd.DataFrame, notation: CustomerNotation | None) -> CustomerMatch:
         return index.match(texts_of(values[name]), name, notation, values["row_count"])
 
-    for name in (name for name in names if CUSTOMER_NAME.fullmatch(name) or RIVAL_NAME.fullmatch(name)):
+    for name in (
+        name for name in names if CUSTOMER_NAME.fullmatch(name) or RIVAL_NAME.fullmatch(name)
+    ):
         found = match(name, orders.distinct([name]), notation)
         evidence[name] = found.evidence
         hits, count = found.codes if found.is_by_code else found.ids, found.named_count
@@ -393,7 +439,9 @@ def _propose_customer(
     rivals = [name for name in proven if not CUSTOMER_NAME.fullmatch(name)]
     by_code = [name for name, found in proven.items() if found.is_by_code and name not in rivals]
     # Codes are texts that somebody chose, ids are small numbers that many columns hold.
-    by_id = sorted(proven.keys() - {*by_code, *rivals}, key=lambda name: (name not in _PREFERRED_IDS, name))
+    by_id = sorted(
+        proven.keys() - {*by_code, *rivals}, key=lambda name: (name not in _PREFERRED_IDS, name)
+    )
     for group in ([*by_id, *by_code], by_code):
         if group and all(refer_to_same(name, group[0]) for name in group[1:]):
             customers = proven[group[0]].customer_id.nunique()
@@ -414,7 +462,9 @@ def texts_of(values: Column[Any]) -> Column[Any]:
     """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
     plain = array(values)
     if plain.type == MONEY:
-        text = pc.replace_substring_regex(plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1")  # has 9 decimals
+        text = pc.replace_substring_regex(
+            plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1"
+        )  # has 9 decimals
         plain = pc.if_else(pc.equal(plain, 0), "0", pc.replace_substring_regex(text, r"\.$", ""))
     if plain.type == _DOUBLE:
         is_whole = pc.and_(pc.equal(pc.floor(plain), plain), pc.less(pc.abs(plain), 2.0**53))
@@ -448,5 +498,7 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
     amounts = array(texts.where(is_decimal)).cast(MONEY)
     if kind == _DOUBLE:
         long = texts.where(texts.str.fullmatch(_LONG_DECIMAL).fillna(False))
-        amounts = pc.coalesce(amounts, pc.round(array(long).cast(pa.decimal128(38, 17)), 9).cast(MONEY))
+        amounts = pc.coalesce(
+            amounts, pc.round(array(long).cast(pa.decimal128(38, 17)), 9).cast(MONEY)
+        )
     return column(amounts, values.index)

@@ -14,7 +14,17 @@ import pandas as pd
 import pyarrow as pa
 
 from transforms.findings import FINDINGS, Part, combine_findings, rule_findings, table_finding
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, column, constant, frame
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    MONEY,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    column,
+    constant,
+    frame,
+)
 from transforms.order_fields import AmountEvidence, money, texts_of
 from transforms.order_names import LINE_NAMES, ORDER_NAMES
 from transforms.total_candidates import LINE_SUMS
@@ -49,7 +59,10 @@ def line_columns(filled: Collection[str]) -> dict[str, str]:
     `filled` are the columns with a value of a listed order: one that the platform has renamed keeps the values of
     orders that are no longer listed.
     """
-    columns = {field: [name for name in LINE_NAMES[field] if name in filled] for field in (*PRODUCT, *AMOUNTS)}
+    columns = {
+        field: [name for name in LINE_NAMES[field] if name in filled]
+        for field in (*PRODUCT, *AMOUNTS)
+    }
     return {field: names[0] for field, names in columns.items() if names}
 
 
@@ -66,8 +79,14 @@ def lines_part(rows: pd.DataFrame, amounts: Mapping[str, AmountEvidence]) -> Par
     counts: Counter[str] = Counter()
     for name in amounts:
         given = texts_of(rows[name]).notna()
-        counts[name], counts[f"{name} unread"] = int(given.sum()), int((given & read[name].isna()).sum())
-    product = {name: texts_of(rows[name]) if name in rows else constant(None, rows.index) for name in PRODUCT}
+        counts[name], counts[f"{name} unread"] = (
+            int(given.sum()),
+            int((given & read[name].isna()).sum()),
+        )
+    product = {
+        name: texts_of(rows[name]) if name in rows else constant(None, rows.index)
+        for name in PRODUCT
+    }
     return Part(pd.DataFrame({**product, **read}), frame(FINDINGS), counts)
 
 

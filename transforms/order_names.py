@@ -22,16 +22,26 @@ CUSTOMER_NAME: Final = re.compile(
     r"|client_profile_data__user_profile_id"
 )
 """The customer who orders, by an id or a code."""
-RIVAL_NAME: Final = re.compile(r"(account|cuenta|member|socio|user|usuario|company|empresa)_+(id|code|codigo)")
+RIVAL_NAME: Final = re.compile(
+    r"(account|cuenta|member|socio|user|usuario|company|empresa)_+(id|code|codigo)"
+)
 """Columns that are not taken for the customer, but put another one in doubt that refers to other customers."""
-CODE_NAME: Final = re.compile(r"(^|_)(codigo|cod|code|number|no|numero|ref|reference|external_id)(_|$)")
+CODE_NAME: Final = re.compile(
+    r"(^|_)(codigo|cod|code|number|no|numero|ref|reference|external_id)(_|$)"
+)
 """Names of these that mean a code that somebody else assigned, not an id of the platform."""
 ID_NAME: Final = re.compile(r"(^|_)id(_|$)")
 """Names of these that mean an id of the platform, unless they are of `CODE_NAME`."""
 RELATED_NAMES: Final = {
-    "customer_id": re.compile(r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact"),
-    "ordered_at": re.compile(r"(^|_)(at|on|date|fecha|time|timestamp|datetime|hora)(_|$)|created|placed|ordered"),
-    "order_status": re.compile(r"(^|_)(status|state|estado|situacion)(_|$)|cancel|anulad|annul|storn|void"),
+    "customer_id": re.compile(
+        r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact"
+    ),
+    "ordered_at": re.compile(
+        r"(^|_)(at|on|date|fecha|time|timestamp|datetime|hora)(_|$)|created|placed|ordered"
+    ),
+    "order_status": re.compile(
+        r"(^|_)(status|state|estado|situacion)(_|$)|cancel|anulad|annul|storn|void"
+    ),
     "total": re.compile(r"total|amount|importe|monto|value|valor|price|precio|paid"),
 }
 """Names to mention as candidates where none is chosen."""

@@ -109,9 +109,17 @@ def order_customers(
         findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
         unknown = f"{name}: ids or ERP codes, neither is proven"
         status = status.where(named.isna())
-    elif match.is_contradicted and fields.customer_notation is not None and not fields.is_notation_set:
+    elif (
+        match.is_contradicted
+        and fields.customer_notation is not None
+        and not fields.is_notation_set
+    ):
         detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
-        findings.append(table_finding("orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"))
+        findings.append(
+            table_finding(
+                "orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"
+            )
+        )
     listed, share = int(counts.sum()), None
     if listed:
         share = int(counts[known.notna()].sum()) / listed
@@ -120,12 +128,16 @@ def order_customers(
             findings.append(table_finding("orders", "matched_share_fell", unknown))
             status = status.where(known.notna())
     customer_id = known if match.is_by_code or match.is_unproven else known.fillna(named)
-    table = pd.DataFrame({"customer_id": customer_id, "customer_status": status, "is_ambiguous": match.is_ambiguous})
+    table = pd.DataFrame(
+        {"customer_id": customer_id, "customer_status": status, "is_ambiguous": match.is_ambiguous}
+    )
     notation = fields.customer_notation or match.notation
     return OrderCustomers(table, notation, share, unknown, combine_findings(findings))
 
 
-def orders_part(rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, context: DateContext, gap: str) -> Part:
+def orders_part(
+    rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, context: DateContext, gap: str
+) -> Part:
     """Reconciles any of the orders.
 
     Args:
@@ -143,9 +155,15 @@ def orders_part(rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, conte
     is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
     timezone = "UTC" if is_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
-    total = money(rows["total"], choice.amounts) if "total" in rows else constant(None, rows.index, MONEY)
+    total = (
+        money(rows["total"], choice.amounts)
+        if "total" in rows
+        else constant(None, rows.index, MONEY)
+    )
     if fields.is_in_cents:
-        parts = pc.multiply(array(total).cast(pa.decimal128(29, 9)), pa.scalar(Decimal("0.01"), pa.decimal128(3, 2)))
+        parts = pc.multiply(
+            array(total).cast(pa.decimal128(29, 9)), pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))
+        )
         total = column(pc.round(parts, 9).cast(MONEY), rows.index)
     said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
     is_cancelled, disputed = cancellation.read(said, fields.order_status, len(rows))
@@ -159,7 +177,11 @@ def orders_part(rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, conte
     )
     looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}
     reasons = [
-        pc.if_else(array(ours[column].isna()), f"{choice.unknown.get(name, f'{name}: no readable value')}; ", "")
+        pc.if_else(
+            array(ours[column].isna()),
+            f"{choice.unknown.get(name, f'{name}: no readable value')}; ",
+            "",
+        )
         for name, column in looked_at.items()
     ]
     because = pc.utf8_rtrim(pc.binary_join_element_wise(*reasons, ""), "; ")
@@ -168,10 +190,16 @@ def orders_part(rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, conte
     counts.update({f"disputed {name}": count for name, count in disputed.items()})
     findings = [*_customer_findings(ours, names.get("customer_id", ""), gap, counts)]
     if not dates.is_unreadable:
-        findings.append(unread_findings("orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]))
+        findings.append(
+            unread_findings(
+                "orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]
+            )
+        )
     is_future = (ours["ordered_at"] > context.as_of + OFFSET_MAX) & ~ours["is_missing"]
     detail = joined_text([f"{names.get('ordered_at', '')} ", date_text(ours["ordered_at"])])
-    findings.append(rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail))
+    findings.append(
+        rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)
+    )
     if "total" in names:
         is_unread = texts_of(rows["total"]).notna() & total.isna()
         is_negative = (total < 0) & ~ours["is_missing"]
@@ -188,13 +216,17 @@ def orders_part(rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, conte
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
 
 
-def orders_findings(counts: Counter[str], choice: FieldChoice, form: ColumnForm, gap: str) -> pd.DataFrame:
+def orders_findings(
+    counts: Counter[str], choice: FieldChoice, form: ColumnForm, gap: str
+) -> pd.DataFrame:
     """What is wrong with the orders as a whole (`FINDINGS`), from the counts of all parts; see `orders_part`."""
     findings, names = list[pd.DataFrame](), choice.fields.columns()
     if unlisted := counts["unlisted"]:
         detail = f"{names['customer_id']} of {unlisted} orders: {gap}"
         findings.append(table_finding("orders", "customers_unproven", detail))
-    findings += form_findings("orders", "ordered_at", names.get("ordered_at", ""), form, counts["zone_unknown"])
+    findings += form_findings(
+        "orders", "ordered_at", names.get("ordered_at", ""), form, counts["zone_unknown"]
+    )
     if choice.amounts.is_ambiguous:
         detail = f"{names['total']}: {counts['unread totals']} texts such as 1.234"
         findings.append(table_finding("orders", "total_notation", detail))
@@ -207,11 +239,15 @@ def orders_findings(counts: Counter[str], choice: FieldChoice, form: ColumnForm,
     contrary = {name: counts[f"disputed {name}"] for name in choice.cancellation.witnesses}
     if any(contrary.values()):
         said = ", ".join(f"{name} in {count} orders" for name, count in contrary.items() if count)
-        findings.append(table_finding("orders", "cancelled_disputed", f"the contrary is said by {said}"))
+        findings.append(
+            table_finding("orders", "cancelled_disputed", f"the contrary is said by {said}")
+        )
     return combine_findings(findings)
 
 
-def _customer_findings(ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]) -> list[pd.DataFrame]:
+def _customer_findings(
+    ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]
+) -> list[pd.DataFrame]:
     """Orders of no or of an unknown customer; those that a gap may explain are counted."""
     ids, status, is_listed = ours["order_id"], ours["customer_status"], ~ours["is_missing"]
     is_unknown = (status == "unknown") & is_listed
@@ -236,7 +272,11 @@ def raw_column_names(ours: Iterable[str], theirs: Sequence[str]) -> dict[str, st
     """
     names: dict[str, str] = {}
     for name in theirs:
-        taken = {other.casefold() for other in (*ours, *names.values(), *theirs) if other != name or other in ours}
+        taken = {
+            other.casefold()
+            for other in (*ours, *names.values(), *theirs)
+            if other != name or other in ours
+        }
         new = name
         while new.casefold() in taken:
             new = f"raw_{new}"

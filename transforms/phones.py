@@ -18,18 +18,23 @@ from transforms.texts import single_spaced
 
 CALLING_CODES: Final = {
     country: code
-    for code, countries in tomllib.loads(files("transforms").joinpath("calling_codes.toml").read_text("utf-8")).items()
+    for code, countries in tomllib.loads(
+        files("transforms").joinpath("calling_codes.toml").read_text("utf-8")
+    ).items()
     for country in countries.split()
 }
 """Calling codes (ITU-T E.164) by country (ISO 3166-1 alpha-2)."""
 _EXTENSION: Final = (
-    r"(?i)[\s,;.(\-]*(?:\b(?:ext(?:ensi[oó]n)?|extn|anexo|anx|interno|int|ramal|x)|#)[.:\s]*[0-9]{1,6}\)?"
+    r"(?i)[\s,;.(\-]*(?:\b(?:ext(?:ensi[oó]n)?|extn|anexo|anx|interno|int|ramal|x)|#)"
+    r"[.:\s]*[0-9]{1,6}\)?"
 )
 _SEPARATOR: Final = r"(?i)\s*(?:[/;,|]|\s(?:y|e|o|u|and|or)\s)\s*"
 _SEVERAL: Final = f"{_EXTENSION}|{_SEPARATOR}"
 
 
-def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None = None) -> pd.Series[bool]:
+def same_phone(
+    left: pd.Series[str], right: pd.Series[str], country: str | None = None
+) -> pd.Series[bool]:
     """Whether two columns hold a phone number in common, row by row.
 
     Texts may hold several numbers. Where neither of two has a digit, they are compared as texts, in any case. A number
@@ -41,18 +46,31 @@ def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None 
     for one, other in zip(_readings(left, country), _readings(right, country), strict=True):
         is_same |= one == other
     is_same = is_same.fillna(False).astype("bool")
-    has_several = joined_text([left, right], "\n").str.contains(_SEVERAL, regex=True).fillna(False).astype("bool")
+    has_several = (
+        joined_text([left, right], "\n")
+        .str.contains(_SEVERAL, regex=True)
+        .fillna(False)
+        .astype("bool")
+    )
     is_open = ~is_same & has_several
     if is_open.any():
-        numbers = _numbers(left[is_open], country).merge(_numbers(right[is_open], country), validate="1:1")
+        numbers = _numbers(left[is_open], country).merge(
+            _numbers(right[is_open], country), validate="1:1"
+        )
         is_same[numbers["row"].unique()] = True
     return is_same
 
 
 def _numbers(texts: pd.Series[str], country: str | None) -> pd.DataFrame:
     """`row` (index of the text) and `number`: each number of each text once."""
-    parts = texts.str.replace(_EXTENSION, "", regex=True).str.replace(_SEPARATOR, "|", regex=True).str.split("|")
-    numbers = pd.concat(_readings(parts.explode(), country)).rename("number").rename_axis("row").dropna()
+    parts = (
+        texts.str.replace(_EXTENSION, "", regex=True)
+        .str.replace(_SEPARATOR, "|", regex=True)
+        .str.split("|")
+    )
+    numbers = (
+        pd.concat(_readings(parts.explode(), country)).rename("number").rename_axis("row").dropna()
+    )
     return numbers.reset_index().drop_duplicates()
 
 
@@ -67,4 +85,7 @@ def _readings(texts: pd.Series[str], country: str | None) -> list[pd.Series[str]
     # The trunk prefix goes: (0)20 7946 0000 at home is +44 20 7946 0000, which some write +44 (0)20 7946 0000.
     national = digits.str.removeprefix(prefix).str.replace("^0", "", regex=True)
     is_national = digits.str.startswith(prefix) | ~digits.str.startswith("00")
-    return [significant, digits.mask(is_national.fillna(False), prefix + national).where(digits != "")]
+    return [
+        significant,
+        digits.mask(is_national.fillna(False), prefix + national).where(digits != ""),
+    ]

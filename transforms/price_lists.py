@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.findings import UniqueValues, combine_findings, rule_findings, shared_value_findings, table_finding
+from transforms.findings import (
+    UniqueValues,
+    combine_findings,
+    rule_findings,
+    shared_value_findings,
+    table_finding,
+)
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Ints, column, first_true, look_up, typed
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text
 
@@ -22,7 +28,11 @@ RAW_PRICE_LISTS: Final = {
     "adjustment_value": MONEY,
     **BOOKKEEPING,
 }
-CUSTOMER_PRICE_LISTS: Final = {"price_list_id": TEXT, "price_list_status": TEXT, "is_missing": BOOLEAN}
+CUSTOMER_PRICE_LISTS: Final = {
+    "price_list_id": TEXT,
+    "price_list_status": TEXT,
+    "is_missing": BOOLEAN,
+}
 PRICE_LISTS: Final = {
     "price_list_id": TEXT,
     "name": TEXT,
@@ -65,7 +75,9 @@ def price_lists(
     )
     counted = typed(customers, CUSTOMER_PRICE_LISTS)
     counted = counted[(counted["price_list_status"] == "matched") & ~counted["is_missing"]]
-    rows = rows.assign(customer_count=rows["price_list_id"].map(counted["price_list_id"].value_counts()).fillna(0))
+    rows = rows.assign(
+        customer_count=rows["price_list_id"].map(counted["price_list_id"].value_counts()).fillna(0)
+    )
     findings = [*_chain_findings(rows, coverage_gap), *_field_findings(rows)]
     return typed(rows, PRICE_LISTS), combine_findings(findings)
 
@@ -122,23 +134,43 @@ def _chain_findings(rows: pd.DataFrame, coverage_gap: str) -> list[pd.DataFrame]
     is_broken = listed["chain_status"].isin(["orphan", "unknown"])
     broken = [
         rule_findings("price_lists", name, listed["price_list_id"], is_broken & where, field)
-        for name, where in (("source_not_listed", listed["is_own_end"]), ("chain_orphaned", ~listed["is_own_end"]))
+        for name, where in (
+            ("source_not_listed", listed["is_own_end"]),
+            ("chain_orphaned", ~listed["is_own_end"]),
+        )
     ]
     if coverage_gap and (count := is_broken.sum()):  # they may be listed
         detail = f"{field} of {count} price lists: {coverage_gap}"
         broken = [table_finding("price_lists", "sources_unproven", detail)]
     is_cycle = listed["chain_status"] == "cycle"
-    return [*broken, rule_findings("price_lists", "chain_cycle", listed["price_list_id"], is_cycle, field)]
+    return [
+        *broken,
+        rule_findings("price_lists", "chain_cycle", listed["price_list_id"], is_cycle, field),
+    ]
 
 
 def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """What is wrong with the fields of listed price lists."""
     rows = rows[~rows["is_missing"]]
-    ids, name, all_rows = rows["price_list_id"], clean_text(rows["name"]), rows["is_missing"].eq(False)
-    contradicts = (clean_text(rows["adjustment_type"]).str.upper() == "NONE") & (rows["adjustment_value"] != 0)
+    ids, name, all_rows = (
+        rows["price_list_id"],
+        clean_text(rows["name"]),
+        rows["is_missing"].eq(False),
+    )
+    contradicts = (clean_text(rows["adjustment_type"]).str.upper() == "NONE") & (
+        rows["adjustment_value"] != 0
+    )
     return [
-        shared_value_findings("price_lists", "id_ambiguous", UniqueValues(ids, canonical_id(ids), all_rows)),
+        shared_value_findings(
+            "price_lists", "id_ambiguous", UniqueValues(ids, canonical_id(ids), all_rows)
+        ),
         shared_value_findings("price_lists", "name_duplicate", UniqueValues(ids, name, all_rows)),
         rule_findings("price_lists", "name_missing", ids, name.isna(), "name"),
-        rule_findings("price_lists", "adjustment_contradicts", ids, contradicts, "adjustmentType, adjustmentValue"),
+        rule_findings(
+            "price_lists",
+            "adjustment_contradicts",
+            ids,
+            contradicts,
+            "adjustmentType, adjustmentValue",
+        ),
     ]

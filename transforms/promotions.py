@@ -12,9 +12,25 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.dates import OFFSET_MAX, DateColumn, DateContext, day_ends, form_findings, read_dates
+from transforms.dates import (
+    OFFSET_MAX,
+    DateColumn,
+    DateContext,
+    day_ends,
+    form_findings,
+    read_dates,
+)
 from transforms.findings import combine_findings, count_text, date_text, rule_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_true, joined_text, typed
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    first_true,
+    joined_text,
+    typed,
+)
 from transforms.keys import BOOKKEEPING, clean_text
 
 RAW_PROMOTIONS: Final = {
@@ -41,7 +57,9 @@ PROMOTIONS: Final = {
 }
 
 
-def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
+def promotions(
+    raw: pd.DataFrame, context: DateContext
+) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the promotions.
 
     The status is the first of these that holds: `inactive` (by its flag), `expired`, `scheduled` (not yet started),
@@ -61,7 +79,10 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
     rows = typed(raw, RAW_PROMOTIONS).sort_values("id", ignore_index=True)
     texts = pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True)
     dates = read_dates(texts, context.order, context.timezone)
-    starts, ends = (_bounds(dates, part, context.timezone) for part in (slice(0, len(rows)), slice(len(rows), None)))
+    starts, ends = (
+        _bounds(dates, part, context.timezone)
+        for part in (slice(0, len(rows)), slice(len(rows), None))
+    )
     limit, used = rows["usage_limit"].clip(lower=0), rows["use_count"].clip(lower=0)
     rows = rows.rename(columns={"id": "promotion_id"}).assign(
         starts_at=starts["at"],
@@ -73,10 +94,17 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
         ends_before_start=(ends["at"] < starts["at"]) & (ends["last"] <= starts["at"]),
     )
     rows = rows.assign(status=_status(rows, starts, ends, context.as_of.astimezone(UTC)))
-    findings = form_findings("promotions", "dates", "startDate, expirationDate", dates, dates.zone_count)
+    findings = form_findings(
+        "promotions", "dates", "startDate, expirationDate", dates, dates.zone_count
+    )
     if not dates.is_unreadable:  # an expiration of 9999-12-31 is right, such a start is not
-        for where, field in ((starts["unread"] | starts["endless"], "startDate"), (ends["unread"], "expirationDate")):
-            findings.append(rule_findings("promotions", "dates_unreadable", rows["promotion_id"], where, field))
+        for where, field in (
+            (starts["unread"] | starts["endless"], "startDate"),
+            (ends["unread"], "expirationDate"),
+        ):
+            findings.append(
+                rule_findings("promotions", "dates_unreadable", rows["promotion_id"], where, field)
+            )
     findings += _field_findings(rows)
     return typed(rows, PROMOTIONS), combine_findings(findings), dates
 
@@ -86,7 +114,10 @@ def _bounds(dates: DateColumn, part: slice, timezone: str | None) -> pd.DataFram
 
     An end without a time is the first instant of its day or the `last`.
     """
-    columns = {name: getattr(dates, name) for name in ("at", "zone_unknown", "day_only", "endless", "unread")}
+    columns = {
+        name: getattr(dates, name)
+        for name in ("at", "zone_unknown", "day_only", "endless", "unread")
+    }
     rows = pd.DataFrame(columns).iloc[part].reset_index(drop=True)
     last = rows["at"].where(~rows["day_only"], day_ends(rows["at"], timezone))
     is_exact = ~rows["zone_unknown"]
@@ -98,7 +129,9 @@ def _bounds(dates: DateColumn, part: slice, timezone: str | None) -> pd.DataFram
     )
 
 
-def _status(rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of: datetime) -> Column[Any]:
+def _status(
+    rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of: datetime
+) -> Column[Any]:
     is_end_known = ends["endless"] | ends["at"].notna()
     return first_true(
         [
@@ -119,7 +152,12 @@ def _status(rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of:
 def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """What is wrong with the fields of listed promotions."""
     rows = rows[~rows["is_missing"]]
-    limit, used, is_active, status = rows["usage_limit"], rows["use_count"], rows["is_active"], rows["status"]
+    limit, used, is_active, status = (
+        rows["usage_limit"],
+        rows["use_count"],
+        rows["is_active"],
+        rows["status"],
+    )
     ended = joined_text(["expirationDate ", date_text(rows["expires_at"])])
     both = joined_text(["startDate ", date_text(rows["starts_at"]), ", ", ended])
     uses = joined_text([count_text("useCount ", used, ", usageLimit "), count_text("", limit)])
@@ -132,4 +170,7 @@ def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
         ("active_but_expired", is_active & (status == "expired"), ended),
         ("active_but_exhausted", is_active & (status == "exhausted"), uses),
     )
-    return [rule_findings("promotions", name, rows["promotion_id"], where, detail) for name, where, detail in cases]
+    return [
+        rule_findings("promotions", name, rows["promotion_id"], where, detail)
+        for name, where, detail in cases
+    ]

@@ -46,10 +46,14 @@ class Rule:
 def read_rules(text: str) -> Iterator[Rule]:
     """The rules of a catalogue in the form of `rules.toml`: those of each list and date, and a table's own."""
     catalogue = tomllib.loads(text)
-    lists, dates, every_list, every_date = map(catalogue.pop, ("lists", "dates", "every_list", "every_date"))
+    lists, dates, every_list, every_date = map(
+        catalogue.pop, ("lists", "dates", "every_list", "every_date")
+    )
     for entity in dict.fromkeys([*catalogue, *lists, *dates]):
         for name, texts in every_list.items() if entity in lists else ():
-            words = {key: text.format(record=lists[entity], list=entity) for key, text in texts.items()}
+            words = {
+                key: text.format(record=lists[entity], list=entity) for key, text in texts.items()
+            }
             yield Rule(entity, name, **words)
         for name, texts in catalogue.get(entity, {}).items():
             yield Rule(entity, name, **texts)

@@ -36,7 +36,9 @@ def tidied(texts: pd.Series[str]) -> pd.Series[str]:
         visible = plain[is_other].str.replace(_INVISIBLE, "", regex=True)
         plain = plain.copy()
         # An Arrow kernel: pandas' calls Python for each text.
-        plain[is_other] = column(pc.utf8_normalize(array(visible), form="NFC"), visible.index).str.strip()
+        plain[is_other] = column(
+            pc.utf8_normalize(array(visible), form="NFC"), visible.index
+        ).str.strip()
     return without_blank(plain)
 
 

@@ -52,7 +52,11 @@ class TotalCandidates:
         numbers = {str(name): orders[name].to_numpy(np.float64, na_value=np.nan) for name in orders}
         amount, pieces = (numbers.pop(name) for name in LINE_SUMS)
         found = {name: _holding(values, amount, pieces) for name, values in numbers.items()}
-        return cls({name: holding for name, holding in found.items() if holding is not None}, numbers, amount)
+        return cls(
+            {name: holding for name, holding in found.items() if holding is not None},
+            numbers,
+            amount,
+        )
 
     def choose(self, names: Sequence[str]) -> tuple[str | None, str]:
         """The first of the columns, or the first that the lines prove; None, and the reason, where it is in dispute."""
@@ -83,7 +87,9 @@ class TotalCandidates:
 
     def unlike_lines(self, name: str) -> str:
         """In how many orders a column is not what the lines come to; empty where that is not so in nearly all."""
-        values = self.values.get(name, np.empty(0)) / (100 if self.holdings.get(name) == "cents" else 1)
+        values = self.values.get(name, np.empty(0)) / (
+            100 if self.holdings.get(name) == "cents" else 1
+        )
         is_known = ~np.isnan(values) & ~np.isnan(self.line_amount[: len(values)])
         unlike = np.abs(values - self.line_amount[: len(values)])[is_known] > _ROUNDING
         is_usual = not unlike.any() or (~unlike).sum() < ADDS_UP_MIN * len(unlike)

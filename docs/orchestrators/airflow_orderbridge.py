@@ -29,7 +29,9 @@ RETRY = (4, 8)  # the platform did not answer; another run holds the lock
 def orderbridge(organization: str, *arguments: str) -> None:
     """Runs the command in the folder of an organization; only what may succeed later is tried again."""
     folder = PROJECTS / organization
-    code = subprocess.run([COMMAND, "--project", str(folder), *arguments, "--log", "json"], cwd=folder).returncode
+    code = subprocess.run(
+        [COMMAND, "--project", str(folder), *arguments, "--log", "json"], cwd=folder
+    ).returncode
     if code in RETRY:
         raise AirflowException(f"orderbridge {arguments[0]} ended with {code}")
     if code not in DONE:
@@ -49,8 +51,15 @@ def bridge(organization: str) -> DAG:
         default_args={"retries": 3, "retry_delay": timedelta(minutes=10)},
     )
     def nightly() -> None:
-        pulls = [task(task_id=f"pull_{name}")(orderbridge)(organization, "pull", name) for name in LISTS]
-        chain(pulls, task(task_id="reconcile", trigger_rule="all_done")(orderbridge)(organization, "reconcile"))
+        pulls = [
+            task(task_id=f"pull_{name}")(orderbridge)(organization, "pull", name) for name in LISTS
+        ]
+        chain(
+            pulls,
+            task(task_id="reconcile", trigger_rule="all_done")(orderbridge)(
+                organization, "reconcile"
+            ),
+        )
 
     return nightly()
 

@@ -34,11 +34,19 @@ def may_succeed_later(_task: Any, _run: Any, state: Any) -> bool:
     return isinstance(error, Failed) and error.code in RETRY
 
 
-@task(retries=3, retry_delay_seconds=WAIT_S, retry_condition_fn=may_succeed_later, task_run_name="{project}")
+@task(
+    retries=3,
+    retry_delay_seconds=WAIT_S,
+    retry_condition_fn=may_succeed_later,
+    task_run_name="{project}",
+)
 def run(project: Path) -> int:
     """Pulls, reconciles and publishes; returns the exit code."""
     done = subprocess.run(
-        [COMMAND, "--project", str(project), "run", "--log", "json"], cwd=project, stderr=subprocess.PIPE, text=True
+        [COMMAND, "--project", str(project), "run", "--log", "json"],
+        cwd=project,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     if done.returncode not in DONE:
         raise Failed(done.returncode, done.stderr.strip())

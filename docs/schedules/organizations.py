@@ -46,7 +46,11 @@ def hosts(project: Path) -> set[str]:
     for name in ("config.toml", "secrets.toml"):
         try:
             sources = tomllib.loads((project / ".dlt" / name).read_text("utf-8"))["sources"]
-            found |= {urlsplit(section["base_url"]).netloc for section in sources.values() if "base_url" in section}
+            found |= {
+                urlsplit(section["base_url"]).netloc
+                for section in sources.values()
+                if "base_url" in section
+            }
         except (OSError, ValueError, LookupError, AttributeError, TypeError):
             continue
     return found
@@ -56,7 +60,12 @@ class Night:
     """Runs each project once, as many at a time as all and as their hosts bear."""
 
     def __init__(self, program: str, arguments: list[str], at_once: int, per_host: int) -> None:
-        self.command, self.arguments, self.at_once, self.per_host = program, arguments, at_once, per_host
+        self.command, self.arguments, self.at_once, self.per_host = (
+            program,
+            arguments,
+            at_once,
+            per_host,
+        )
         self.busy: Counter[str] = Counter()
         self.turn = threading.Condition()
         self.codes: dict[Path, int] = {}
@@ -70,7 +79,9 @@ class Night:
         self.waiting = [(project, hosts(project)) for project in projects]
         with ThreadPoolExecutor(self.at_once) as pool:
             futures = [pool.submit(self._next) for _ in projects]
-            while wait(futures, 0.5).not_done:  # the main thread has to run to handle a signal that another one got
+            while wait(
+                futures, 0.5
+            ).not_done:  # the main thread has to run to handle a signal that another one got
                 pass
         for future in futures:
             future.result()
@@ -85,7 +96,10 @@ class Night:
 
     def _next(self) -> None:
         with self.turn:
-            while not self.signal and (turn := next(filter(self._is_free, self.waiting), None)) is None:
+            while (
+                not self.signal
+                and (turn := next(filter(self._is_free, self.waiting), None)) is None
+            ):
                 self.turn.wait()
             if self.signal:
                 return
@@ -105,14 +119,27 @@ class Night:
         return all(self.busy[host] < self.per_host for host in turn[1])
 
     def _run(self, project: Path) -> tuple[int, str]:
-        environment = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name in PASSED_ON or name.startswith("LC_")
+        }
         command = [self.command, "--project", str(project), *self.arguments]
-        file = project / ("nightly.jsonl" if {"json", "--json", "--log=json"} & {*self.arguments} else "nightly.log")
+        file = project / (
+            "nightly.jsonl"
+            if {"json", "--json", "--log=json"} & {*self.arguments}
+            else "nightly.log"
+        )
         with file.open("ab") as log:
             start = log.tell()
             with self.turn:
                 child = subprocess.Popen(
-                    command, cwd=project, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                    command,
+                    cwd=project,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
                 )
                 self.children.add(child)
                 if self.signal:
@@ -121,14 +148,25 @@ class Night:
             self.children.discard(child)
             if code == AGAIN[0]:
                 asked = [*command[:3], "status", "--json"]
-                status = subprocess.run(asked, check=False, cwd=project, env=environment, capture_output=True)
+                status = subprocess.run(
+                    asked, check=False, cwd=project, env=environment, capture_output=True
+                )
                 if only_copy_failed(status.stdout.decode("utf-8", "replace")):
                     self.copies_failed.add(project)
         said = file.read_bytes()[start:].decode("utf-8", "replace")
-        silent = f"see {file.name}" if said.strip() else f"nothing was written to {file.name}: is the disk full?"
-        why = reason(said) or f"{silent} ({shutil.disk_usage(project).free >> 20} MB are free in {project})"
+        silent = (
+            f"see {file.name}"
+            if said.strip()
+            else f"nothing was written to {file.name}: is the disk full?"
+        )
+        why = (
+            reason(said)
+            or f"{silent} ({shutil.disk_usage(project).free >> 20} MB are free in {project})"
+        )
         lost = re.findall(r"the notification was not delivered[^\"\n]*", said)[-1:]
-        return code if code >= 0 else 128 - code, "; ".join([*([why] if code not in DONE else []), *lost])
+        return code if code >= 0 else 128 - code, "; ".join(
+            [*([why] if code not in DONE else []), *lost]
+        )
 
 
 def only_copy_failed(said: str) -> bool:
@@ -151,10 +189,15 @@ def reason(said: str) -> str:
         reasons = [f"not read within {status['max_age_h']:g} h: {', '.join(status['too_old'])}"]
         if failure := status["failure"]:
             reasons.append(f"the last run failed: {failure['message']}".replace("\n ", ""))
-        reasons += [f"{name}: {problem}".replace("\n ", "") for name, problem in status["problems"].items()]
+        reasons += [
+            f"{name}: {problem}".replace("\n ", "") for name, problem in status["problems"].items()
+        ]
     found = events.get("reconcile", {}).get("findings", [])
     severest = [one for one in found if one["severity"] == "error"] or found
-    return "; ".join(reasons or [f"{one['count']} {one['severity']} {one['entity']}.{one['rule']}" for one in severest])
+    return "; ".join(
+        reasons
+        or [f"{one['count']} {one['severity']} {one['entity']}.{one['rule']}" for one in severest]
+    )
 
 
 def _events(said: str) -> Iterator[dict[str, Any]]:
@@ -170,13 +213,20 @@ def _events(said: str) -> Iterator[dict[str, Any]]:
 def main() -> int:
     """Runs the night. Returns the exit code."""
     parser = argparse.ArgumentParser(
-        description=(__doc__ or "").partition("\n")[0], epilog=f"After --: the command, instead of {' '.join(RUN)}"
+        description=(__doc__ or "").partition("\n")[0],
+        epilog=f"After --: the command, instead of {' '.join(RUN)}",
     )
     parser.add_argument("folder", type=Path, help="with a project for each organization")
     parser.add_argument("--at-once", type=int, default=4, help="runs at the same time (default: 4)")
-    parser.add_argument("--per-host", type=int, default=2, help="of them, for the same host (default: 2)")
-    parser.add_argument("--tries", type=int, default=3, help="for a platform that does not answer (default: 3)")
-    parser.add_argument("--wait-s", type=float, default=900, help="seconds between the tries (default: 900)")
+    parser.add_argument(
+        "--per-host", type=int, default=2, help="of them, for the same host (default: 2)"
+    )
+    parser.add_argument(
+        "--tries", type=int, default=3, help="for a platform that does not answer (default: 3)"
+    )
+    parser.add_argument(
+        "--wait-s", type=float, default=900, help="seconds between the tries (default: 900)"
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing where all is well")
     own, arguments = sys.argv[1:], []
     if "--" in own:  # argparse takes what follows only right after the folder
@@ -189,7 +239,10 @@ def main() -> int:
     program = os.environ.get("ORDERBRIDGE") or shutil.which("orderbridge", path=places)
     if not projects or program is None:
         missing = f"there is no project (a folder with .dlt) in {options.folder}"
-        print(missing if not projects else "orderbridge is not next to this Python, nor on the PATH", file=sys.stderr)
+        print(
+            missing if not projects else "orderbridge is not next to this Python, nor on the PATH",
+            file=sys.stderr,
+        )
         return USAGE
     night = Night(program, arguments or RUN, options.at_once, options.per_host)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -199,7 +252,9 @@ def main() -> int:
             with night.turn:
                 night.turn.wait_for(lambda: night.signal, options.wait_s)
         night.run(left)
-        left = [one for one in left if night.codes.get(one) in AGAIN and one not in night.copies_failed]
+        left = [
+            one for one in left if night.codes.get(one) in AGAIN and one not in night.copies_failed
+        ]
         if not left or night.signal:
             break
     failed = {project: code for project, code in night.codes.items() if code not in DONE}
@@ -207,10 +262,15 @@ def main() -> int:
     for project in attention:
         print(f"{project.name}: exit code {night.codes[project]}: {night.reasons[project]}")
     if attention or night.signal or not options.quiet:
-        totals = [f"{count} with exit code {code}" for code, count in sorted(Counter(night.codes.values()).items())]
+        totals = [
+            f"{count} with exit code {code}"
+            for code, count in sorted(Counter(night.codes.values()).items())
+        ]
         waiting = [project.name for project in projects if project not in night.codes]
         totals += [f"{len(waiting)} not started ({', '.join(waiting)})"] if waiting else []
-        print(f"{len(projects)} organizations in {time.monotonic() - started:.0f} s: {', '.join(totals)}")
+        print(
+            f"{len(projects)} organizations in {time.monotonic() - started:.0f} s: {', '.join(totals)}"
+        )
     return 128 + night.signal if night.signal else max(failed.values(), default=0)
 
 

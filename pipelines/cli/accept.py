@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.argument("rule", required=False)
 @click.argument("subjects", metavar="[SUBJECT]…", nargs=-1)
 @click.option(
-    "--severity", type=click.Choice(get_args(Severity)), help="Give them this severity instead of accepting them."
+    "--severity",
+    type=click.Choice(get_args(Severity)),
+    help="Give them this severity instead of accepting them.",
 )
 def command(
     rule: str | None,
@@ -46,17 +48,28 @@ def command(
     with who, when and why; keep that file in version control.
     """
     start()
-    from pipelines.warehouse.accepted import RULE_NAMES, Acceptance, accepted_file, read_acceptances, write_acceptances
+    from pipelines.warehouse.accepted import (
+        RULE_NAMES,
+        Acceptance,
+        accepted_file,
+        read_acceptances,
+        write_acceptances,
+    )
 
     path = accepted_file()
     entries = read_acceptances(path)
     if rule is None:
         if subjects or why or withdraw:
-            raise UsageError("no RULE is named", "Name the entity and the rule of the finding: orders.form_changed.")
+            raise UsageError(
+                "no RULE is named",
+                "Name the entity and the rule of the finding: orders.form_changed.",
+            )
         _print(entries)
         return
     if rule not in RULE_NAMES:
-        near = [name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")] or get_close_matches(rule, RULE_NAMES)
+        near = [
+            name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")
+        ] or get_close_matches(rule, RULE_NAMES)
         hint = f"Did you mean {' or '.join(near)}?" if near else "They have the form entity.rule."
         raise UsageError(f"there is no rule {rule!r}", f"{hint} All are in docs/rules.md.")
     wanted = subjects or ("",)
@@ -72,11 +85,17 @@ def command(
     now = datetime.now(UTC).replace(microsecond=0)
     if until is not None and until.date() < now.date():
         raise UsageError(f"--until {until.date()} is past", "Name the last day on which it holds.")
-    rest: dict[str, Any] = {"severity": severity, "up_to": up_to, "until": until.date() if until is not None else None}
+    rest: dict[str, Any] = {
+        "severity": severity,
+        "up_to": up_to,
+        "until": until.date() if until is not None else None,
+    }
     try:
         made = [Acceptance(rule, person(who), now, why, subject, **rest) for subject in wanted]
     except ValueError as error:
-        raise UsageError(str(error), "`orderbridge accept --help` describes what can be combined.") from None
+        raise UsageError(
+            str(error), "`orderbridge accept --help` describes what can be combined."
+        ) from None
     write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
     _print(made, "accepted: ")
     _warn_of_unknown(made)
@@ -100,8 +119,17 @@ def _warn_of_unknown(made: list[Acceptance]) -> None:
     with suppress(UsageError, duckdb.Error), open_warehouse() as warehouse:
         for one in made:
             about = is_about(one.rule, [one.subject])
-            if one.subject and not warehouse.execute(f"FROM reconciled.exceptions WHERE {about} LIMIT 1").fetchone():
-                LOG.warning("no finding of the last run is one of %s %r: accepted all the same", one.rule, one.subject)
+            if (
+                one.subject
+                and not warehouse.execute(
+                    f"FROM reconciled.exceptions WHERE {about} LIMIT 1"
+                ).fetchone()
+            ):
+                LOG.warning(
+                    "no finding of the last run is one of %s %r: accepted all the same",
+                    one.rule,
+                    one.subject,
+                )
 
 
 def _key(entry: Acceptance) -> tuple[str, str, bool]:
@@ -113,11 +141,15 @@ def _print(entries: list[Acceptance], before: str = "") -> None:
     lines = []
     for one in entries:
         end = f", until {one.until}" if one.until is not None else ""
-        end += " (ran out)" if one.until is not None and one.until < datetime.now(UTC).date() else ""
+        end += (
+            " (ran out)" if one.until is not None and one.until < datetime.now(UTC).date() else ""
+        )
         end += f", up to {one.up_to}" if one.up_to is not None else ""
         end += f", severity {one.severity}" if one.severity is not None else ""
         subject = f" {one.subject!r}" if one.subject else ""
-        lines.append(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
+        lines.append(
+            f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})"
+        )
     lines = lines or ["nothing is accepted"]
     record = {"accepted": [msgspec.to_builtins(one) for one in entries]}
     print_result("accept", lines, record, STOP.style)

@@ -34,7 +34,9 @@ def run_checks(reporter: Reporter) -> ExitCode:
 
 def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:
     is_ok = not result.is_warning and result.exit_code == ExitCode.DONE
-    mark = "warn" if result.is_warning else "ok" if is_ok and result.what else "" if is_ok else "wrong"
+    mark = (
+        "warn" if result.is_warning else "ok" if is_ok and result.what else "" if is_ok else "wrong"
+    )
     record = {"what": result.what, "ok": is_ok, "exit_code": int(result.exit_code)}
     text = escape_lines(f"{mark:<6}{result.what}{': ' * bool(result.what)}{result.message}")
     print_result("check", text.split("\n"), record, reporter.style)

@@ -43,15 +43,21 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def table_lines(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()) -> list[str]:
+def table_lines(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()
+) -> list[str]:
     """The lines of a table, cut nowhere: a terminal wraps them. Columns in `numbers` are aligned to the right."""
     table = Table(box=None, pad_edge=False, header_style="")
     for heading in headings:
-        table.add_column(Text(escape(heading)), justify="right" if heading in numbers else "left", no_wrap=True)
+        table.add_column(
+            Text(escape(heading)), justify="right" if heading in numbers else "left", no_wrap=True
+        )
     for row in rows:
         table.add_row(*(Text(escape(value)) for value in row))
     out = io.StringIO()
-    Console(file=out, highlight=False, width=_WIDE, force_terminal=False).print(table, soft_wrap=True)
+    Console(file=out, highlight=False, width=_WIDE, force_terminal=False).print(
+        table, soft_wrap=True
+    )
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -94,18 +100,26 @@ class Reporter:
     def progress(self, resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
         """Called after each page of a walk."""
         note = f"rows, {pages} pages" + (f", sweep {sweep}" if sweep > 1 else "")
-        self.show(resource, rows, total, note, resource=resource, rows=rows, pages=pages, sweep=sweep)
+        self.show(
+            resource, rows, total, note, resource=resource, rows=rows, pages=pages, sweep=sweep
+        )
 
     def step(self, words: str) -> None:
         """Called when a part of the run begins that counts nothing: a bar that moves, or an event at intervals."""
         with self._lock:
             if self.style == "auto":
-                self._step = self._bars.add_task(words, total=None, note="") if self._step is None else self._step
+                self._step = (
+                    self._bars.add_task(words, total=None, note="")
+                    if self._step is None
+                    else self._step
+                )
                 self._bars.update(self._step, description=escape(words))
             elif self._is_due("step"):
                 self.event("progress", words)
 
-    def show(self, activity: str, done: int, total: int | None, note: str, /, **facts: object) -> None:
+    def show(
+        self, activity: str, done: int, total: int | None, note: str, /, **facts: object
+    ) -> None:
         """Shows how far an activity is: a bar, or an event with `facts` at intervals.
 
         `total` is None where it is not known; `note` has the unit and further counts.

@@ -39,7 +39,11 @@ _STEPS: Final = (
         ("run", "--verbose"),
         ExitCode.DONE,
     ),
-    (f"Import {_CUSTOMERS}, exported from an ERP: each rejected line has its reason", _IMPORT, ExitCode.REJECTED),
+    (
+        f"Import {_CUSTOMERS}, exported from an ERP: each rejected line has its reason",
+        _IMPORT,
+        ExitCode.REJECTED,
+    ),
     ("The same command again: what was sent is not sent a second time", _IMPORT, ExitCode.REJECTED),
     (
         f"Import {_VARIANTS}: prices, stock and codes of variants; 00038 keeps its zeros",
@@ -91,11 +95,15 @@ def demo(folder: Path) -> None:
             if ends_with is ExitCode.FINDINGS:
                 platform.state.grow("orders", _NEW_ORDERS)
                 for running in platform.state.records("promotions")[5::10]:
-                    platform.state.change("promotions", running["id"], {"useCount": running["useCount"] + 1})
+                    platform.state.change(
+                        "promotions", running["id"], {"useCount": running["useCount"] + 1}
+                    )
             click.echo(f"\n── {title}\n$ orderbridge {shlex.join(words)}")
             sys.stdout.flush()
             line, out = [sys.executable, "-m", "pipelines.cli", *words], sys.stdout.fileno()
-            done = subprocess.run(line, cwd=folder, env=environment, stdout=out, stderr=out, check=False)  # noqa: S603 # our own command
+            done = subprocess.run(  # noqa: S603  # our own command
+                line, cwd=folder, env=environment, stdout=out, stderr=out, check=False
+            )
             if done.returncode != ends_with:
                 raise BridgeError(f"`{shlex.join(words)}` ended with exit code {done.returncode}")
     click.echo(f"\n── Where to look, in {escape(folder.absolute())}\n{_WHERE}")
@@ -107,8 +115,14 @@ def _environment(folder: Path, url: str) -> Mapping[str, str]:
     from sandbox.config import settings
     from sources.settings.setting import variable
 
-    own = {name: value for name, value in os.environ.items() if "__" not in name or name.upper().startswith("FILES__")}
-    path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if "__" not in name or name.upper().startswith("FILES__")
+    }
+    path = os.pathsep.join(
+        filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")))
+    )
     given = {variable(key): value for key, value in settings(url).items()}
     return own | given | {"DLT_PROJECT_DIR": str(folder.absolute()), "PYTHONPATH": path}
 

@@ -58,7 +58,9 @@ def command(
     from pipelines.reporting.notification import notify_failure, notify_import
     from sources.settings import notify_settings
 
-    url = None if sys.stdin.isatty() else notify_settings().url  # a person in front of it sees how it ends
+    url = (
+        None if sys.stdin.isatty() else notify_settings().url
+    )  # a person in front of it sees how it ends
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
     with notify_failure(url, "import", STOP.exit_code):
         result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
@@ -114,7 +116,11 @@ def ask_passwords() -> Literal["mail", "file"]:
 def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"]:
     """Asks on a terminal whether lines of totals are left out, now and in later files."""
     shown = ", ".join(map(str, lines[:_EXAMPLES])) + (" …" if len(lines) > _EXAMPLES else "")
-    return "skip" if click.confirm(f"Lines of totals ({shown}): leave them out?", default=True, err=True) else "keep"
+    return (
+        "skip"
+        if click.confirm(f"Lines of totals ({shown}): leave them out?", default=True, err=True)
+        else "keep"
+    )
 
 
 def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None]:
@@ -133,10 +139,14 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
         err=True,
     )
     for name in names:
-        cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][:_EXAMPLES]
+        cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][
+            :_EXAMPLES
+        ]
         guess = f" {path}?" if (path := contested.get(name)) and path not in taken else ""
         while True:
-            answer = click.prompt(f"  {escape(name)} ({' · '.join(cells)}){guess}", err=True).strip()
+            answer = click.prompt(
+                f"  {escape(name)} ({' · '.join(cells)}){guess}", err=True
+            ).strip()
             target = resolve(proposed.kind, answer)
             if answer in ("i", "a"):
                 break
@@ -154,7 +164,9 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
 def lines_of(result: ImportResult) -> list[str]:
     """The result as text."""
     lines = push_command.lines_of(result.push, result.file)
-    return lines + (verify_command.lines_of(result.verification) if result.verification is not None else [])
+    return lines + (
+        verify_command.lines_of(result.verification) if result.verification is not None else []
+    )
 
 
 def record(result: ImportResult) -> dict[str, Any]:
@@ -165,6 +177,8 @@ def record(result: ImportResult) -> dict[str, Any]:
         "plan": plan_command.record(result.made) if result.made is not None else None,
         "push": push_command.record(result.push),
         "file": result.file,
-        "verify": verify_command.record(result.verification) if result.verification is not None else None,
+        "verify": verify_command.record(result.verification)
+        if result.verification is not None
+        else None,
         "exit_code": STOP.exit_code(result.exit_code),
     }

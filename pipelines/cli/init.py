@@ -11,7 +11,12 @@ import click
 from pipelines.cli.check import run_checks
 from pipelines.cli.options import declared
 from pipelines.cli.process import STOP, start
-from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
+from pipelines.cli.project_files import (
+    ignore_private_files,
+    project_folder,
+    secrets_file,
+    write_settings,
+)
 from pipelines.cli.terminal import escape, escape_lines
 from sources.contract import Family, records_of
 from sources.errors import ExitCode, UsageError
@@ -64,15 +69,21 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
     if values:
         click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
     else:
-        click.echo(f"{escape(path)}: not changed. To change a setting, name it: orderbridge init SETTING")
+        click.echo(
+            f"{escape(path)}: not changed. To change a setting, name it: orderbridge init SETTING"
+        )
     if sandbox and values:
-        click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
+        click.echo(
+            f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}"
+        )
     if added := ignore_private_files(folder):
         click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
     with start() as reporter:
         code = run_checks(reporter)
     if code == ExitCode.DONE:
-        click.echo("Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first.")
+        click.echo(
+            "Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first."
+        )
     return code
 
 
@@ -82,7 +93,9 @@ def _changed(text: str) -> tuple[str, object]:
 
     key, is_given, value = text.partition("=")
     if key not in SETTINGS:
-        near = [name for name in SETTINGS if name.endswith(f".{key}")] or get_close_matches(key, SETTINGS, n=1)
+        near = [name for name in SETTINGS if name.endswith(f".{key}")] or get_close_matches(
+            key, SETTINGS, n=1
+        )
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
         raise UsageError(f"there is no setting {key!r}", f"{hint}README.md lists all of them.")
     setting = SETTINGS[key]
@@ -102,13 +115,17 @@ def _ask_missing() -> dict[str, object]:
     from sources.settings.setting import SETTINGS
 
     if lines := list(set_values()):
-        click.echo("\n".join(["These are set:", *(f"  {escape(line)}" for line in lines)]), err=True)
+        click.echo(
+            "\n".join(["These are set:", *(f"  {escape(line)}" for line in lines)]), err=True
+        )
     values: dict[str, object] = {}
     for section, (title, names) in FAMILIES.items():
         given = given_values(section)
         missing = [SETTINGS[f"{section}.{name}"] for name in names if name not in given]
         if missing:
-            skip = " Press Enter at the address to skip it." if missing[0].name == "base_url" else ""
+            skip = (
+                " Press Enter at the address to skip it." if missing[0].name == "base_url" else ""
+            )
             click.echo(f"\n{title}.{skip}", err=True)
         for setting in missing:
             answer = _ask(setting, is_optional=setting.name in ("base_url", "login_mode"))
@@ -117,7 +134,10 @@ def _ask_missing() -> dict[str, object]:
             elif setting.name == "base_url":
                 break
     if not values and not any(map(is_set, FAMILIES)):
-        raise UsageError("no family was set up", "Run `orderbridge init` again, or try `orderbridge init --sandbox`.")
+        raise UsageError(
+            "no family was set up",
+            "Run `orderbridge init` again, or try `orderbridge init --sandbox`.",
+        )
     return values
 
 
@@ -127,7 +147,9 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
     while True:
         question = f"{setting.key}: {setting.help}{later}"
         try:
-            if setting.is_secret and not sys.stdin.isatty():  # getpass would warn, or read the terminal
+            if (
+                setting.is_secret and not sys.stdin.isatty()
+            ):  # getpass would warn, or read the terminal
                 click.echo(f"{question}: ", nl=False, err=True)
                 answer = input().strip()
             else:

@@ -37,17 +37,25 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
         return
     from importlib.metadata import version
 
-    parts = ", ".join(f"{name} {version(name)}" for name in ("dlt", "duckdb", "pyarrow", "pandas", "httpx"))
+    parts = ", ".join(
+        f"{name} {version(name)}" for name in ("dlt", "duckdb", "pyarrow", "pandas", "httpx")
+    )
     click.echo(f"orderbridge {__version__} ({parts}, Python {sys.version.split()[0]})")
     context.exit()
 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.label:<20}{code.meaning}" for code in ExitCode),
+    epilog="\b\nExit codes:\n"
+    + "\n".join(f"  {code.label:<20}{code.meaning}" for code in ExitCode),
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show versions."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_versions,
+    help="Show versions.",
 )
 @click.option(
     "--project",
@@ -75,10 +83,14 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     with disk_errors("the current folder", "It was removed: change to one that exists."):
         Path.cwd()
     os.umask(0o077)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra, not used here, spin
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # idle threads of NumPy's linear algebra, not used here, spin
     import resource  # which Windows has not
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file: the memory holds keys and passwords
+    resource.setrlimit(
+        resource.RLIMIT_CORE, (0, 0)
+    )  # no core file: the memory holds keys and passwords
     STOP.style = "auto"
     STOP.note = KEPT if context.invoked_subcommand in ("pull", "run") else ""
     if project is not None:
@@ -95,11 +107,16 @@ for _name in COMMANDS:
 
 def _internal_error(error: BaseException) -> str:
     """A bug as exception types and code locations. The exceptions' own texts are left out: they can hold row values."""
-    lines = ["internal error in orderbridge. Please report these lines; they contain none of your data:"]
+    lines = [
+        "internal error in orderbridge. Please report these lines; they contain none of your data:"
+    ]
     cause: BaseException | None = error
     while cause is not None:
         lines.append(f"{type(cause).__module__}.{type(cause).__qualname__}")
-        lines += [f"  {Path(f.filename).name}:{f.lineno} {f.name}" for f in traceback.extract_tb(cause.__traceback__)]
+        lines += [
+            f"  {Path(f.filename).name}:{f.lineno} {f.name}"
+            for f in traceback.extract_tb(cause.__traceback__)
+        ]
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return "\n".join(lines)
 
@@ -145,7 +162,9 @@ def main() -> None:
     except Exception as error:  # the last resort
         code, message, hint = describe_error(error)
         if STOP.signal:
-            code = _stopped(error)  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
+            code = _stopped(
+                error
+            )  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
         elif code == ExitCode.BUG:
             print_error(code, _internal_error(error))
         else:

@@ -16,18 +16,28 @@ from pipelines.cli.terminal import Style
 from sources.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
-_DECLARED: Final = tomllib.loads(resources.files("pipelines.cli").joinpath("options.toml").read_text("utf-8"))
+_DECLARED: Final = tomllib.loads(
+    resources.files("pipelines.cli").joinpath("options.toml").read_text("utf-8")
+)
 _RANGE_MAX: Final = 1_000_000
 
 
-def declared(name: str, cls: type[click.Command] = click.Command) -> Callable[[Callable[..., Any]], click.Command]:
+def declared(
+    name: str, cls: type[click.Command] = click.Command
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Makes a function the command of this name, with its options in the order of `--help`."""
     about = _DECLARED["commands"][name]
-    keys = [key for listed in about.get("options", ()) for key in _DECLARED["groups"].get(listed, [listed])]
+    keys = [
+        key
+        for listed in about.get("options", ())
+        for key in _DECLARED["groups"].get(listed, [listed])
+    ]
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         for key in reversed(keys):
-            function = _option(key, _DECLARED["options"].get(f"{name} {key}") or _DECLARED["options"][key])(function)
+            function = _option(
+                key, _DECLARED["options"].get(f"{name} {key}") or _DECLARED["options"][key]
+            )(function)
         return click.command(name, cls, epilog=about["epilog"])(function)
 
     return decorate
@@ -38,7 +48,9 @@ def _option(key: str, given: Mapping[str, Any]) -> Callable[[F], F]:
     names = [key, *filter(None, [attributes.pop("name", "")])]
     least, most = attributes.pop("range", None) or (attributes.pop("at_least", None), None)
     if least is not None:
-        attributes["type"] = (click.FloatRange if attributes.get("type") == "float" else click.IntRange)(least, most)
+        attributes["type"] = (
+            click.FloatRange if attributes.get("type") == "float" else click.IntRange
+        )(least, most)
     elif "choices" in attributes:
         attributes["type"] = click.Choice(attributes.pop("choices"))
     elif "type" in attributes:
@@ -51,7 +63,9 @@ def _option(key: str, given: Mapping[str, Any]) -> Callable[[F], F]:
 def kind_argument(function: F) -> F:
     """The argument KIND; `KIND.` in the help becomes `KIND: customers, variants …`."""
     *others, last = KINDS
-    function.__doc__ = (function.__doc__ or "").replace("KIND.", f"KIND: {', '.join(others)} or {last}.", 1)
+    function.__doc__ = (function.__doc__ or "").replace(
+        "KIND.", f"KIND: {', '.join(others)} or {last}.", 1
+    )
     return click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")(function)
 
 
@@ -61,7 +75,9 @@ def _numbers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> f
     for part in ",".join(texts).split(",") if texts else ():
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
         if match is None:
-            raise click.BadParameter(f"{part!r} is not the number of an operation, such as 17 or 20-24")
+            raise click.BadParameter(
+                f"{part!r} is not the number of an operation, such as 17 or 20-24"
+            )
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first > _RANGE_MAX:
             raise click.BadParameter(f"{part!r} is too long a range")

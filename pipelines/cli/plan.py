@@ -25,7 +25,10 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
     from pipelines.plan.make import make_plan
 
     def on_proposal(columns: list[str]) -> None:
-        lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns)]
+        lines = [
+            "No mapping was given; the columns are read as:",
+            *(f"  {column}" for column in columns),
+        ]
         reporter.event("proposed", "\n".join(lines), columns=columns)
 
     result = make_plan(options, on_proposal)
@@ -54,7 +57,10 @@ def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
     from pipelines.plan.summary import summary
 
     text = summary(result.manifest, result.statistics, folder, result.pushed).rstrip("\n")
-    has_differences = any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous"))) and result.manifest.read
+    has_differences = (
+        any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous")))
+        and result.manifest.read
+    )
     differences = [f"Differences: {result.folder / DIFFERENCES_FILE}"] if has_differences else []
     existed = "" if result.is_new else " (existed already)"
     return [*text.split("\n"), *differences, f"Plan folder: {result.folder}{existed}"]
@@ -65,7 +71,17 @@ def record(result: PlanResult) -> dict[str, Any]:
     import msgspec
 
     manifest: dict[str, Any] = msgspec.to_builtins(result.manifest)
-    names = ("plan_id", "kind", "host", "environment", "lines", "outcomes", "operations", "messages", "read")
+    names = (
+        "plan_id",
+        "kind",
+        "host",
+        "environment",
+        "lines",
+        "outcomes",
+        "operations",
+        "messages",
+        "read",
+    )
     return {
         "folder": result.folder.absolute(),
         "is_new": result.is_new,

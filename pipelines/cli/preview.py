@@ -93,7 +93,10 @@ def preview(
                 file.write(csv_lines([batch[name] for name in table.columns]))
     if rejected_count > MAX_REPORTED and target is None and not as_json:
         sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-    counts = ("rows", f"{accepted_count}, and {rejected_count} rejected; import checks their values")
+    counts = (
+        "rows",
+        f"{accepted_count}, and {rejected_count} rejected; import checks their values",
+    )
     lines = [f"{name:<12}{value}" for name, value in (*_described(table.format), counts)]
     record = {
         "format": asdict(table.format),
@@ -101,7 +104,8 @@ def preview(
         "rejected": rejected_count,
         "first": [{"line": row.line, "cells": row.cells} for row in _masked(table.columns, first)],
         "first_rejected": [
-            {name: getattr(row, name) for name in ("line", "last_line", "code", "reason")} for row in rejected
+            {name: getattr(row, name) for name in ("line", "last_line", "code", "reason")}
+            for row in rejected
         ],
     }
     print_result("preview", lines, record, "json" if as_json else "plain")
@@ -134,7 +138,11 @@ def _masked(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Row]:
     """The rows without passwords."""
     secret = {at for at, name in enumerate(columns) if PASSWORD_NAME.search(name)}
     for row in rows:
-        yield row._replace(cells=tuple("***" if at in secret and cell else cell for at, cell in enumerate(row.cells)))
+        yield row._replace(
+            cells=tuple(
+                "***" if at in secret and cell else cell for at, cell in enumerate(row.cells)
+            )
+        )
 
 
 def _shortened(cell: str) -> str:
@@ -149,14 +157,28 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     if detected.kind == "workbook":
         yield "sheet", f"{detected.sheet} (of {', '.join(detected.sheets)})"
     else:
-        note = " (assumed)" if detected.is_encoding_assumed else ", byte order mark" if detected.has_bom else ""
+        note = (
+            " (assumed)"
+            if detected.is_encoding_assumed
+            else ", byte order mark"
+            if detected.has_bom
+            else ""
+        )
         yield "encoding", f"{detected.encoding}{note}"
         padding = ", followed by spaces" if detected.is_padded else ""
-        yield "delimiter", f"{DELIMITER_NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}"
+        yield (
+            "delimiter",
+            f"{DELIMITER_NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}",
+        )
         escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
         yield "quote", f"{detected.quote or 'none'}, {escape}"
         yield "line ends", ", ".join(detected.line_ends) or "none"
-    yield "header", f"line {detected.header_lines[0]}" if detected.header_lines else "none, columns are numbered"
+    yield (
+        "header",
+        f"line {detected.header_lines[0]}"
+        if detected.header_lines
+        else "none, columns are numbered",
+    )
     if detected.preamble:
         yield "preamble", f"line {listed(list(map(str, detected.preamble)))}"
     if detected.footnotes:
@@ -169,7 +191,10 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     if detected.hidden_rows:
         yield "hidden rows", f"{detected.hidden_rows}, which are read too"
     if detected.merged_cells:
-        yield "merged", f"{detected.merged_cells} groups of cells; only the first of each has the value"
+        yield (
+            "merged",
+            f"{detected.merged_cells} groups of cells; only the first of each has the value",
+        )
 
 
 @contextmanager
@@ -179,13 +204,21 @@ def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[T
         yield None
         return
     if target.exists() and (not target.is_file() or target.samefile(source)):
-        what = "the input file" if target.is_file() else "a folder" if target.is_dir() else "a device or a pipe"
+        what = (
+            "the input file"
+            if target.is_file()
+            else "a folder"
+            if target.is_dir()
+            else "a device or a pipe"
+        )
         raise UsageError(f"--csv is {what}", "Choose another file.")
     from sources.settings import own_path
 
     target = own_path(target)  # replaces the target of a link, not the link
     with (
-        disk_errors(f"{target.name} cannot be written", "Free space, or choose a file in another folder."),
+        disk_errors(
+            f"{target.name} cannot be written", "Free space, or choose a file in another folder."
+        ),
         replace_file(target) as raw,
         io.TextIOWrapper(raw, "utf-8", newline="") as file,
     ):

@@ -81,7 +81,9 @@ def start() -> Reporter:
     reporter = Reporter(STOP.style)
     reporter.attach()
     prepare_environment()
-    with suppress(UsageError):  # a file that cannot be read is the error of the section that reads it
+    with suppress(
+        UsageError
+    ):  # a file that cannot be read is the error of the section that reads it
         for name, setting in misspelt_names().items():
             LOG.warning("`%s` is not a setting and is not read. Did you mean `%s`?", name, setting)
     STOP.listen()
@@ -92,7 +94,10 @@ def settings_origin() -> dict[str, str]:
     """The folder of the settings, and the dlt destination that gets a copy ("" for none): every run reports them."""
     from sources.settings import warehouse_settings
 
-    return {"settings": str(find_root() / ".dlt"), "destination": warehouse_settings().destination or ""}
+    return {
+        "settings": str(find_root() / ".dlt"),
+        "destination": warehouse_settings().destination or "",
+    }
 
 
 def origin_line() -> str:
@@ -150,11 +155,17 @@ def open_streams() -> None:
         except OSError:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
         if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+            mode = "r" if name == "stdin" else "w"
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115  # the process owns it
+            setattr(sys, name, stream)
     for name, out in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         if isinstance(out, io.TextIOWrapper):
             encoding, by_line = out.encoding, out.line_buffering
-            setattr(sys, name, Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line))
+            setattr(
+                sys,
+                name,
+                Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line),
+            )
 
 
 def exit_process(code: int) -> NoReturn:
@@ -169,13 +180,21 @@ def exit_process(code: int) -> NoReturn:
     with suppress(OSError):
         if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None:
             code = code or ExitCode.USAGE
-            print_error(code, f"stdout could not be written: {sys.stdout.write_error.strerror}", "orderbridge: ")
+            print_error(
+                code,
+                f"stdout could not be written: {sys.stdout.write_error.strerror}",
+                "orderbridge: ",
+            )
         sys.stderr.flush()
     os._exit(code)
 
 
 def print_error(code: int, message: str, prefix: str = "") -> None:
     """Prints why a command failed, on stderr: text, or one JSON object where the command was asked for JSON."""
-    text = event_json("error", message, exit_code=code) if STOP.style == "json" else f"{prefix}{escape_lines(message)}"
+    text = (
+        event_json("error", message, exit_code=code)
+        if STOP.style == "json"
+        else f"{prefix}{escape_lines(message)}"
+    )
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{text}\n")

@@ -15,7 +15,9 @@ from sources.errors import UsageError
 from sources.settings import own_path
 from sources.settings.ownership import check_private
 
-SANDBOX_MARK: Final = "# Written by `orderbridge sandbox --write-settings`; the next start replaces this file.\n"
+SANDBOX_MARK: Final = (
+    "# Written by `orderbridge sandbox --write-settings`; the next start replaces this file.\n"
+)
 IGNORED: Final = (
     ".dlt/secrets.toml*", ".dlt/.anonymous_id", ".dlt/pipelines/", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite",
     "*.sqlite-*", "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/", "report*.html", "passwords.csv",
@@ -55,7 +57,10 @@ def write_settings(folder: Path, values: Mapping[str, object], mark: str = "") -
     with disk_errors(f"{path} cannot be written", _HINT):
         text = path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
         if mark and text and not text.startswith(mark):
-            raise UsageError(f"{path} exists", "Edit it, or move it away first: existing settings are not replaced.")
+            raise UsageError(
+                f"{path} exists",
+                "Edit it, or move it away first: existing settings are not replaced.",
+            )
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         check_private(path.parent)
         try:
@@ -64,7 +69,9 @@ def write_settings(folder: Path, values: Mapping[str, object], mark: str = "") -
                 *sections, name = key.split(".")
                 table = document
                 for section in sections:
-                    table = table.setdefault(section, tomlkit.table(is_super_table=section != sections[-1]))
+                    table = table.setdefault(
+                        section, tomlkit.table(is_super_table=section != sections[-1])
+                    )
                 table[name] = value
         except (ValueError, TypeError, AttributeError):
             words = f"{path} is not TOML, or has its sections in one line"

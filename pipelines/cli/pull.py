@@ -87,7 +87,10 @@ def print_pull(result: PullResult, style: Style) -> None:
 
 def ending(result: PullResult) -> list[str]:
     """Which lists were not asked for, and where the others are."""
-    left_out, published = ", ".join(result.left_out), f"published {result.path} (run {result.run_id})"
+    left_out, published = (
+        ", ".join(result.left_out),
+        f"published {result.path} (run {result.run_id})",
+    )
     copied = f", copied to {name}" if (name := warehouse_settings().destination) else ""
     unset = [f"not read, as their family has no settings: {left_out}"] * bool(left_out)
     return unset + [f"{published}{copied}"] * result.published
@@ -97,7 +100,10 @@ def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterato
     from pipelines.cli.console import table_lines
 
     headings = ("list", *_COUNTS, "verdict")
-    rows = (["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])] for row in lists)
+    rows = (
+        ["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])]
+        for row in lists
+    )
     yield from table_lines(headings, rows, numbers=_COUNTS)
     for walked in result.lists:
         if walked.verdict != "complete":
@@ -110,7 +116,9 @@ def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterato
         file = quarantine_file(result.path).name
         yield f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}"
         for walked in result.lists:
-            for reason, count in Counter(row.reason for row in walked.quarantined).most_common(_REASONS_SHOWN):
+            for reason, count in Counter(row.reason for row in walked.quarantined).most_common(
+                _REASONS_SHOWN
+            ):
                 yield f"  {walked.resource}: {number(count, 'row')}: {reason}"
             if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
                 yield "  If another field identifies an order, name it in sources.public_v1.order_key."

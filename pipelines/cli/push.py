@@ -44,7 +44,12 @@ def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
         rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
         reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
 
-    hooks = PushHooks(stop=STOP.event, on_operation=on_operation, on_page=reporter.progress, defer_signals=STOP.gently)
+    hooks = PushHooks(
+        stop=STOP.event,
+        on_operation=on_operation,
+        on_page=reporter.progress,
+        defer_signals=STOP.gently,
+    )
     with reporter:
         return push(plan, options, hooks)
 
@@ -61,7 +66,9 @@ def record(result: PushResult) -> dict[str, Any]:
         "folder": result.plan.folder,
         "operations": result.states,
         "sent": result.sent,
-        "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
+        "lines": {
+            f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())
+        },
         "settles_at": result.settles_at,
         "broke": result.broke,
         "exit_code": STOP.exit_code(result.exit_code),
@@ -79,16 +86,22 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     from sources.files.workbook import CORRECTIONS_SHEET
 
     manifest, folder = result.plan.manifest, result.plan.folder
-    lines = [f"{number(manifest.lines, 'line')} of {manifest.kind}, for {manifest.host} ({manifest.environment}):"]
+    lines = [
+        f"{number(manifest.lines, 'line')} of {manifest.kind}, for {manifest.host} ({manifest.environment}):"
+    ]
     if result.states and not result.sent and result.states.keys() <= set(FINAL_STATES):
         lines.append("nothing was left to send; earlier pushes:")
     for file in RESULT_FILES:
-        outcomes = Counter({outcome: count for (name, outcome), count in result.lines.items() if name == file})
+        outcomes = Counter(
+            {outcome: count for (name, outcome), count in result.lines.items() if name == file}
+        )
         if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):
             lines.append(f"  {abandoned:>8}  {ABANDONED}")
         left_out = {STATUSES[name]: outcomes.pop(name) for name in LEFT_OUT if name in outcomes}
         if outcomes.total():
-            detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
+            detail = ", ".join(
+                f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common()
+            )
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
             lines.append(f"  {outcomes.total():>8}  {STATUSES.get(file, 'not sent')}{more}")
         lines += [f"  {count:>8}  {text}" for text, count in left_out.items()]
@@ -97,7 +110,9 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
         lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
     if any(file == "rejected" for file, _ in result.lines) and not result.stopped:
         lines += (
-            ["results/rejected.csv has each reason; correct these lines in a file of their own, and plan it"]
+            [
+                "results/rejected.csv has each reason; correct these lines in a file of their own, and plan it"
+            ]
             if workbook is None
             else [
                 f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`, has the rejected lines: correct and save it, then run",
@@ -111,9 +126,13 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     if result.stopped:
         lines.append("stopped; run the same command again to continue")
     if result.settles_at is not None:
-        lines.append(f"run it again from {format_time(result.settles_at)}: operations in doubt can be looked up then")
+        lines.append(
+            f"run it again from {format_time(result.settles_at)}: operations in doubt can be looked up then"
+        )
     elif result.exit_code == ExitCode.IN_DOUBT:
-        lines.append("results/in_doubt.csv lists what to do about each, such as --resend; then run it again")
+        lines.append(
+            "results/in_doubt.csv lists what to do about each, such as --resend; then run it again"
+        )
     return lines
 
 
@@ -140,7 +159,9 @@ def command(
     if not yes and confirm is None and sys.stdin.isatty():
         to_send = Plan(plan)
         agreed = to_send.manifest.environment == "sandbox" and agree(to_send)
-    result = send(plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle, **options), reporter)
+    result = send(
+        plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle, **options), reporter
+    )
     print_result(result, reporter.style)
     if result.error is not None:
         print_error(result.exit_code, str(result.error), "orderbridge: ")
@@ -162,7 +183,9 @@ def refresh_workbook(plan: Plan) -> None:
         try:
             write_result(plan)
         except UsageError as error:
-            print_error(error.exit_code, f"the workbook is that of before: {error}", "orderbridge: ")
+            print_error(
+                error.exit_code, f"the workbook is that of before: {error}", "orderbridge: "
+            )
 
 
 def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
@@ -175,7 +198,9 @@ def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
         click.echo(f"  {escape(line)}", err=True)
     text, (count, _) = escape(describe_plan(plan)), operations_left(plan)
     is_sandbox = plan.manifest.environment == "sandbox"
-    question, answers = ("Send? [y/N]", _YES) if is_sandbox else (f"To send, type {count}", (str(count),))
+    question, answers = (
+        ("Send? [y/N]", _YES) if is_sandbox else (f"To send, type {count}", (str(count),))
+    )
     typed = click.prompt(f"{text}. {question}", default="", show_default=False, err=True)
     if typed.strip().casefold() not in answers:
         hint = f"Correct the file first, or run the same command again to send {plan.folder}, which may be removed."

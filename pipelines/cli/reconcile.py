@@ -55,14 +55,18 @@ def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked b
             write_erp_result(files.result, files)
     print_reconcile(result, reporter.style)
     if reporter.style != "json":
-        print_lines(*([f"comparison: {files.result}"] if files.result is not None else []), origin_line())
+        print_lines(
+            *([f"comparison: {files.result}"] if files.result is not None else []), origin_line()
+        )
     return result.exit_code
 
 
 def print_reconcile(result: ReconcileResult, style: Style) -> None:
     """Prints what reconciling built on stdout."""
     columns = ("severity", "entity", "rule", "count")
-    findings = [(severity, entity, rule, count) for entity, rule, severity, count in result.findings]
+    findings = [
+        (severity, entity, rule, count) for entity, rule, severity, count in result.findings
+    ]
     record = {
         "run_id": result.run_id,
         "warehouse": result.path,
@@ -80,7 +84,9 @@ def print_reconcile(result: ReconcileResult, style: Style) -> None:
     print_result("reconcile", [*_lines(result, columns, findings)], record, style)
 
 
-def _lines(result: ReconcileResult, columns: Sequence[str], findings: Sequence[Sequence[object]]) -> Iterator[str]:
+def _lines(
+    result: ReconcileResult, columns: Sequence[str], findings: Sequence[Sequence[object]]
+) -> Iterator[str]:
     from pipelines.cli.console import table_lines
     from pipelines.warehouse.finding_history import in_words
 
@@ -115,7 +121,11 @@ def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:
     counts: Counter[str] = Counter()
     for status, _, rows in match.statuses:
         counts[status] += rows
-    keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
+    keys = [
+        f"{rows} by {key.replace('_', ' ')}"
+        for status, key, rows in match.statuses
+        if status == "matched" and key
+    ]
     parts = [f"{counts['matched']} matched" + (f" ({', '.join(keys)})" if keys else "")]
     ambiguous = f"{number(match.ambiguous_lines, 'line')} and {number(match.ambiguous_customers, 'customer')} ambiguous"
     parts += [ambiguous, *(f"{counts[status]} {words}" for status, words in _UNMATCHED.items())]
@@ -123,12 +133,17 @@ def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:
     if match.doubt:
         lines.append(f"customers only in the ERP may still be on the platform ({match.doubt})")
     if match.differences:
-        fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
+        fields = ", ".join(
+            f"{count} {field.replace('_', ' ')}" for field, count in match.differences
+        )
         lines.append(f"differences: {fields}; both values are in reconciled.erp_differences")
         if "phone" in dict(match.differences) and reconcile_settings().country is None:
             lines.append(UNSET_COUNTRY)
     if not brief:
-        lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
+        lines.append(
+            "columns read as: "
+            + ", ".join(f"{column} → {field}" for field, column in match.columns.items())
+        )
     if match.unread:
         lines.append(f"columns of the file not used: {', '.join(match.unread)}")
     return lines + _rejected(match.refused)
@@ -142,5 +157,7 @@ def variant_lines(compared: VariantSummary) -> list[str]:
 
 
 def _rejected(lines: list[int]) -> list[str]:
-    shown = ", ".join(map(str, lines[:MAX_LINE_NUMBERS])) + (" …" if len(lines) > MAX_LINE_NUMBERS else "")
+    shown = ", ".join(map(str, lines[:MAX_LINE_NUMBERS])) + (
+        " …" if len(lines) > MAX_LINE_NUMBERS else ""
+    )
     return [f"{number(len(lines), 'line')} rejected and not compared: {shown}"] if lines else []

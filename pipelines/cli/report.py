@@ -26,4 +26,9 @@ def command(out: Path | None) -> None:
     data = report(out)
     findings, run_id = sum(row["findings"] for row in data.rows["findings"]), data.run["run_id"]
     record = {"file": out, "run_id": run_id, "findings": findings}
-    print_result("report", [f"wrote {out}: as of run {run_id}, {number(findings, 'finding')}"], record, STOP.style)
+    print_result(
+        "report",
+        [f"wrote {out}: as of run {run_id}, {number(findings, 'finding')}"],
+        record,
+        STOP.style,
+    )

@@ -32,7 +32,13 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
     """
     start()
     from pipelines.warehouse.build import open_warehouse
-    from pipelines.warehouse.reviews import COLUMNS, decisions_in, doubtful_pairs, write_csv, write_reviews
+    from pipelines.warehouse.reviews import (
+        COLUMNS,
+        decisions_in,
+        doubtful_pairs,
+        write_csv,
+        write_reviews,
+    )
 
     if file is not None:
         decided = decisions_in(file)
@@ -40,11 +46,20 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
         with open_warehouse() as warehouse:
             pairs = doubtful_pairs(warehouse, below)
         if not sys.stdout.isatty():
-            write_csv(sys.stdout, [*COLUMNS, *(name for name in (pairs or [{}])[0] if name not in COLUMNS)], pairs)
+            write_csv(
+                sys.stdout,
+                [*COLUMNS, *(name for name in (pairs or [{}])[0] if name not in COLUMNS)],
+                pairs,
+            )
             return
         decided = {pair: (answer, why or "") for pair, answer in _ask(pairs).items()}
-    write_reviews({pair: (answer, reason or why or "") for pair, (answer, reason) in decided.items()}, person(who))
-    print_lines(f"{number(len(decided), 'pair')} decided; the next run with the ERP's file uses them")
+    write_reviews(
+        {pair: (answer, reason or why or "") for pair, (answer, reason) in decided.items()},
+        person(who),
+    )
+    print_lines(
+        f"{number(len(decided), 'pair')} decided; the next run with the ERP's file uses them"
+    )
 
 
 def _ask(pairs: list[dict[str, Any]]) -> dict[str, Decision]:
@@ -52,7 +67,9 @@ def _ask(pairs: list[dict[str, Any]]) -> dict[str, Decision]:
     decided: dict[str, Decision] = {}
     for n, pair in enumerate(pairs, 1):
         name = ", ".join(filter(None, (pair["platform_name"], pair["platform_fiscal_name"])))
-        click.echo(f"{n} of {len(pairs)}: line {pair['line']} ({pair['status']}, weight {pair['weight']})")
+        click.echo(
+            f"{n} of {len(pairs)}: line {pair['line']} ({pair['status']}, weight {pair['weight']})"
+        )
         for label, text in (
             ("in the ERP", pair["erp_name"]),
             ("on the platform", name),
@@ -61,7 +78,9 @@ def _ask(pairs: list[dict[str, Any]]) -> dict[str, Decision]:
         ):
             click.echo(f"  {label + ':':<17}{escape(text or '–')}")
         question = "  one customer? (yes, no, skip, quit)"
-        answer = click.prompt(question, type=click.Choice(_ANSWERS), default="skip", show_choices=False)
+        answer = click.prompt(
+            question, type=click.Choice(_ANSWERS), default="skip", show_choices=False
+        )
         if answer[0] == "q":
             break
         if answer[0] != "s":

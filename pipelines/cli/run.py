@@ -49,12 +49,16 @@ def command(
         with notify_failure(url, signal_code=STOP.exit_code):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
                 if report is not None:
-                    report_target(report)  # what cannot be written ends the run before its first request
+                    report_target(
+                        report
+                    )  # what cannot be written ends the run before its first request
                 files = ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)})
                 if files.result is not None:
                     result_target(files.result)
                 reconciling = Reconciling(files, fail_on=fail_on)
-            result = pull(PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling)
+            result = pull(
+                PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling
+            )
             with marked_published():
                 if reconciling.result is not None:
                     if report is not None:
@@ -78,7 +82,10 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
     """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
     from pipelines.warehouse.finding_history import in_words
 
-    lists = (f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})" for walked in result.lists)
+    lists = (
+        f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})"
+        for walked in result.lists
+    )
     lines = [f"read: {', '.join(lists)}"]
     for walked in result.lists:
         if problem := result.problem(walked):
@@ -87,12 +94,20 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
     if reconciled is not None:
         lines.append(reconcile_command.sizes(reconciled))
-        shown = ", ".join(f"{count} {severity}" for severity, count in reconciled.severities.most_common())
+        shown = ", ".join(
+            f"{count} {severity}" for severity, count in reconciled.severities.most_common()
+        )
         new = f" ({in_words(reconciled.new)[0]})" if reconciled.new else ""
-        old = 0 if reconciled.match else sum(count for entity, *_, count in reconciled.findings if entity == _ERP)
+        old = (
+            0
+            if reconciled.match
+            else sum(count for entity, *_, count in reconciled.findings if entity == _ERP)
+        )
         kept = f" ({old} of the last comparison with the ERP)" if old else ""
         listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
         lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
-        lines += reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
+        lines += (
+            reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
+        )
         lines += reconcile_command.variant_lines(reconciled.variants) if reconciled.variants else []
     return lines + pull_command.ending(result)

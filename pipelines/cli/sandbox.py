@@ -20,13 +20,17 @@ class _SandboxCommand(click.Command):
 
         with formatter.section("Faults"):
             formatter.write_dl(list(NAMES.items()))
-        with formatter.section("Readings of what the interface does not show (the first is the default)"):
+        with formatter.section(
+            "Readings of what the interface does not show (the first is the default)"
+        ):
             formatter.write_dl([(gap.name, ", ".join(gap.readings)) for gap in GAPS])
         super().format_epilog(context, formatter)
 
 
 @declared("sandbox", cls=_SandboxCommand)
-def command(faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object) -> None:
+def command(
+    faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object
+) -> None:
     """Serve both interface families on loopback: a stand-in for the platform.
 
     Prints `ready http://127.0.0.1:PORT` and the settings to use; --write-settings saves them, but replaces no settings
@@ -38,7 +42,9 @@ def command(faults: dict[str, str], readings: dict[str, str], write_settings: bo
     try:
         rates = {name: float(rate) for name, rate in faults.items()}
     except ValueError:
-        raise UsageError("the rate of a fault is a number from 0 to 1", "Example: --fault error_503=0.05") from None
+        raise UsageError(
+            "the rate of a fault is a number from 0 to 1", "Example: --fault error_503=0.05"
+        ) from None
     try:
         config = SandboxConfig(faults=rates, readings=readings, **options)  # type: ignore[arg-type] # checked by click
         serve(config, _write_settings if write_settings else None)
@@ -46,7 +52,9 @@ def command(faults: dict[str, str], readings: dict[str, str], write_settings: bo
         raise UsageError(str(error)) from None
     except OSError as error:
         message = f"the sandbox cannot listen on port {options['port']}: {error.strerror}"
-        raise UsageError(message, "Stop the program that uses it, or choose another one with --port.") from None
+        raise UsageError(
+            message, "Stop the program that uses it, or choose another one with --port."
+        ) from None
 
 
 def _write_settings(values: dict[str, str]) -> None:
@@ -54,4 +62,6 @@ def _write_settings(values: dict[str, str]) -> None:
     folder = project_files.project_folder()
     path = project_files.write_settings(folder, values, project_files.SANDBOX_MARK)
     project_files.ignore_private_files(folder)
-    click.echo(f"wrote {escape(path)}; next, in another terminal in this folder: orderbridge run", err=True)
+    click.echo(
+        f"wrote {escape(path)}; next, in another terminal in this folder: orderbridge run", err=True
+    )

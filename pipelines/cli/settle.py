@@ -45,21 +45,32 @@ def command(
     from pipelines.push.settle import settle as settle_doubts
 
     if plan is None and any(answers.values()):
-        raise UsageError("an answer needs its plan", "`orderbridge settle` lists the plans with doubts.")
+        raise UsageError(
+            "an answer needs its plan", "`orderbridge settle` lists the plans with doubts."
+        )
 
     hooks = PushHooks(stop=STOP.event, on_page=reporter.progress)
     with reporter:
         result = settle_doubts(plan, Answers(**answers), settle, hooks)
-    lines = [f"{count:>8}  {_SETTLED[state]}" for state, count in sorted(result.settled.items()) if count]
-    for (plan_id, kind, folder), of_plan in groupby(result.left, attrgetter("plan_id", "kind", "folder")):
+    lines = [
+        f"{count:>8}  {_SETTLED[state]}" for state, count in sorted(result.settled.items()) if count
+    ]
+    for (plan_id, kind, folder), of_plan in groupby(
+        result.left, attrgetter("plan_id", "kind", "folder")
+    ):
         lines.append(f"plan {plan_id[:12]}, {kind}, {shlex.quote(folder)}:")
         for advice, (doubt, *others) in groupby(of_plan, attrgetter("advice")):
             more = f" and {number(len(others), 'other')}" if others else ""
-            lines.append(f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}{more}: {advice}")
+            lines.append(
+                f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}{more}: {advice}"
+            )
     lines.append(f"{number(len(result.left), 'write')} in doubt")
     left = [doubt._asdict() for doubt in result.left]
     print_result(
-        "settle", lines, {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code}, reporter.style
+        "settle",
+        lines,
+        {"settled": result.settled, "in_doubt": left, "exit_code": result.exit_code},
+        reporter.style,
     )
     for settled in result.plans:
         refresh_workbook(settled)

@@ -37,21 +37,32 @@ def lines(status: Status) -> list[str]:
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
     marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {status.max_age_h or 0:g} h)")
     shown += [_list_line(one, status.at, marks) for one in status.lists]
-    shown += [f"  {name}: the last read was not published: {reason}" for name, reason in status.problems.items()]
+    shown += [
+        f"  {name}: the last read was not published: {reason}"
+        for name, reason in status.problems.items()
+    ]
     shown += [f"  {name:<12} never read whole{marks.get(name, '')}" for name in status.never_read]
     shown += [f"  schema: {change.text}" for change in status.schema_changes]
     for run in status.runs:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
-        shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")
+        shown.append(
+            f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}"
+        )
     if status.running:
         shown.append(f"a run is going on: {status.running}; what it has not published is not shown")
     if status.killed:
-        shown.append(f"a run was killed: {status.killed}; the next one goes on with what it had read")
+        shown.append(
+            f"a run was killed: {status.killed}; the next one goes on with what it had read"
+        )
     if status.failure:
         which = "an earlier" if status.killed else "the last"
         shown += _failure_lines(f"{which} run failed and published nothing", status.failure)
     if status.destination_failure:
-        ended = "has not ended" if status.destination_failure.get("exit_code") == ExitCode.STOPPED else "failed"
+        ended = (
+            "has not ended"
+            if status.destination_failure.get("exit_code") == ExitCode.STOPPED
+            else "failed"
+        )
         title = f"the warehouse was published, but its copy to the destination {ended}"
         shown += _failure_lines(title, status.destination_failure)
     if status.too_old and not status.lists:
@@ -67,7 +78,11 @@ def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
 
 def _list_line(one: LastRead, at: datetime, marks: Mapping[str, str]) -> str:
     quarantined = f", {one.quarantined_rows} quarantined" if one.quarantined_rows else ""
-    age = ", tail ".join(f"{_age(hours)} old" for hours in one.ages_h(at)) + quarantined + marks.get(one.resource, "")
+    age = (
+        ", tail ".join(f"{_age(hours)} old" for hours in one.ages_h(at))
+        + quarantined
+        + marks.get(one.resource, "")
+    )
     return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}"
 
 
@@ -76,7 +91,13 @@ def _age(hours: float) -> str:
 
 
 def _plan_line(plan: OpenPlan) -> str:
-    left = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items()))
+    left = ", ".join(
+        f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items())
+    )
     is_there = Path(plan.folder).is_dir()
-    resume = f"orderbridge push {shlex.quote(plan.folder)}" if is_there else f"orderbridge settle {plan.plan_id[:12]}"
+    resume = (
+        f"orderbridge push {shlex.quote(plan.folder)}"
+        if is_there
+        else f"orderbridge settle {plan.plan_id[:12]}"
+    )
     return f"  open plan {plan.plan_id}  {plan.kind}: {left}; to resume: {resume}"

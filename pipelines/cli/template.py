@@ -67,9 +67,13 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
     from pipelines.mapping.field_paths import root_of
     from sources.inputs import required
 
-    yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(field.type, field.type)
+    yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(
+        field.type, field.type
+    )
     top = root_of(path)
-    if path in required(kind) or any(one.required and one.name == top for one in KINDS[kind].record.fields):
+    if path in required(kind) or any(
+        one.required and one.name == top for one in KINDS[kind].record.fields
+    ):
         yield "required" if path == top else f"{top} is required"
     if path == PASSWORD:
         yield "or generated, see [passwords]"
@@ -77,7 +81,9 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
         yield f"at least {field.minimum}"
     if field.max_decimals is not None:
         yield f"at most {field.max_decimals} decimals"
-    array = next((one for one in KINDS[kind].record.fields if one.name == top and one.type == "array"), None)
+    array = next(
+        (one for one in KINDS[kind].record.fields if one.name == top and one.type == "array"), None
+    )
     if array is not None and array.max_items is not None:
         yield f"at most {array.max_items}; the next one is [1]"
     elif array is not None:

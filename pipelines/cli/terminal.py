@@ -22,7 +22,9 @@ def escape(text: object, keep: str = "") -> str:
     Characters in `keep` stay, such as the line breaks of a message that was composed here.
     """
     return "".join(
-        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii")
+        char
+        if char.isprintable() or char in keep
+        else char.encode("unicode_escape").decode("ascii")
         for char in str(text)
     )
 
@@ -30,7 +32,9 @@ def escape(text: object, keep: str = "") -> str:
 def escape_lines(text: object) -> str:
     """The escaped text with its line breaks, each further line indented, so that none can pose as a line of its own."""
     first, *rest = escape(text, keep="\n").split("\n")
-    return "\n".join([first, *(line if line.startswith("  ") or not line else f"  {line}" for line in rest)])
+    return "\n".join(
+        [first, *(line if line.startswith("  ") or not line else f"  {line}" for line in rest)]
+    )
 
 
 def to_json(value: object) -> str:
@@ -56,7 +60,9 @@ def print_lines(*lines: object) -> None:
     sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
 
 
-def print_result(name: str, lines: Iterable[str], record: Mapping[str, object], style: Style) -> None:
+def print_result(
+    name: str, lines: Iterable[str], record: Mapping[str, object], style: Style
+) -> None:
     """Prints a result on stdout: its lines; as JSON, an event whose message are its lines as text, with its facts."""
     if style == "json":
         message = escape_lines("\n".join(line.strip() for line in lines))

@@ -46,14 +46,26 @@ def record(result: VerifyResult) -> dict[str, Any]:
 def lines_of(result: VerifyResult) -> list[str]:
     """What a verification found, as text."""
     unit = "" if KINDS[result.kind].is_listed else " (requests)"  # a variant may need two
-    lines = [f"{result.outcomes[name]:>8}  {words}{unit}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
+    lines = [
+        f"{result.outcomes[name]:>8}  {words}{unit}"
+        for name, words in _OUTCOMES.items()
+        if result.outcomes[name]
+    ]
     if result.in_doubt:
-        lines.append(f"{result.in_doubt} in doubt: push the plan again; what remains is in results/in_doubt.csv")
+        lines.append(
+            f"{result.in_doubt} in doubt: push the plan again; what remains is in results/in_doubt.csv"
+        )
     if KINDS[result.kind].operation.shown_in is None:
-        lines.append(f"{result.kind} cannot be read from the platform: its confirmation is the only evidence")
+        lines.append(
+            f"{result.kind} cannot be read from the platform: its confirmation is the only evidence"
+        )
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]
     if result.outcomes["missing"] and result.verdict != "complete":
-        lines.append(f"the list of {result.kind} is {result.verdict}: missing {result.kind} may exist")
-    if result.file is not None and any(result.outcomes[name] for name in ("differs", "missing", "several")):
+        lines.append(
+            f"the list of {result.kind} is {result.verdict}: missing {result.kind} may exist"
+        )
+    if result.file is not None and any(
+        result.outcomes[name] for name in ("differs", "missing", "several")
+    ):
         lines.append(f"each difference: {result.file}")
     return lines

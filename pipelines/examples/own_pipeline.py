@@ -31,7 +31,9 @@ def load_without_contacts(pipeline: dlt.Pipeline) -> LoadInfo:
     source = legacy().with_resources("customers")
     source.customers.add_map(without_contacts)
     source.customers.add_map(lambda table: table.filter(pc.is_valid(table["erp_code"])))
-    source.customers.apply_hints(write_disposition="merge", columns={"erp_code": {"description": "code in our ERP"}})
+    source.customers.apply_hints(
+        write_disposition="merge", columns={"erp_code": {"description": "code in our ERP"}}
+    )
     source.customers__documents.add_map(without_contacts)
     return pipeline.run(source)
 
@@ -46,12 +48,16 @@ def load_sample(pipeline: dlt.Pipeline) -> LoadInfo:
 def without_contacts(table: pa.Table) -> pa.Table:
     """The same columns, with nulls in e-mail and phone."""
     for name in {"email", "phone"} & set(table.column_names):
-        table = table.set_column(table.schema.get_field_index(name), name, pa.nulls(len(table), pa.string()))
+        table = table.set_column(
+            table.schema.get_field_index(name), name, pa.nulls(len(table), pa.string())
+        )
     return table
 
 
 if __name__ == "__main__":
     file = dlt.destinations.duckdb("shop.duckdb")
     # of this folder alone: dlt's own folder knows a pipeline by its name, and the file that it wrote first
-    shop = dlt.pipeline("shop", pipelines_dir=".dlt/pipelines", destination=file, dataset_name="platform")
+    shop = dlt.pipeline(
+        "shop", pipelines_dir=".dlt/pipelines", destination=file, dataset_name="platform"
+    )
     print(load_all(shop))  # noqa: T201 # a script

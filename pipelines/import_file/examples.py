@@ -33,7 +33,11 @@ def examples(plan: Plan) -> list[str]:
         if KINDS[plan.kind].is_update:
             rows = confirmed_fields(ledger, plan.manifest.host).to_pylist()
             paths = {operation.path for operation in operations}
-            before = {(row["key"], row["field"]): json.loads(row["value"]) for row in rows if row["key"] in paths}
+            before = {
+                (row["key"], row["field"]): json.loads(row["value"])
+                for row in rows
+                if row["key"] in paths
+            }
     increments = increment_fields(plan.manifest.semantics)
     lines = [_operation(operation, before, increments) for operation in operations]
     if (more := plan.manifest.operations - len(final) - SHOWN) > 0:
@@ -41,7 +45,9 @@ def examples(plan: Plan) -> list[str]:
     return lines + list(_differences(plan))
 
 
-def _operation(operation: PlannedOperation, before: dict[tuple[str, str], Any], increments: frozenset[str]) -> str:
+def _operation(
+    operation: PlannedOperation, before: dict[tuple[str, str], Any], increments: frozenset[str]
+) -> str:
     """An operation with its line, and of an update the values that it replaces."""
     parts = []
     for name, value in operation.body.items():
@@ -55,7 +61,11 @@ def _operation(operation: PlannedOperation, before: dict[tuple[str, str], Any], 
         elif name == "stock" and old is not None:  # orders lower what the platform has
             parts.append(f"stock {_text(value)} (last sent: {_text(old)})")
         else:
-            parts.append(f"{name} {_text(old)} → {_text(value)}" if old is not None else f"{name} {sign}{_text(value)}")
+            parts.append(
+                f"{name} {_text(old)} → {_text(value)}"
+                if old is not None
+                else f"{name} {sign}{_text(value)}"
+            )
     what = operation.path.strip("/") if operation.method == "PATCH" else "new"
     return f"line {operation.lines[0] if operation.lines else '–'}: {what}: {', '.join(parts)}"
 
@@ -76,4 +86,6 @@ def _differences(plan: Plan) -> Iterator[str]:
 
 def difference_words(row: Mapping[str, str]) -> str:
     """Both values of a row of `differences.csv`."""
-    return f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
+    return (
+        f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
+    )

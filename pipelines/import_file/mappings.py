@@ -40,7 +40,11 @@ AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | No
 
 
 def find_mapping(
-    kind: KindName, file: Path, sheet: str = "", lookups: Collection[Path] = (), on_step: OnStep = lambda *_: None
+    kind: KindName,
+    file: Path,
+    sheet: str = "",
+    lookups: Collection[Path] = (),
+    on_step: OnStep = lambda *_: None,
 ) -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
@@ -67,10 +71,16 @@ def find_mapping(
         named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
         missing = [name for name in used if name not in columns]
         is_given = kept.is_symlink()  # it names what it uses; a proposed one every column
-        if (is_given or len(named) >= _SHARE * len(columns)) and len(missing) <= _MISSING * len(used):
+        if (is_given or len(named) >= _SHARE * len(columns)) and len(missing) <= _MISSING * len(
+            used
+        ):
             fitting.append((not missing, is_given, len(named), kept.lstat().st_mtime_ns, path))
         else:
-            differing = f"no column {listed(missing)}" if missing else f"others: {listed(sorted(columns - named))}"
+            differing = (
+                f"no column {listed(missing)}"
+                if missing
+                else f"others: {listed(sorted(columns - named))}"
+            )
             unused.append(f"{path} is not used: {file.name} has {differing}")
     if unused and not fitting:
         on_step("mapping", "\n  ".join(unused))
@@ -92,7 +102,9 @@ def new_mapping(
     """
     table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
     samples = sample(table)
-    proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(passwords)
+    proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(
+        passwords
+    )
     proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))
     if proposed.unknown:
         filled = [path for column in proposed.columns.values() for path in column.paths]
@@ -100,11 +112,15 @@ def new_mapping(
         answers = ask(proposed, samples)
         if answers is None:
             return None
-        columns = proposed.columns | {name: MappedColumn(name, field) for name, field in answers.items()}
+        columns = proposed.columns | {
+            name: MappedColumn(name, field) for name, field in answers.items()
+        }
         proposed = replace(proposed, columns=columns, unknown=(), contested={})
     used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
     totals: list[int] = []
-    for _ in used.batches(on_reject=lambda row: totals.append(row.line) if row.code == "totals" else None):
+    for _ in used.batches(
+        on_reject=lambda row: totals.append(row.line) if row.code == "totals" else None
+    ):
         pass
     if totals and (answer := ask_totals(totals)) is not None:
         proposed = replace(proposed, read_options=replace(proposed.read_options, totals=answer))
@@ -123,7 +139,11 @@ def keep_given_mapping(kind: KindName, path: Path) -> None:
     target, folder = path.resolve(), warehouse_path().parent.resolve() / FOLDER
     if target.parent == folder or (target.parent / MANIFEST_FILE).exists():
         return  # kept already, or that of a plan
-    links = [link for link in folder.glob(f"{kind}*.toml") if link.is_symlink() and link.resolve() == target]
+    links = [
+        link
+        for link in folder.glob(f"{kind}*.toml")
+        if link.is_symlink() and link.resolve() == target
+    ]
     with _new_path(kind) as free:
         if links:
             os.utime(links[0], follow_symlinks=False)
@@ -135,7 +155,9 @@ def keep_given_mapping(kind: KindName, path: Path) -> None:
 def _new_path(kind: str) -> Iterator[Path]:
     """A free path in the folder of mappings. Raises UsageError."""
     folder = warehouse_path().parent / FOLDER
-    hint = "Free space or make the folder writable, or pass a mapping file of your own with --mapping."
+    hint = (
+        "Free space or make the folder writable, or pass a mapping file of your own with --mapping."
+    )
     with disk_errors(folder, hint):
         folder.mkdir(mode=0o700, exist_ok=True)
         yield first_free(folder, f"{kind}.toml")

@@ -69,7 +69,10 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
     hint = "The result of each line is in results/. Free space, then run the same command again."
-    with disk_errors(plan.folder, hint), tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder:
+    with (
+        disk_errors(plan.folder, hint),
+        tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder,
+    ):
         made = Path(folder) / RESULT_FILE
         with xlsxwriter.Workbook(made, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook:
             _write_sheets(workbook, inputs, outcomes)
@@ -90,7 +93,9 @@ def _check_unchanged(plan: Plan) -> None:
     for file in (plan.manifest.input, plan.manifest.mapping):
         if file is not None and file_sha256(Path(file.path)) != file.sha256:
             hint = f"The result of each line is in {plan.folder / RESULTS_FOLDER}; the next import takes the new file."
-            raise UsageError(f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows", hint)
+            raise UsageError(
+                f"{file.path} was changed meanwhile: {RESULT_FILE} cannot repeat its rows", hint
+            )
 
 
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
@@ -108,7 +113,9 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
 
 
 def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
-    text, head, faulty = (workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True}, _FAULTY))
+    text, head, faulty = (
+        workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True}, _FAULTY)
+    )
     corrections = {
         line: (one.field, one.code, "; ".join(filter(None, (one.words, one.message))))
         for line, one in sorted(outcomes.items())
@@ -116,7 +123,11 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
     }
     parts = (
         (CORRECTIONS_SHEET, REJECT_COLUMNS, corrections),
-        (ALL_LINES, _STATUS_COLUMNS, {line: (one.status, one.words, one.message) for line, one in outcomes.items()}),
+        (
+            ALL_LINES,
+            _STATUS_COLUMNS,
+            {line: (one.status, one.words, one.message) for line, one in outcomes.items()},
+        ),
     )
     for name, added, lines in parts:
         sheet = workbook.add_worksheet(name)
@@ -134,7 +145,10 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
             notes = [note, "" if own == cells else "; a cell is too long for a sheet"]
             if len(cells) != len(columns):  # other cells may be in its columns than theirs
-                own, notes = [""] * len(columns), [f"{CELLS}{line} of the file: {' | '.join(cells)}"]
+                own, notes = (
+                    [""] * len(columns),
+                    [f"{CELLS}{line} of the file: {' | '.join(cells)}"],
+                )
             words += "".join(notes) if added is REJECT_COLUMNS else ""
             faults = {*before[0].split(SEPARATOR)} if added is REJECT_COLUMNS else set()
             styles = [faulty if faults & paths[column] else text for column in columns]

@@ -32,7 +32,14 @@ from pipelines.imports import Inputs, open_inputs
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import Mapping, load
-from pipelines.plan.make import PASSWORD_SOURCES, PlanOptions, PlanResult, check_login_mode, make_plan, password_source
+from pipelines.plan.make import (
+    PASSWORD_SOURCES,
+    PlanOptions,
+    PlanResult,
+    check_login_mode,
+    make_plan,
+    password_source,
+)
 from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions, PullResult
 from pipelines.push.checks import changed_file, describe_plan, operations_left
@@ -115,7 +122,10 @@ class ImportResult:
             return self.push.exit_code
         if self.error is not None:
             return self.error.exit_code
-        codes = [self.push.exit_code, *([self.verification.exit_code] if self.verification is not None else [])]
+        codes = [
+            self.push.exit_code,
+            *([self.verification.exit_code] if self.verification is not None else []),
+        ]
         return ExitCode.IN_DOUBT if ExitCode.IN_DOUBT in codes else max(codes)
 
 
@@ -132,7 +142,9 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
     plan = _unfinished_plan(options)
     if plan is not None:
         _check_passwords(plan, options.passwords)
-        steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
+        steps.on_step(
+            "resume", f"an earlier import of this file has not ended: going on with {plan.folder}"
+        )
     else:
 
         def pull(inputs: Inputs) -> None:  # once the file is known to have all that is needed
@@ -173,12 +185,20 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
     """
     if options.mapping is not None:
         if options.sheet:
-            raise UsageError("--sheet does not count with --mapping", "Set sheet under [file] in the mapping.")
+            raise UsageError(
+                "--sheet does not count with --mapping", "Set sheet under [file] in the mapping."
+            )
         return options
     with suppress(UsageError), Ledger.open(ledger_path(), readonly=True) as ledger:
-        manifest = Plan(options.file.parent).manifest  # of the plan whose rejected rows are corrected
-        if ledger.pushes(manifest.plan_id) is not None:  # that of somebody else could name any file of this machine
-            options = replace(options, lookups=(*options.lookups, *(Path(file.path) for file in manifest.lookups)))
+        manifest = Plan(
+            options.file.parent
+        ).manifest  # of the plan whose rejected rows are corrected
+        if (
+            ledger.pushes(manifest.plan_id) is not None
+        ):  # that of somebody else could name any file of this machine
+            options = replace(
+                options, lookups=(*options.lookups, *(Path(file.path) for file in manifest.lookups))
+            )
     path = find_mapping(options.kind, options.file, options.sheet, options.lookups, steps.on_step)
     if path is not None:
         kept = load(path, options.kind, options.lookups)
@@ -186,7 +206,9 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
         steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
         return replace(options, mapping=path, passwords=_passwords(options, kept, steps))
     kind, file, settings = options.kind, options.file, legacy_settings()
-    mapping = new_mapping(kind, file, options.passwords, steps.ask_columns, steps.ask_totals, options.sheet)
+    mapping = new_mapping(
+        kind, file, options.passwords, steps.ask_columns, steps.ask_totals, options.sheet
+    )
     if mapping is None:
         return options
     # a mapping that does not do would be found again, and nobody asked
@@ -194,7 +216,10 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
     options = replace(options, passwords=_passwords(options, mapping, steps))
     mapping = mapping.with_passwords(options.passwords)
     path = keep_mapping(mapping)
-    lines = [f"the columns are read as follows, the next time too; to change that, edit {path}", *mapping.explain()]
+    lines = [
+        f"the columns are read as follows, the next time too; to change that, edit {path}",
+        *mapping.explain(),
+    ]
     steps.on_step("mapping", "\n  ".join(lines))
     return replace(options, mapping=path)
 
@@ -212,7 +237,10 @@ def _unfinished_plan(options: ImportOptions) -> Plan | None:
     target = (options.kind, legacy_settings().base_url)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         begun = [one for one in reversed(ledger.open_plans()) if (one.kind, one.host) == target]
-    given = [os.path.realpath(path) if path is not None else None for path in (options.file, options.mapping)]
+    given = [
+        os.path.realpath(path) if path is not None else None
+        for path in (options.file, options.mapping)
+    ]
     for one in begun:
         plan = intact_plan(one.plan_id, one.folder)
         if plan is not None and changed_file(plan.manifest) is None:

@@ -18,7 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.fields import IN_FILE, Bindings, Leaf, Source, below, body_leaves, deciding_member, in_order
+from pipelines.imports.fields import (
+    IN_FILE,
+    Bindings,
+    Leaf,
+    Source,
+    below,
+    body_leaves,
+    deciding_member,
+    in_order,
+)
 from pipelines.imports.groups import whole
 from pipelines.imports.json_columns import PLAIN, arrays, json_text, numbers, objects, strings
 from pipelines.imports.model import Item, Problem, ReadyInputs, RejectedInput, SkippedLine
@@ -41,7 +50,10 @@ _decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 def convert(
-    bindings: Bindings, table: pa.Table, starts: Ints | None = None, faults: Mapping[int, Problem] | None = None
+    bindings: Bindings,
+    table: pa.Table,
+    starts: Ints | None = None,
+    faults: Mapping[int, Problem] | None = None,
 ) -> Iterator[Item]:
     """The inputs of lines: first the ready ones, all at once, then the others in their order.
 
@@ -63,17 +75,24 @@ def convert(
             batch.parse(source, whole(table, source.column))
     batch.merge()
     fields = KINDS[bindings.mapping.kind].record.fields
-    columns = batch.parameters() | _Bodies(batch.inputs, batch.lines, batch.offsets).members(fields, bindings.leaves)
+    columns = batch.parameters() | _Bodies(batch.inputs, batch.lines, batch.offsets).members(
+        fields, bindings.leaves
+    )
     batch.check_passwords()
     body = {name: texts for name, texts in columns.items() if name not in bindings.params}
     batch.check_limits(body)
     for row, fault in (faults or {}).items():
         batch.problems[row].append(fault)
-    is_ready, has_problems = _any_given(list(body.values()), batch.size), np.zeros(batch.size, np.bool_)
+    is_ready, has_problems = (
+        _any_given(list(body.values()), batch.size),
+        np.zeros(batch.size, np.bool_),
+    )
     has_problems[list(batch.problems)] = True
     if has_problems.any():
         is_ready = pc.and_(is_ready, pa.array(~has_problems))
-    numbers_of_input = pa.ListArray.from_arrays(pa.array(batch.offsets, pa.int32()), pa.array(batch.line_numbers))
+    numbers_of_input = pa.ListArray.from_arrays(
+        pa.array(batch.offsets, pa.int32()), pa.array(batch.line_numbers)
+    )
     if pc.all(is_ready).as_py():
         yield ReadyInputs(numbers_of_input, columns)
         return
@@ -121,18 +140,24 @@ class _Batch:
             self._is_within = pc.and_(self._is_within, _is_within(source, parsed))
         self.lines[source.path] = _json_of(source, parsed)
 
-    def report_codes(self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]) -> None:
+    def report_codes(
+        self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]
+    ) -> None:
         """Records a problem for each line that has a code."""
         for line in _where(pc.is_valid(codes)) if codes.null_count < len(codes) else ():
             code, row = codes[line].as_py(), self._input_of(line)
             self.report(row, paths[0], code, words(code), column, int(self.line_numbers[line]))
             self._reported[row] += paths
 
-    def report(self, row: int, path: str, code: str, words: str, column: str = "", line: int = 0) -> None:
+    def report(
+        self, row: int, path: str, code: str, words: str, column: str = "", line: int = 0
+    ) -> None:
         """Records a problem of an input, unless one of the same field on the same line is recorded already."""
         if not line and len(self.lines_of(row)) == 1:
             line = self.lines_of(row)[0]
-        is_reported = any(_within(path, other) or _within(other, path) for other in self._reported.get(row, ()))
+        is_reported = any(
+            _within(path, other) or _within(other, path) for other in self._reported.get(row, ())
+        )
         is_other_line = path in self._reported[row] and any(
             problem.line != line for problem in self.problems[row] if problem.field == path
         )
@@ -158,7 +183,10 @@ class _Batch:
 
     def parameters(self) -> Texts:
         """The parameters of each request's path."""
-        mapping, sources = self._bindings.mapping, {source.path: source for source in self._bindings.sources}
+        mapping, sources = (
+            self._bindings.mapping,
+            {source.path: source for source in self._bindings.sources},
+        )
         columns: Texts = {}
         for name in self._bindings.params:
             source = sources.get(name)
@@ -166,39 +194,69 @@ class _Batch:
             texts = self.inputs.get(name, pa.nulls(self.size, TEXT))
             columns[name] = texts if default is None else pc.coalesce(texts, str(default))
             for row in _where(pc.is_null(columns[name])) if columns[name].null_count else ():
-                self.report(row, name, "required", _REQUIRED, source.column_in_file if source is not None else "")
+                self.report(
+                    row,
+                    name,
+                    "required",
+                    _REQUIRED,
+                    source.column_in_file if source is not None else "",
+                )
         return columns
 
     def check_passwords(self) -> None:
         """Rejects inputs none of whose lines has a password."""
         if (column := self._bindings.mapping.password_column) is not None and self.size:
             is_given = pc.is_valid(self.lines[PASSWORD]).to_numpy(zero_copy_only=False)
-            for row in np.flatnonzero(~np.logical_or.reduceat(is_given, self.offsets[:-1])).tolist():
+            for row in np.flatnonzero(
+                ~np.logical_or.reduceat(is_given, self.offsets[:-1])
+            ).tolist():
                 self.report(row, PASSWORD, "required", _REQUIRED, column, self.lines_of(row)[0])
 
     def check_limits(self, body: Texts) -> None:
         """Validates the bodies that the columns do not prove valid."""
         bindings, kind = self._bindings, self._bindings.mapping.kind
-        is_proven = pa.array([not (self._is_grouped or needs_model_check(bindings.leaves, kind))] * self.size, BOOLEAN)
+        is_proven = pa.array(
+            [not (self._is_grouped or needs_model_check(bindings.leaves, kind))] * self.size,
+            BOOLEAN,
+        )
         for name in bindings.required_fields:
-            is_proven = pc.and_(is_proven, pc.is_valid(body[name]) if name in body else pa.scalar(False))
+            is_proven = pc.and_(
+                is_proven, pc.is_valid(body[name]) if name in body else pa.scalar(False)
+            )
         rows = _where(pc.invert(pc.and_(is_proven, self._is_within)))
-        parts = pa.table(body).take(pa.array(rows, pa.int64())).to_pylist() if rows and body else [{} for _ in rows]
+        parts = (
+            pa.table(body).take(pa.array(rows, pa.int64())).to_pylist()
+            if rows and body
+            else [{} for _ in rows]
+        )
         for violation in violations(
             kind, [_body(kind, one) for one in parts], bindings.login_mode, with_password=False
         ):
             row = rows[violation.row]
             source = self._source_of(row, violation.field)
             path = source.path if source is not None else violation.field
-            self.report(row, path, violation.code, violation.words, source.column if source is not None else "")
+            self.report(
+                row,
+                path,
+                violation.code,
+                violation.words,
+                source.column if source is not None else "",
+            )
 
     def _source_of(self, row: int, field: str) -> Source | None:
         """The source of a body's field. Absent items shift the positions of later ones."""
-        sources = [s for s in self._bindings.sources if s.lookup == IN_FILE and s.path in self.inputs]
+        sources = [
+            s for s in self._bindings.sources if s.lookup == IN_FILE and s.path in self.inputs
+        ]
         array, is_item, rest = field.partition("[")
         if not is_item:
-            below = [source for source in sources if source.path.startswith((f"{field}[", f"{field}."))]
-            return next((source for source in sources if source.path == field), below[0] if len(below) == 1 else None)
+            below = [
+                source for source in sources if source.path.startswith((f"{field}[", f"{field}."))
+            ]
+            return next(
+                (source for source in sources if source.path == field),
+                below[0] if len(below) == 1 else None,
+            )
         prefix = tuple(array.split("."))
         depth = len(prefix)
         items = [source for source in sources if source.target.steps[:depth] == prefix]
@@ -206,7 +264,11 @@ class _Batch:
         deciding = [source for source in items if source.target.steps[-1] in ITEM_VALUES] or items
         present = {s.target.steps[depth] for s in deciding if self.inputs[s.path][row].is_valid}
         order = [step for step in in_order(s.target.steps[depth] for s in items) if step in present]
-        steps = (*prefix, *order[int(position) : int(position) + 1], *([member[1:]] if member else []))
+        steps = (
+            *prefix,
+            *order[int(position) : int(position) + 1],
+            *([member[1:]] if member else []),
+        )
         return next((source for source in items if source.target.steps == steps), None)
 
     def _merged(self, source: Source, texts: pa.Array) -> pa.Array:
@@ -282,7 +344,9 @@ class _Bodies(NamedTuple):
                 continue
             by_line = _Bodies(self.lines, self.lines, np.arange(self.offsets[-1] + 1))
             of_lines = by_line.item(field, step, below(leaves, step))
-            counts = np.append(0, np.cumsum(pc.is_valid(of_lines).to_numpy(zero_copy_only=False)))[self.offsets]
+            counts = np.append(0, np.cumsum(pc.is_valid(of_lines).to_numpy(zero_copy_only=False)))[
+                self.offsets
+            ]
             several = pa.ListArray.from_arrays(pa.array(counts, pa.int32()), of_lines.drop_null())
             joined = pc.binary_join(several, ",")
             items.append(pc.if_else(pc.equal(joined, ""), _NONE, joined))
@@ -291,15 +355,29 @@ class _Bodies(NamedTuple):
     def item(self, array: Field, step: Step, leaves: Sequence[Leaf]) -> pa.Array:
         """An item where one of its own values is given; constants and defaults alone add no item."""
         member = deciding_member(leaves)
-        own = {leaf.path for leaf in leaves if leaf.path and (member is None or leaf.steps[0] == member)}
-        name = [Leaf(("name",), None, json_text(step[1:]))] if isinstance(step, str) and step != EACH else []
-        json = objects(self.members(array.fields, [*name, *leaves])) if array.fields else self.leaf(leaves[0])
+        own = {
+            leaf.path
+            for leaf in leaves
+            if leaf.path and (member is None or leaf.steps[0] == member)
+        }
+        name = (
+            [Leaf(("name",), None, json_text(step[1:]))]
+            if isinstance(step, str) and step != EACH
+            else []
+        )
+        json = (
+            objects(self.members(array.fields, [*name, *leaves]))
+            if array.fields
+            else self.leaf(leaves[0])
+        )
         given = [self.inputs[path] for path in sorted(own)]
         return pc.if_else(_any_given(given, len(json)), json, _NONE) if own else json
 
     def leaf(self, leaf: Leaf) -> pa.Array:
         """A value, or its default."""
-        texts = pa.nulls(len(self.offsets) - 1, TEXT) if leaf.path is None else self.inputs[leaf.path]
+        texts = (
+            pa.nulls(len(self.offsets) - 1, TEXT) if leaf.path is None else self.inputs[leaf.path]
+        )
         return texts if leaf.default is None else pc.coalesce(texts, leaf.default)
 
 
@@ -307,8 +385,12 @@ def _body(kind: str, texts: Mapping[str, str | None]) -> dict[str, Any]:
     """A body as the models of `sources.inputs` take it."""
     fields = {field.name: field for field in KINDS[kind].record.fields}
     given = {name: text for name, text in texts.items() if text is not None}
-    body = {name: text if fields[name].type in PLAIN else _decode(text) for name, text in given.items()}
-    return {name: _typed(value, fields[name].fields or [fields[name]]) for name, value in body.items()}
+    body = {
+        name: text if fields[name].type in PLAIN else _decode(text) for name, text in given.items()
+    }
+    return {
+        name: _typed(value, fields[name].fields or [fields[name]]) for name, value in body.items()
+    }
 
 
 def _typed(value: Any, fields: Sequence[Field]) -> Any:  # noqa: ANN401 # as deep as JSON goes
@@ -317,7 +399,9 @@ def _typed(value: Any, fields: Sequence[Field]) -> Any:  # noqa: ANN401 # as dee
         return [_typed(one, fields) for one in value]
     if isinstance(value, dict):
         inner = {field.name: field for field in fields}
-        return {name: _typed(one, inner[name].fields or [inner[name]]) for name, one in value.items()}
+        return {
+            name: _typed(one, inner[name].fields or [inner[name]]) for name, one in value.items()
+        }
     is_number = isinstance(value, int) and "number" in (fields[0].type, fields[0].items)
     return Decimal(value) if is_number else value
 

@@ -97,7 +97,11 @@ class Bindings:
         """Top-level fields that every body must have; the password is never in a body."""
         names = required(self.mapping.kind, self.login_mode)
         fields = KINDS[self.mapping.kind].record.fields
-        return [field.name for field in fields if field.name != PASSWORD and (field.required or field.name in names)]
+        return [
+            field.name
+            for field in fields
+            if field.name != PASSWORD and (field.required or field.name in names)
+        ]
 
     @property
     def columns(self) -> list[str]:
@@ -115,9 +119,17 @@ def field_sources(mapping: Mapping) -> list[Source]:
     for name, column in mapping.columns.items():
         for path in column.paths:
             target = _resolved(mapping.kind, path)
-            reading, detects = _reading(target, column.formats.over(mapping.formats), trim=column.trim)
-            default = None if column.change else column.default  # of changes, it is 0, which is not sent
-            sources.append(Source(target, reading, name, IN_FILE, detects, column.blank, default, column.change))
+            reading, detects = _reading(
+                target, column.formats.over(mapping.formats), trim=column.trim
+            )
+            default = (
+                None if column.change else column.default
+            )  # of changes, it is 0, which is not sent
+            sources.append(
+                Source(
+                    target, reading, name, IN_FILE, detects, column.blank, default, column.change
+                )
+            )
     for index, lookup in enumerate(mapping.lookups):
         for path, name in lookup.give.items():
             target = _resolved(mapping.kind, path)
@@ -162,7 +174,9 @@ def _notation(formats: Formats) -> Notation | None:
     if formats.decimal is None:
         return None
     usual = COMMA if formats.decimal == "," else POINT
-    return Notation(formats.decimal, usual.thousands if formats.thousands is None else formats.thousands)
+    return Notation(
+        formats.decimal, usual.thousands if formats.thousands is None else formats.thousands
+    )
 
 
 def body_leaves(kind: str, sources: Iterable[Source], constants: dict[str, Scalar]) -> list[Leaf]:
@@ -185,10 +199,15 @@ def below(leaves: Iterable[Leaf], step: Step) -> list[Leaf]:
 
 def in_order(steps: Iterable[Step]) -> list[Step]:
     """The items of an array in their order: by position, by name, and last `EACH`, an item for each line of a group."""
-    order = {step: (isinstance(step, str), step == EACH, step if isinstance(step, int) else 0) for step in steps}
+    order = {
+        step: (isinstance(step, str), step == EACH, step if isinstance(step, int) else 0)
+        for step in steps
+    }
     return sorted(order, key=order.__getitem__)
 
 
 def deciding_member(leaves: Iterable[Leaf]) -> Step | None:
     """The member without which there is no item; None: any value makes one."""
-    return next((leaf.steps[0] for leaf in leaves if leaf.steps and leaf.steps[0] in ITEM_VALUES), None)
+    return next(
+        (leaf.steps[0] for leaf in leaves if leaf.steps and leaf.steps[0] in ITEM_VALUES), None
+    )

@@ -61,7 +61,9 @@ def filled_down(
         last = np.maximum.accumulate(np.where(is_given, places, -1))
         is_found = last >= first
         table = table.set_column(
-            table.column_names.index(name), name, texts.take(pa.array(np.where(is_found, last, places)))
+            table.column_names.index(name),
+            name,
+            texts.take(pa.array(np.where(is_found, last, places))),
         )
         origins[name] = np.where(is_found, last, -1 - first)
     return table, origins
@@ -76,7 +78,9 @@ def whole(table: pa.Table, column: str) -> pa.Array:
 def scattered_keys(table: pa.Table, columns: Sequence[str]) -> set[str]:
     """The keys of groups that come again after another key."""
     keys = group_keys(table, columns).filter(pa.array(changes(table, columns))).to_pylist()
-    counts = Counter(key for before, key in pairwise([None, *keys]) if key is not None and key != before)
+    counts = Counter(
+        key for before, key in pairwise([None, *keys]) if key is not None and key != before
+    )
     return {key for key, count in counts.items() if count > 1}
 
 

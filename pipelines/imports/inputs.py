@@ -24,8 +24,14 @@ from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
 
-SCATTERED = "group_apart", "the lines of this group are not consecutive; sort the file by the group's columns"
-TORN = "group_torn", "a neighbouring line could not be read and may belong to this group; fix that line"
+SCATTERED = (
+    "group_apart",
+    "the lines of this group are not consecutive; sort the file by the group's columns",
+)
+TORN = (
+    "group_torn",
+    "a neighbouring line could not be read and may belong to this group; fix that line",
+)
 _NO_KEY = "group_blank", "the columns that identify the group are empty"
 
 
@@ -38,12 +44,20 @@ class Inputs:
         notes: remarks for a person, e.g. a field that the login mode ignores.
     """
 
-    def __init__(self, file: Path, table: SourceTable, bindings: Bindings, notes: Sequence[str]) -> None:
+    def __init__(
+        self, file: Path, table: SourceTable, bindings: Bindings, notes: Sequence[str]
+    ) -> None:
         self.mapping = mapping = bindings.mapping
         self.kind = mapping.kind
-        self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
+        self.files = [
+            file,
+            *([mapping.path] if mapping.path else []),
+            *(lookup.path for lookup in mapping.lookups),
+        ]
         self.password_column = mapping.password_column
-        first_pass = prepared_lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
+        first_pass = prepared_lines(
+            table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns
+        )
         self._bindings, remarks = survey(first_pass, bindings)
         self.table = table.with_cell_rules(_cell_rules(self._bindings))
         self.notes = [*notes, *remarks]
@@ -55,7 +69,9 @@ class Inputs:
             UsageError: the file cannot be read further.
         """
         groups, torn = list[pa.Table](), list[int]()
-        for table, skipped, rejected in prepared_lines(self.table, self.mapping, self._bindings.columns):
+        for table, skipped, rejected in prepared_lines(
+            self.table, self.mapping, self._bindings.columns
+        ):
             yield from skipped
             for row in rejected:
                 yield RejectedInput((row.line,), (Problem("", "", row.code, row.reason, row.line),))
@@ -76,7 +92,9 @@ class Inputs:
         for batch in self.table.batches(BATCH_ROWS, lambda _: None):
             part = batch.select([self.password_column, LINE_COLUMN])
             part = part.filter(pc.is_in(part[LINE_COLUMN], numbers))
-            pairs = zip(part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True)
+            pairs = zip(
+                part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True
+            )
             passwords |= {line: secret for line, secret in pairs if secret.strip()}
         return passwords
 
@@ -86,28 +104,56 @@ class Inputs:
         for source in self._bindings.sources:
             name, read = source.column, source.reading
             if source.lookup == IN_FILE and source.is_number:
-                formats = replace(columns[name].formats, currency=read.currency or columns[name].formats.currency)
+                formats = replace(
+                    columns[name].formats, currency=read.currency or columns[name].formats.currency
+                )
                 if source.detects_notation and read.notation is not None:
-                    formats = replace(formats, decimal=read.notation.decimal, thousands=read.notation.thousands)
+                    formats = replace(
+                        formats, decimal=read.notation.decimal, thousands=read.notation.thousands
+                    )
                 columns[name] = replace(columns[name], formats=formats)
-        lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in self.mapping.lookups)
+        lookups = tuple(
+            replace(lookup, file=str(lookup.path.resolve())) for lookup in self.mapping.lookups
+        )
         return replace(self.mapping, columns=columns, lookups=lookups)
 
     def _groups(self, lines: pa.Table, torn: Sequence[int]) -> Iterator[Item]:
         """The inputs of groups of lines. A group that is not certainly complete is rejected."""
         names = self.mapping.group
         is_start = changes(lines, names)
-        starts, keys = np.flatnonzero(is_start), group_keys(lines, names).filter(pa.array(is_start)).to_pylist()
-        apart, torn_ones = scattered_keys(lines, names), torn_groups(lines, is_start.cumsum() - 1, torn)
+        starts, keys = (
+            np.flatnonzero(is_start),
+            group_keys(lines, names).filter(pa.array(is_start)).to_pylist(),
+        )
+        apart, torn_ones = (
+            scattered_keys(lines, names),
+            torn_groups(lines, is_start.cumsum() - 1, torn),
+        )
         reasons = (
-            _NO_KEY if key is None else SCATTERED if key in apart else TORN if group in torn_ones else None
+            _NO_KEY
+            if key is None
+            else SCATTERED
+            if key in apart
+            else TORN
+            if group in torn_ones
+            else None
             for group, key in enumerate(keys)
         )
-        faults = {group: Problem(", ".join(names), "", *reason) for group, reason in enumerate(reasons) if reason}
+        faults = {
+            group: Problem(", ".join(names), "", *reason)
+            for group, reason in enumerate(reasons)
+            if reason
+        }
         for first in range(0, len(starts), BATCH_ROWS):
             part = np.append(starts, lines.num_rows)[first : first + BATCH_ROWS + 1]
-            own = {group - first: fault for group, fault in faults.items() if 0 <= group - first < len(part) - 1}
-            yield from convert(self._bindings, lines.slice(part[0], part[-1] - part[0]), part[:-1] - part[0], own)
+            own = {
+                group - first: fault
+                for group, fault in faults.items()
+                if 0 <= group - first < len(part) - 1
+            }
+            yield from convert(
+                self._bindings, lines.slice(part[0], part[-1] - part[0]), part[:-1] - part[0], own
+            )
 
 
 def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
@@ -131,6 +177,15 @@ def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
         before = rules.get(source.column)
         if before is not None and before.decimal != rule.decimal:
             rule = replace(rule, decimal=DOT)
-        rules[source.column] = rule if before is None else replace(rule, is_text=rule.is_text or before.is_text)
-    keys = [*bindings.mapping.group, *(name for lookup in bindings.mapping.lookups for name in lookup.match)]
-    return dict.fromkeys(bindings.columns, CellRules()) | dict.fromkeys(keys, CellRules(is_text=True)) | rules
+        rules[source.column] = (
+            rule if before is None else replace(rule, is_text=rule.is_text or before.is_text)
+        )
+    keys = [
+        *bindings.mapping.group,
+        *(name for lookup in bindings.mapping.lookups for name in lookup.match),
+    ]
+    return (
+        dict.fromkeys(bindings.columns, CellRules())
+        | dict.fromkeys(keys, CellRules(is_text=True))
+        | rules
+    )

@@ -38,7 +38,9 @@ class LineBatch(NamedTuple):
     rejected: list[RejectedRow]
 
 
-def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str]) -> Iterator[LineBatch]:
+def prepared_lines(
+    table: SourceTable, mapping: Mapping, columns: Sequence[str]
+) -> Iterator[LineBatch]:
     """The lines of a file with the columns that are read, in batches."""
     columns = [*columns, LINE_COLUMN]
     empty = mapping.formats.empty or ()
@@ -54,7 +56,11 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
             lines, is_torn = fill.add(lines, rejected)
         else:
             is_torn = _unfilled(batch, mapping)
-        is_lost = _without_cells(batch, rejected) if table.is_excerpt and not mapping.group else np.zeros_like(is_torn)
+        is_lost = (
+            _without_cells(batch, rejected)
+            if table.is_excerpt and not mapping.group
+            else np.zeros_like(is_torn)
+        )
         is_skipped, is_torn = is_skipped & ~is_lost, is_torn & ~is_lost
         rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
         reason = f"{', '.join(mapping.skip_blank)}: empty"
@@ -73,7 +79,9 @@ def _without_cells(excerpt: pa.Table, rejected: list[RejectedRow]) -> Bools:
     """Lines of an excerpt whose cells could not be repeated and were not filled in: they are rejected as they were."""
     *own, _, _, code, words, line = excerpt.column_names
     is_lost = blank_lines(excerpt, own)
-    is_lost &= pc.is_in(whole(excerpt, code), pa.array(get_args(RejectCode))).to_numpy(zero_copy_only=False)
+    is_lost &= pc.is_in(whole(excerpt, code), pa.array(get_args(RejectCode))).to_numpy(
+        zero_copy_only=False
+    )
     lost = excerpt.filter(pa.array(is_lost))
     rejected += map(RejectedRow, *(lost[name].to_pylist() for name in (line, line, code, words)))
     return is_lost
@@ -83,7 +91,9 @@ def _take_totals(rejected: list[RejectedRow], mapping: Mapping) -> list[SkippedL
     """Removes lines of totals from the rejected rows if they are to be skipped, and returns them."""
     if mapping.read_options.totals != "skip":
         return []
-    totals = [SkippedLine((row.line,), "a line of totals") for row in rejected if row.code == "totals"]
+    totals = [
+        SkippedLine((row.line,), "a line of totals") for row in rejected if row.code == "totals"
+    ]
     rejected[:] = [row for row in rejected if row.code != "totals"]
     return totals
 
@@ -123,7 +133,10 @@ class FillDown:
         joined = lines if self._last is None else pa.concat_tables([self._last, lines])
         joined, origins = filled_down(joined, mapping.fill_down, mapping.fill_within, self._empty)
         numbers = joined[LINE_COLUMN].to_numpy()
-        unread_above, is_torn = np.searchsorted(self._unread, numbers), np.zeros(len(numbers), np.bool_)
+        unread_above, is_torn = (
+            np.searchsorted(self._unread, numbers),
+            np.zeros(len(numbers), np.bool_),
+        )
         for name, rows in origins.items():
             of_last = self._last_origins.get(name, -1)
             line_above, origin = np.concatenate(([of_last], numbers)), numbers.copy()
@@ -153,7 +166,9 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, li
         evidence[index].add(bindings.lookups[sources[index].lookup].values[sources[index].path])
     for table, _, _ in lines if in_file else ():
         for index in in_file:
-            evidence[index].add(filled(whole(table, sources[index].column), sources[index].reading.empty))
+            evidence[index].add(
+                filled(whole(table, sources[index].column), sources[index].reading.empty)
+            )
     notes = []
     for index, shown in evidence.items():
         source = sources[index]
@@ -168,8 +183,14 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, li
             sources[index] = replace(source, reading=replace(source.reading, notation=notation))
             notes.append(f"{source.column}: decimal {shown.proof} (detected from its numbers)")
         elif shown.proof == "both":
-            sources[index] = replace(source, reading=replace(source.reading, unproven="mixed_numbers"))
-            notes.append(f"{source.column}: mixes decimal points and commas; numbers with a mark are rejected")
+            sources[index] = replace(
+                source, reading=replace(source.reading, unproven="mixed_numbers")
+            )
+            notes.append(
+                f"{source.column}: mixes decimal points and commas; numbers with a mark are rejected"
+            )
         elif shown.proof == "ambiguous":
-            notes.append(f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected")
+            notes.append(
+                f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected"
+            )
     return replace(bindings, sources=sources), notes

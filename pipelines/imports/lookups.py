@@ -41,7 +41,9 @@ class LookupTable:
     def __init__(self, lookup: Lookup, numbers: Collection[str] = ()) -> None:
         self.lookup = lookup
         if not lookup.path.is_file():
-            raise UsageError(f"lookup file {lookup.file} not found", f"It is expected at {lookup.path}.")
+            raise UsageError(
+                f"lookup file {lookup.file} not found", f"It is expected at {lookup.path}."
+            )
         table = open_table(lookup.path)
         names = list(dict.fromkeys([*lookup.match.values(), *lookup.give.values()]))
         for name in names:
@@ -50,7 +52,10 @@ class LookupTable:
                     f"lookup file {lookup.file} has no column {name!r}{suggestion(name, table.columns)}",
                     f"Its columns: {listed(table.columns)}.",
                 )
-        rules = {name: CellRules(decimal=DOT) if name in numbers else CellRules(is_text=True) for name in names}
+        rules = {
+            name: CellRules(decimal=DOT) if name in numbers else CellRules(is_text=True)
+            for name in names
+        }
         table = table.with_cell_rules(rules)
         empty = pa.schema([(name, TEXT) for name in names]).empty_table()
         batches = table.batches(on_reject=self._reject)
@@ -66,15 +71,22 @@ class LookupTable:
                 self._row_of[key] = _SEVERAL
 
     def _reject(self, row: RejectedRow) -> None:
-        raise UsageError(f"lookup file {self.lookup.file}, line {row.line}: {row.reason}", "Fix or remove the line.")
+        raise UsageError(
+            f"lookup file {self.lookup.file}, line {row.line}: {row.reason}",
+            "Fix or remove the line.",
+        )
 
     def find(self, lines: pa.Table) -> tuple[dict[str, pa.Array], pa.Array]:
         """The values for each line by field path; and a code for each line without a single answer, else null."""
         keys = _joined(lines, list(self.lookup.match))
         rows = list(map(self._row_of.get, keys.to_numpy(zero_copy_only=False).tolist()))
         indices = pa.array([None if row == _SEVERAL else row for row in rows], pa.int64())
-        codes = [NOT_FOUND if row is None else AMBIGUOUS if row == _SEVERAL else None for row in rows]
-        return {path: column.take(indices) for path, column in self.values.items()}, pa.array(codes, TEXT)
+        codes = [
+            NOT_FOUND if row is None else AMBIGUOUS if row == _SEVERAL else None for row in rows
+        ]
+        return {path: column.take(indices) for path, column in self.values.items()}, pa.array(
+            codes, TEXT
+        )
 
     def words(self, code: str) -> str:
         """The explanation of a code."""

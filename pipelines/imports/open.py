@@ -51,7 +51,9 @@ def open_inputs(
         UsageError: the file cannot be read, or does not fit the mapping.
     """
     if mapping is not None and mapping.kind != kind:
-        raise UsageError(f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file.")
+        raise UsageError(
+            f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file."
+        )
     table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
@@ -65,7 +67,9 @@ def open_inputs(
         notes.append(
             f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
         )
-    if (semantics or {}).get("stock") == "unknown" and any(source.path == "stock" for source in sources):
+    if (semantics or {}).get("stock") == "unknown" and any(
+        source.path == "stock" for source in sources
+    ):
         notes.append(
             "a stock that is as last confirmed is not sent, though orders may have lowered it: ask the platform what "
             "it does with a stock, and set sources.legacy.stock_semantics"
@@ -77,15 +81,24 @@ def open_inputs(
             f"field under [columns] of the mapping file (orderbridge template {kind} --mapping lists the fields)"
         )
     if len(columns) < len(table.columns):
-        notes.append("the columns line, field, code and words come from a reject file and are ignored")
+        notes.append(
+            "the columns line, field, code and words come from a reject file and are ignored"
+        )
     if KINDS[kind].has_login and login_mode == "email":
         sent = [source for source in sources if source.path != LOGIN_FIELDS["code"]]
         if len(sent) < len(sources):
-            notes.append("loginCode is not sent: customers log in by e-mail, and the platform ignores it")
-        sources = [_as_address(source) if source.path == LOGIN_FIELDS["email"] else source for source in sent]
+            notes.append(
+                "loginCode is not sent: customers log in by e-mail, and the platform ignores it"
+            )
+        sources = [
+            _as_address(source) if source.path == LOGIN_FIELDS["email"] else source
+            for source in sent
+        ]
     _check_required(file, mapping, sources, login_mode)
     _check_values(mapping)
-    return Inputs(file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes)
+    return Inputs(
+        file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes
+    )
 
 
 def _as_address(source: Source) -> Source:
@@ -111,7 +124,10 @@ def layout_notes(table: SourceTable) -> Iterator[str]:
 def open_lookups(mapping: Mapping, sources: Sequence[Source]) -> list[LookupTable]:
     """Opens the lookup files of a mapping. Raises UsageError."""
     return [
-        LookupTable(lookup, {source.column for source in sources if source.lookup == index and source.is_number})
+        LookupTable(
+            lookup,
+            {source.column for source in sources if source.lookup == index and source.is_number},
+        )
         for index, lookup in enumerate(mapping.lookups)
     ]
 
@@ -132,7 +148,9 @@ def _opened(file: Path, options: ReadOptions, _: tuple[int, ...]) -> SourceTable
         raise UsageError(error.message, f"{error.hint}\n  {where}") from None
 
 
-def open_input_table(file: Path, options: ReadOptions | None = None, mapping: Mapping | None = None) -> SourceTable:
+def open_input_table(
+    file: Path, options: ReadOptions | None = None, mapping: Mapping | None = None
+) -> SourceTable:
     """Opens a file, once for each way to read it, as long as it is not written.
 
     In a reject file, cells that were escaped as formulas are restored.
@@ -148,7 +166,9 @@ def open_input_table(file: Path, options: ReadOptions | None = None, mapping: Ma
 def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None) -> int:
     """How many columns at the end come from a reject file: 4 or 0. Columns that the mapping names do not count."""
     last = columns[-len(REJECT_COLUMNS) :]
-    if len(columns) <= len(REJECT_COLUMNS) or (mapping is not None and set(last) <= mapping.columns.keys()):
+    if len(columns) <= len(REJECT_COLUMNS) or (
+        mapping is not None and set(last) <= mapping.columns.keys()
+    ):
         return 0
     is_reject_file = all(
         column == name or (column.startswith(f"{name}_") and column[len(name) + 1 :].isdecimal())
@@ -170,7 +190,9 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
             f"Its columns: {listed(columns)}. Rename the header in the file, or the column in the mapping. One that "
             "`import` keeps under mappings/ may be deleted: it asks again.",
         )
-    unmapped = [name for name in columns if name not in mapping.columns and name not in mapping.used_columns]
+    unmapped = [
+        name for name in columns if name not in mapping.columns and name not in mapping.used_columns
+    ]
     if unmapped and (mapping.strict or mapping.path is None):
         fields = all_paths(mapping.kind)
         names = listed(unmapped, lambda name: f"{name!r}{suggestion(name, fields)}")
@@ -203,34 +225,45 @@ def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:
                 )
     for path in (*mapping.constants, *(path for lookup in mapping.lookups for path in lookup.give)):
         if semantics.get(path) == "increment":
-            raise UsageError(f"{path} is a change and cannot be a constant or a lookup", "Map a column to it.")
+            raise UsageError(
+                f"{path} is a change and cannot be a constant or a lookup", "Map a column to it."
+            )
 
 
-def _check_required(file: Path, mapping: Mapping, sources: Sequence[Source], login_mode: LoginMode | None) -> None:
+def _check_required(
+    file: Path, mapping: Mapping, sources: Sequence[Source], login_mode: LoginMode | None
+) -> None:
     """Every required field is filled by something."""
     filled = {source.path for source in sources} | mapping.constants.keys()
     roots = set(map(root_of, filled))
     fields = KINDS[mapping.kind].record.fields
     names = required(mapping.kind, login_mode) | {field.name for field in fields if field.required}
     order = dict.fromkeys([*paths(mapping.kind), *(field.name for field in fields)])
-    check_filled(file, mapping, roots, [name for name in order if name in names and name != PASSWORD])
+    check_filled(
+        file, mapping, roots, [name for name in order if name in names and name != PASSWORD]
+    )
 
 
-def check_filled(file: Path, mapping: Mapping, filled: Collection[str], names: Iterable[str]) -> None:
+def check_filled(
+    file: Path, mapping: Mapping, filled: Collection[str], names: Iterable[str]
+) -> None:
     """Each of these fields is among the filled ones. Raises UsageError."""
     missing = [name for name in names if name not in filled]
     if not missing:
         return
     own, made = f"{file.stem}.toml", ""
     if mapping.path is None:
-        made = f"{_template(mapping.kind, file)} writes one, which --mapping {shlex.quote(own)} uses. "
+        made = (
+            f"{_template(mapping.kind, file)} writes one, which --mapping {shlex.quote(own)} uses. "
+        )
     hint = f"In the mapping {mapping.path or own}, map a column to it, or set a constant or a lookup (docs/mapping.md)"
     column = next((column for column in mapping.columns.values() if ERP_CODE in column.paths), None)
     if LOGIN_FIELDS["code"] in missing and column is not None:
         also = ", ".join(f'"{path}"' for path in [*column.paths[1:], LOGIN_FIELDS["code"]])
         hint += f'; to log in with the ERP\'s code: "{column.name}" = {{ field = "{column.field}", also = [{also}] }}'
     raise UsageError(
-        f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}", f"{made}{hint}."
+        f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}",
+        f"{made}{hint}.",
     )
 
 
@@ -249,7 +282,12 @@ def _check_values(mapping: Mapping) -> None:
     body = constant_body(mapping.kind, defaults | mapping.constants)
     for violation in violations(mapping.kind, [body], with_password=False):
         if violation.code != "required":
-            name, table = ("default of", "columns") if violation.field in defaults else ("constant", "constants")
+            name, table = (
+                ("default of", "columns")
+                if violation.field in defaults
+                else ("constant", "constants")
+            )
             raise UsageError(
-                f"the {name} {violation.field} {violation.words}", f"Change it in the mapping, under [{table}]."
+                f"the {name} {violation.field} {violation.words}",
+                f"Change it in the mapping, under [{table}].",
             )

@@ -49,7 +49,11 @@ def _boot() -> tuple[str, float]:
 def read_clock() -> ClockReading:
     """Reads the clocks of this machine. The uptime includes time asleep."""
     boot_id, start = _boot()
-    uptime = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    uptime = (
+        time.clock_gettime(time.CLOCK_BOOTTIME)
+        if hasattr(time, "CLOCK_BOOTTIME")
+        else time.monotonic()
+    )
     return ClockReading(time.time(), boot_id, uptime - start)
 
 
@@ -92,5 +96,7 @@ class LedgerClock:
 
     def wall_time(self, at: float) -> float:
         """Wall time, for people and records, of a ledger time."""
-        offset, drift = (anchor.reading.wall - anchor.time for anchor in (self._anchor, self.latest))
+        offset, drift = (
+            anchor.reading.wall - anchor.time for anchor in (self._anchor, self.latest)
+        )
         return at + (offset if abs(offset - drift) < _TOLERANCE_S else drift)

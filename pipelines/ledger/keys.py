@@ -36,13 +36,17 @@ def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
     if name == "email":
         forms.append(value.strip().casefold())
     return tuple(
-        hashlib.sha256("\0".join((host, name, form)).encode()).digest() for form in dict.fromkeys(forms) if form
+        hashlib.sha256("\0".join((host, name, form)).encode()).digest()
+        for form in dict.fromkeys(forms)
+        if form
     )
 
 
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:
     """Hash of a create that has no key field: of its path and body, regardless of the order of fields."""
-    return hashlib.sha256(path.encode() + b"\0" + msgspec.json.encode(body, order="sorted")).digest()
+    return hashlib.sha256(
+        path.encode() + b"\0" + msgspec.json.encode(body, order="sorted")
+    ).digest()
 
 
 def record_hash(path: str, body: Mapping[str, Any], unique_fields: Sequence[str]) -> bytes:

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
+State = Literal[
+    "planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"
+]
 
 PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
     "planned": ("in_flight", "in_doubt", "conflict", "abandoned"),

@@ -24,10 +24,14 @@ log = logging.getLogger("orderbridge.push_log")
 
 def missing_attempts(warehouse: duckdb.DuckDBPyConnection, ledger: Ledger) -> int:
     """How many requests the copy in the warehouse has that the ledger lacks: it is an older one, or another."""
-    tables = warehouse.execute("SELECT 1 FROM duckdb_tables() WHERE (schema_name, table_name) = ('ops', 'push_log')")
+    tables = warehouse.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE (schema_name, table_name) = ('ops', 'push_log')"
+    )
     if tables.fetchone() is None:
         return 0
-    copied = warehouse.execute("SELECT plan_id, sum(attempts) FROM ops.push_log GROUP BY 1").fetchall()
+    copied = warehouse.execute(
+        "SELECT plan_id, sum(attempts) FROM ops.push_log GROUP BY 1"
+    ).fetchall()
     sql = "SELECT plan_id, sum(attempts) FROM operations JOIN plans USING (plan) GROUP BY plan"
     attempts = dict(ledger.connection.execute(sql).fetchall())
     return sum(max(0, int(count) - attempts.get(plan_id, 0)) for plan_id, count in copied)
@@ -47,7 +51,9 @@ def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = Fa
     try:
         with Ledger.open(path, readonly=True) as ledger:
             if not accept_older and (missing := missing_attempts(build, ledger)):
-                log.warning("ops.push_log was not updated: %s is older, it lacks %d requests", path, missing)
+                log.warning(
+                    "ops.push_log was not updated: %s is older, it lacks %d requests", path, missing
+                )
                 return
             build.register("ledger_log", ledger.log())
             observed = ledger.connection.execute(sql).fetchall()
@@ -59,7 +65,9 @@ def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = Fa
     build.unregister("ledger_log")
     for what, value, plan_id, *at in observed:
         for seconds in at:
-            ops.record_observations(build, plan_id, datetime.fromtimestamp(seconds, UTC), [(what, value)])
+            ops.record_observations(
+                build, plan_id, datetime.fromtimestamp(seconds, UTC), [(what, value)]
+            )
 
 
 def publish_push_log(
@@ -89,7 +97,9 @@ def publish_push_log(
                 with warehouse_errors(path.parent), build.open() as connection:
                     connection.begin()  # otherwise each statement would be synced to disk
                     update_push_log(connection, accept_older=accept_older)
-                    ops.record_observations(connection, plan_id, datetime.now(UTC), sorted(observed))
+                    ops.record_observations(
+                        connection, plan_id, datetime.now(UTC), sorted(observed)
+                    )
                     connection.commit()
                     build.publish(connection)
             finally:

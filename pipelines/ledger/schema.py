@@ -30,7 +30,9 @@ def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
     if version not in (0, _CONVERTED, VERSION):
-        hint = "Use the orderbridge that wrote it. One of version 0.1 is converted by orderbridge 0.2."
+        hint = (
+            "Use the orderbridge that wrote it. One of version 0.1 is converted by orderbridge 0.2."
+        )
         raise UsageError(f"{path} is a ledger of another version", hint)
     return int(version)
 
@@ -44,9 +46,13 @@ def create_tables(connection: sqlite3.Connection) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO ledger (salt) VALUES (?)", [secrets.token_bytes(32)])
-    if version == _CONVERTED:  # it kept the values of variants alone, under the ids of a product and a variant
+    if (
+        version == _CONVERTED
+    ):  # it kept the values of variants alone, under the ids of a product and a variant
         connection.execute("ALTER TABLE confirmed RENAME TO confirmed_4")
-        connection.execute(next(statement for statement in statements if "TABLE confirmed" in statement))
+        connection.execute(
+            next(statement for statement in statements if "TABLE confirmed" in statement)
+        )
         connection.execute(
             "INSERT INTO confirmed SELECT host, '/products/' || product_id || '/variants/' || variant_id, field,"
             " value, confirmed_at, plan_id, confirmed_in FROM confirmed_4"

@@ -28,12 +28,18 @@ from sources.errors import BridgeError, UsageError
 _AT: Final = pa.timestamp("us", "UTC")
 LOG_SCHEMA: Final = pa.schema(
     {
-        **dict.fromkeys(("plan_id", "operation_id", "kind", "method", "path", "state"), pa.string()),
+        **dict.fromkeys(
+            ("plan_id", "operation_id", "kind", "method", "path", "state"), pa.string()
+        ),
         **{"status": pa.int32(), "attempts": pa.int32(), "updated_at": _AT},
     }
 )
 _CONFIRMED_SCHEMA: Final = pa.schema(
-    {**dict.fromkeys(("path", "field", "value"), pa.string()), "confirmed_at": _AT, "plan_id": pa.string()}
+    {
+        **dict.fromkeys(("path", "field", "value"), pa.string()),
+        "confirmed_at": _AT,
+        "plan_id": pa.string(),
+    }
 )
 FIELDS: Final = """json_each('["' || replace(o.fields, ',', '","') || '"]')"""
 """The fields that an update `o` of `operations` sets, a row each."""
@@ -56,7 +62,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def __init__(self, connection: sqlite3.Connection, read: ReadClock = read_clock) -> None:
         self.connection = connection
-        self.salt, *stored = connection.execute("SELECT salt, wall, boot_id, uptime, time FROM ledger").fetchone()
+        self.salt, *stored = connection.execute(
+            "SELECT salt, wall, boot_id, uptime, time FROM ledger"
+        ).fetchone()
         anchor = Anchor(ClockReading(*stored[:3]), stored[3]) if stored[3] is not None else None
         self.clock = LedgerClock(read, anchor)
 
@@ -72,7 +80,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         with _sqlite_errors(path):
             if not readonly:
                 os.close(open_private(path))  # SQLite creates its log with the mode of the ledger
-            name = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rw'}" if path.exists() else _NOTHING
+            name = (
+                f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rw'}"
+                if path.exists()
+                else _NOTHING
+            )
             connection = sqlite3.connect(name, uri=True, isolation_level=None)
             try:
                 connection.execute("PRAGMA busy_timeout = 10000")
@@ -159,7 +171,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def pushes(self, plan_id: str) -> int | None:
         """How often pushes of a plan began and ended; None if it was not pushed with this ledger."""
-        row = self.connection.execute("SELECT pushes FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
+        row = self.connection.execute(
+            "SELECT pushes FROM plans WHERE plan_id = ?", [plan_id]
+        ).fetchone()
         return None if row is None else int(row[0])
 
     def counts(self, plan_id: str) -> dict[State, int]:
@@ -217,7 +231,12 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     """Rows as a table; times are epoch seconds."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [
-        pa.array([int(seconds * 1_000_000) for seconds in column] if pa.types.is_timestamp(kind) else column, kind)
+        pa.array(
+            [int(seconds * 1_000_000) for seconds in column]
+            if pa.types.is_timestamp(kind)
+            else column,
+            kind,
+        )
         for column, kind in zip(columns, schema.types, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -227,11 +246,15 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 def _sqlite_errors(subject: object) -> Iterator[None]:
     """Turns errors of SQLite and the disk into a UsageError without SQLite's own text, which may contain values."""
     try:
-        with disk_errors(str(subject), "Set LEDGER__PATH to a file that can be written, in a folder that exists."):
+        with disk_errors(
+            str(subject), "Set LEDGER__PATH to a file that can be written, in a folder that exists."
+        ):
             yield
     except sqlite3.OperationalError as error:
         hint = "Free space, or make the file and its folder writable; then run again."
-        reason = _REASONS.get(error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}")
+        reason = _REASONS.get(
+            error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}"
+        )
         raise UsageError(f"{subject}: {reason}", hint) from None
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

@@ -10,4 +10,15 @@ from pipelines.mapping.propose import propose, sample
 from pipelines.mapping.read import load
 from pipelines.mapping.write import to_toml
 
-__all__ = ["Blank", "Formats", "Lookup", "MappedColumn", "Mapping", "Scalar", "load", "propose", "sample", "to_toml"]
+__all__ = [
+    "Blank",
+    "Formats",
+    "Lookup",
+    "MappedColumn",
+    "Mapping",
+    "Scalar",
+    "load",
+    "propose",
+    "sample",
+    "to_toml",
+]

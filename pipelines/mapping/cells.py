@@ -125,8 +125,12 @@ class Reading:
             return texts, pa.nulls(len(texts), TEXT)
         texts, codes = _whole(texts)
         if self.is_address:
-            texts, several = rejected(texts, pc.match_substring_regex(texts, _SEVERAL), "several_addresses")
-            texts, wrong = rejected(texts, pc.invert(pc.match_substring_regex(texts, f"^{ADDRESS}$")), "not_an_address")
+            texts, several = rejected(
+                texts, pc.match_substring_regex(texts, _SEVERAL), "several_addresses"
+            )
+            texts, wrong = rejected(
+                texts, pc.invert(pc.match_substring_regex(texts, f"^{ADDRESS}$")), "not_an_address"
+            )
             codes = pc.coalesce(codes, several, wrong)
         return texts, codes
 
@@ -135,7 +139,9 @@ class Reading:
             texts = without_currency(texts, self.currency)
         values, codes = self._plain_numbers(texts)
         if codes.null_count < len(codes):
-            has_sign = pc.and_(pc.is_valid(codes), pc.fill_null(pc.not_equal(currencies(texts), ""), False))
+            has_sign = pc.and_(
+                pc.is_valid(codes), pc.fill_null(pc.not_equal(currencies(texts), ""), False)
+            )
             codes = pc.if_else(has_sign, "currency", codes)
         return values, codes
 
@@ -158,7 +164,9 @@ class Reading:
 
     def _booleans(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         words = array(fold_case(column(texts)))
-        yes, no = (pa.array([word.casefold() for word in known], TEXT) for known in (self.yes, self.no))
+        yes, no = (
+            pa.array([word.casefold() for word in known], TEXT) for known in (self.yes, self.no)
+        )
         is_yes, is_no = pc.is_in(words, yes), pc.is_in(words, no)
         known = pc.or_(is_yes, is_no)
         values = pc.if_else(known, is_yes, pa.scalar(None, BOOLEAN))
@@ -171,13 +179,19 @@ def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
     texts = array(clean_text(column(cells)))
     if (plain := _unmarked(texts)) is not texts:
         texts = array(clean_text(column(plain)))
-    return pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts) if empty else texts
+    return (
+        pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts)
+        if empty
+        else texts
+    )
 
 
 def _unmarked(texts: pa.Array) -> pa.Array:
     """Texts without the marks that make a spreadsheet keep them as text."""
     is_marked = pc.or_(pc.starts_with(texts, '="'), pc.starts_with(texts, "'"))
-    return pc.replace_substring_regex(texts, _MARKED, r"\1\2") if pc.any(is_marked).as_py() else texts
+    return (
+        pc.replace_substring_regex(texts, _MARKED, r"\1\2") if pc.any(is_marked).as_py() else texts
+    )
 
 
 def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -200,7 +214,9 @@ def _ids(texts: pa.Array, pattern: str) -> tuple[pa.Array, pa.Array]:
     wrong = pc.invert(pc.match_substring_regex(texts, pattern))
     values, codes = rejected(texts, wrong, "not_an_id")
     if codes.null_count < len(codes):
-        codes = pc.if_else(pc.fill_null(pc.match_substring_regex(texts, _POWER), False), "damaged_code", codes)
+        codes = pc.if_else(
+            pc.fill_null(pc.match_substring_regex(texts, _POWER), False), "damaged_code", codes
+        )
     if pattern == _NUMBER_ID and pc.any(pc.starts_with(values, "0")).as_py():
         values = pc.replace_substring_regex(values, "^0+([0-9])", r"\1")
     return values, codes
@@ -212,9 +228,13 @@ def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
     for part, group in _PARTS.items():
         pattern = pattern.replace(part, group)
     parts = pc.extract_regex(texts, f"^{pattern}$")
-    iso = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("y", "m", "d")), "-")
+    iso = pc.binary_join_element_wise(
+        *(pc.struct_field(parts, name) for name in ("y", "m", "d")), "-"
+    )
     days = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
-    is_day = pc.equal(pc.strftime(days, format="%Y-%m-%d"), iso)  # 31 of February would be rolled over
+    is_day = pc.equal(
+        pc.strftime(days, format="%Y-%m-%d"), iso
+    )  # 31 of February would be rolled over
     wrong = pc.and_(pc.is_valid(texts), pc.invert(pc.fill_null(is_day, False)))
     return rejected(iso, wrong, "not_a_date")
 

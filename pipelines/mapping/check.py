@@ -19,12 +19,20 @@ from transforms.frames import TEXT
 
 Mistake = tuple[tuple[str, ...], str]
 """The key in the file, outermost table first, and the message."""
-_NEEDS_COLUMN: Final = "a password must come from a column or be generated; it cannot be a constant or a lookup"
+_NEEDS_COLUMN: Final = (
+    "a password must come from a column or be generated; it cannot be a constant or a lookup"
+)
 
 
 def mistakes(mapping: Mapping) -> list[Mistake]:
     """All mistakes of a mapping."""
-    return [*_formats(mapping), *_targets(mapping), *_columns(mapping), *_constants(mapping), *_rows(mapping)]
+    return [
+        *_formats(mapping),
+        *_targets(mapping),
+        *_columns(mapping),
+        *_constants(mapping),
+        *_rows(mapping),
+    ]
 
 
 def _used_fields(mapping: Mapping) -> Iterator[tuple[str, tuple[str, ...], str]]:
@@ -50,13 +58,19 @@ def _targets(mapping: Mapping) -> Iterator[Mistake]:
             yield key, f"{path} is filled twice: by {filled[path]} and by {source}"
         filled.setdefault(path, source)
         if target.is_each and not mapping.group:
-            yield key, f"{path}: [+] takes one item per line of a group; add a [group] table or use a position"
+            yield (
+                key,
+                f"{path}: [+] takes one item per line of a group; add a [group] table or use a position",
+            )
         if path == PASSWORD and key[0] != "columns":
             yield key, _NEEDS_COLUMN
     arrays = {path.partition("[")[0] for path in filled if "[+]" in path}
     for path in filled:
         if "[+]" not in path and path.partition("[")[0] in arrays:
-            yield ("columns",), f"{path}: the same list already takes one item per line ([+]); use one or the other"
+            yield (
+                ("columns",),
+                f"{path}: the same list already takes one item per line ([+]); use one or the other",
+            )
 
 
 def _columns(mapping: Mapping) -> Iterator[Mistake]:
@@ -67,7 +81,10 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
                 yield key, f"{name!r} is ignored; remove its other keys"
             continue
         if column.send is not None and (column.change or not KINDS[mapping.kind].is_update):
-            yield key, f"{name!r}: only values of updates that replace others are sent always or when changed"
+            yield (
+                key,
+                f"{name!r}: only values of updates that replace others are sent always or when changed",
+            )
         for path in column.paths:
             target = resolve(mapping.kind, path)
             if not isinstance(target, str):
@@ -78,7 +95,10 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
     if mapping.generate_passwords is None:
         return
     if mapping.password_column is not None:
-        yield ("passwords", "make"), "a column is already mapped to password; map it or generate passwords, not both"
+        yield (
+            ("passwords", "make"),
+            "a column is already mapped to password; map it or generate passwords, not both",
+        )
     if not KINDS[mapping.kind].has_login:
         yield ("passwords", "make"), f"{mapping.kind} have no passwords"
 
@@ -89,7 +109,9 @@ def _column(column: MappedColumn, target: FieldPath) -> Iterator[str]:
         yield "a password column cannot fill other fields"
     if target.path == PASSWORD and column.default is not None:
         yield _NEEDS_COLUMN
-    is_clearable = kind == "text" and not target.field.min_length and not target.is_item and target.steps
+    is_clearable = (
+        kind == "text" and not target.field.min_length and not target.is_item and target.steps
+    )
     if column.blank == "clear" and (not is_clearable or target.pair):
         yield f'the interface cannot clear {target.path}; use blank = "omit" or "reject"'
     if column.change and target.path not in ADDED_FIELDS:
@@ -131,7 +153,9 @@ def _marks(formats: Formats) -> Iterator[str]:
 def _boolean_words(formats: Formats) -> Iterator[str]:
     if (formats.yes is None) != (formats.no is None):
         yield "set both yes and no"
-    both = {word.casefold() for word in formats.yes or ()} & {word.casefold() for word in formats.no or ()}
+    both = {word.casefold() for word in formats.yes or ()} & {
+        word.casefold() for word in formats.no or ()
+    }
     if both:
         yield f"{min(both)!r} is listed under both yes and no"
 
@@ -140,7 +164,10 @@ def _constants(mapping: Mapping) -> Iterator[Mistake]:
     for path, value in mapping.constants.items():
         target = resolve(mapping.kind, path)
         if not isinstance(target, str):
-            yield from ((("constants", path), f"{path}: {message}") for message in _value(target, value, "constant"))
+            yield from (
+                (("constants", path), f"{path}: {message}")
+                for message in _value(target, value, "constant")
+            )
 
 
 def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
@@ -165,6 +192,9 @@ def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
 
 def _rows(mapping: Mapping) -> Iterator[Mistake]:
     if mapping.fill_within and not mapping.fill_down:
-        yield ("rows", "fill_within"), "fill_within is set without fill_down; name the columns to fill"
+        yield (
+            ("rows", "fill_within"),
+            "fill_within is set without fill_down; name the columns to fill",
+        )
     if mapping.password_column in (*mapping.fill_down, *mapping.group):
         yield ("rows", "fill_down"), "a password column can be neither filled down nor grouped by"

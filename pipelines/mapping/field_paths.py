@@ -56,7 +56,9 @@ class FieldPath(NamedTuple):
     @property
     def is_item(self) -> bool:
         """Whether the field lies in an array."""
-        return len(self.steps) > 1 and any(isinstance(step, int) or step == EACH for step in self.steps)
+        return len(self.steps) > 1 and any(
+            isinstance(step, int) or step == EACH for step in self.steps
+        )
 
     @property
     def is_each(self) -> bool:
@@ -71,7 +73,11 @@ def resolve(kind: str, path: str) -> FieldPath | str:
         if path.startswith(f"{array}."):
             name = path[len(array) + 1 :].strip()
             leaf = fields[f"{array}[].value"]
-            return FieldPath(path, leaf, (array, f"={name}", "value"), name) if name else "has no attribute name"
+            return (
+                FieldPath(path, leaf, (array, f"={name}", "value"), name)
+                if name
+                else "has no attribute name"
+            )
     general = pattern(path)
     if "[]" in path or general not in fields:
         return f"is not a field of {kind}{suggestion(path, all_paths(kind))}"

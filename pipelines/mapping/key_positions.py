@@ -34,4 +34,6 @@ class KeyPositions:
         table = self._tables.get(key[0], self._keys.get(("", key[0]), 0))
         if len(key) == 1:
             return self._keys.get(("", key[0]), table)
-        return next((self._keys[key[0], name] for name in key[1:] if (key[0], name) in self._keys), table)
+        return next(
+            (self._keys[key[0], name] for name in key[1:] if (key[0], name) in self._keys), table
+        )

@@ -45,7 +45,13 @@ class Formats:
     def over(self, defaults: Formats) -> Formats:
         """These formats, completed from the file's defaults. Marks and boolean words are taken in pairs."""
         values: dict[str, Any] = {}
-        for names in (("decimal", "thousands"), ("currency",), ("date",), ("yes", "no"), ("empty",)):
+        for names in (
+            ("decimal", "thousands"),
+            ("currency",),
+            ("date",),
+            ("yes", "no"),
+            ("empty",),
+        ):
             own = {name: getattr(self, name) for name in names}
             is_given = any(value is not None for value in own.values())
             values |= own if is_given else {name: getattr(defaults, name) for name in names}
@@ -142,33 +148,47 @@ class Mapping:
         """Every column that the file must have, those that are mapped first."""
         names = [name for name, column in self.columns.items() if column.field is not None]
         names += [*self.group, *self.fill_down, *self.fill_within, *self.skip_blank]
-        return list(dict.fromkeys([*names, *(name for lookup in self.lookups for name in lookup.match)]))
+        return list(
+            dict.fromkeys([*names, *(name for lookup in self.lookups for name in lookup.match)])
+        )
 
     @property
     def password_column(self) -> str | None:
         """The column with the passwords."""
-        return next((name for name, column in self.columns.items() if PASSWORD in column.paths), None)
+        return next(
+            (name for name, column in self.columns.items() if PASSWORD in column.paths), None
+        )
 
     def with_passwords(self, generate: GeneratePasswords | None) -> Mapping:
         """A copy with this choice of generated passwords; None leaves it, and kinds without a login have none."""
         has_login = KINDS[self.kind].has_login
-        return replace(self, generate_passwords=generate or self.generate_passwords) if has_login else self
+        return (
+            replace(self, generate_passwords=generate or self.generate_passwords)
+            if has_login
+            else self
+        )
 
     def always_sent(self, semantics: Pairs[str, Semantics]) -> frozenset[str]:
         """The fields of updates that are sent although they are as last confirmed: orders change a stock since."""
-        given = {path: None for lookup in self.lookups for path in lookup.give} | dict.fromkeys(self.constants)
-        paths = given | {path: column.send for column in self.columns.values() for path in column.paths}
+        given = {path: None for lookup in self.lookups for path in lookup.give} | dict.fromkeys(
+            self.constants
+        )
+        paths = given | {
+            path: column.send for column in self.columns.values() for path in column.paths
+        }
         names = {root_of(path): send for path, send in paths.items()}
         return frozenset(
             name
             for name, send in names.items()
-            if send == "always" or (send is None and name == "stock" and semantics.get(name) == "set")
+            if send == "always"
+            or (send is None and name == "stock" and semantics.get(name) == "set")
         )
 
     def explain(self) -> list[str]:
         """One line per column, aligned: the column and the fields it fills."""
         targets = {
-            name: f"→ {', '.join(column.paths)}" if column.field else "ignored" for name, column in self.columns.items()
+            name: f"→ {', '.join(column.paths)}" if column.field else "ignored"
+            for name, column in self.columns.items()
         } | dict.fromkeys(self.unknown, "matches no field")
         width = max(map(len, targets), default=0)
         return [f"{name:<{width}}  {target}" for name, target in targets.items()]

@@ -23,7 +23,17 @@ from sources.files import SourceTable
 from sources.inputs import pairs
 from sources.kinds import KINDS
 
-_ATTRIBUTES: Final = ("color", "colour", "talla", "size", "tamaño", "material", "sabor", "flavour", "flavor")
+_ATTRIBUTES: Final = (
+    "color",
+    "colour",
+    "talla",
+    "size",
+    "tamaño",
+    "material",
+    "sabor",
+    "flavour",
+    "flavor",
+)
 """Column names that become an attribute of the same name, for kinds that have attributes."""
 _SAMPLE_ROWS: Final = 500
 _EMAIL: Final = re.compile(r"[^@\s;,]+@[^@\s;,]+\.[^@\s;,.]+")
@@ -31,7 +41,11 @@ _COMPANY: Final = re.compile(
     r"\b(?:s\.?l\.?(?:u\.?)?|s\.?a\.?|s\.?r\.?l\.?|s\.?a\.?s\.?|s\.?p\.?a\.?|gmbh|ag|kg|lda\.?|ltda?\.?|inc\.?|llc)$",
     re.I,
 )
-_SHOWN_BY: Final = {"email": re.compile("@"), "phone": re.compile("[0-9].*[0-9].*[0-9]"), "url": re.compile("[./]")}
+_SHOWN_BY: Final = {
+    "email": re.compile("@"),
+    "phone": re.compile("[0-9].*[0-9].*[0-9]"),
+    "url": re.compile("[./]"),
+}
 """What at least one cell of a field contains, by the last part of its path."""
 _DIGIT: Final = re.compile("[0-9]")
 _ENOUGH: Final = 3
@@ -56,7 +70,9 @@ def propose(
     Raises:
         UsageError: several columns match the same field.
     """
-    cells = {name: [cell for cell in (samples or {}).get(name, ()) if cell.strip()] for name in columns}
+    cells = {
+        name: [cell for cell in (samples or {}).get(name, ()) if cell.strip()] for name in columns
+    }
     claims: dict[str, list[str]] = {}
     for is_weak in (False, True):
         found: dict[str, list[str]] = {}
@@ -66,20 +82,40 @@ def propose(
             if path is not None and path not in claims and not is_vetoed:
                 found.setdefault(path, []).append(name)
         claims |= found
-    if "firstName" not in claims and "lastName" in claims and claims["lastName"][0] in _weak_names(kind, columns):
+    if (
+        "firstName" not in claims
+        and "lastName" in claims
+        and claims["lastName"][0] in _weak_names(kind, columns)
+    ):
         del claims["lastName"]  # `Name` alone is that of a person or of a company
     if samples is not None:
         _look_at_values(claims, columns, cells, kind)
-    contested = {path: names for path, all_names in claims.items() if len(names := _with_values(all_names, cells)) > 1}
+    contested = {
+        path: names
+        for path, all_names in claims.items()
+        if len(names := _with_values(all_names, cells)) > 1
+    }
     if contested and conflicts == "error":
         raise UsageError(
-            "; ".join(f"{' and '.join(map(repr, names))} both match {path}" for path, names in contested.items()),
+            "; ".join(
+                f"{' and '.join(map(repr, names))} both match {path}"
+                for path, names in contested.items()
+            ),
             f"Choose one in a mapping file. To create one: orderbridge template {kind} --mapping --for FILE",
         )
-    chosen = {_with_values(names, cells)[0]: path for path, names in claims.items() if path not in contested}
+    chosen = {
+        _with_values(names, cells)[0]: path
+        for path, names in claims.items()
+        if path not in contested
+    }
     mapped = {name: MappedColumn(name, chosen[name]) for name in columns if name in chosen}
     unknown = tuple(name for name in columns if name not in mapped)
-    return Mapping(kind, mapped, unknown=unknown, contested={path: tuple(names) for path, names in contested.items()})
+    return Mapping(
+        kind,
+        mapped,
+        unknown=unknown,
+        contested={path: tuple(names) for path, names in contested.items()},
+    )
 
 
 def sample(table: SourceTable) -> dict[str, list[str]]:
@@ -109,7 +145,10 @@ def _contradicts(kind: str, path: str, cells: Sequence[str]) -> bool:
 
 
 def _look_at_values(
-    claims: dict[str, list[str]], columns: Sequence[str], cells: Pairs[str, Sequence[str]], kind: str
+    claims: dict[str, list[str]],
+    columns: Sequence[str],
+    cells: Pairs[str, Sequence[str]],
+    kind: str,
 ) -> None:
     """Corrects what names claim for customers by what the cells show."""
     if not KINDS[kind].has_login:
@@ -120,7 +159,9 @@ def _look_at_values(
         if len(found) == 1:
             claims["email"] = found
     names = set(claims.get("firstName", ())) if "lastName" not in claims else set()
-    companies = [name for name in columns if name not in taken - names and _is_of_companies(cells[name])]
+    companies = [
+        name for name in columns if name not in taken - names and _is_of_companies(cells[name])
+    ]
     if names & {*companies}:
         del claims["firstName"]
     if len(companies) == 1:
@@ -128,12 +169,18 @@ def _look_at_values(
 
 
 def _is_of_companies(cells: Sequence[str]) -> bool:
-    return sum(_COMPANY.search(cell.strip()) is not None for cell in cells) > _COMPANIES * len(cells)
+    return sum(_COMPANY.search(cell.strip()) is not None for cell in cells) > _COMPANIES * len(
+        cells
+    )
 
 
 def _is_email_column(cells: Sequence[str]) -> bool:
     emails = [cell for cell in cells if _EMAIL.fullmatch(cell.strip())]
-    return bool(cells) and len(emails) >= _SHARE * len(cells) and len(set(emails)) >= _SHARE * len(emails)
+    return (
+        bool(cells)
+        and len(emails) >= _SHARE * len(cells)
+        and len(set(emails)) >= _SHARE * len(emails)
+    )
 
 
 def _weak_names(kind: str, columns: Sequence[str]) -> set[str]:
@@ -154,7 +201,9 @@ def _path(header: str, kind: str, *, is_weak: bool) -> str | None:
     if numbered and "[0]" in known.get(numbered[1], ""):
         path = known[numbered[1]].replace("[0]", f"[{int(numbered[2]) - 1}]")
         # `Address 2` is the second line of an address, not the address of a second document
-        is_line = numbered[2] != "1" and path.startswith("documents") and not path.endswith(".number")
+        is_line = (
+            numbered[2] != "1" and path.startswith("documents") and not path.endswith(".number")
+        )
         return None if is_line or isinstance(resolve(kind, path), str) else path
     return None
 
@@ -166,10 +215,16 @@ def _known(kind: str, *, is_weak: bool) -> dict[str, str]:
     A field inside another is also known by its own name if that is compound: `Name`, `Value`, `URL` or `Number` alone
     are mostly of something else.
     """
-    tables = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
+    tables = tomllib.loads(
+        files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
+    )
     common = (tables["weak"] if is_weak else tables).get(kind, {})
     first = {path.removesuffix("[0]"): path for path in all_paths(kind)}
-    known = {normalize(word): first.get(path, path) for path, words in common.items() for word in words.split(",")}
+    known = {
+        normalize(word): first.get(path, path)
+        for path, words in common.items()
+        for word in words.split(",")
+    }
     for name, path in reversed(first.items()) if not is_weak else ():
         known[normalize(name.replace("[0]", ""))] = path
         own = name.rpartition(".")[2]

@@ -28,7 +28,15 @@ from pydantic import Field as Limits
 from pipelines.mapping.check import Mistake, mistakes
 from pipelines.mapping.field_paths import suggestion
 from pipelines.mapping.key_positions import KeyPositions
-from pipelines.mapping.model import Blank, Formats, GeneratePasswords, Lookup, MappedColumn, Mapping, Send
+from pipelines.mapping.model import (
+    Blank,
+    Formats,
+    GeneratePasswords,
+    Lookup,
+    MappedColumn,
+    Mapping,
+    Send,
+)
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.files.layout import column_name
@@ -55,7 +63,13 @@ _NUMBERS: Final = {
     "thousands": Annotated[StrictStr, Limits(max_length=1)],
     "currency": Annotated[StrictStr, Limits(min_length=1)],
 }
-_FORMATS: Final = {**_NUMBERS, "date": StrictStr, "yes": _Words, "no": _Words, "empty": tuple[StrictStr, ...]}
+_FORMATS: Final = {
+    **_NUMBERS,
+    "date": StrictStr,
+    "yes": _Words,
+    "no": _Words,
+    "empty": tuple[StrictStr, ...],
+}
 """Of a column, by the attribute of `Formats`."""
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 _COLUMN: Final[dict[str, Any]] = {
@@ -98,7 +112,9 @@ def _as_table(value: object) -> object:
 def _all_others(columns: object) -> object:
     """`"*" = "ignore"` is short for `"*" = { ignore = true }`."""
     is_short = isinstance(columns, dict) and columns.get(OTHERS) == "ignore"
-    return {**columns, OTHERS: {"ignore": True}} if is_short and isinstance(columns, dict) else columns
+    return (
+        {**columns, OTHERS: {"ignore": True}} if is_short and isinstance(columns, dict) else columns
+    )
 
 
 def _model(types: Pairs[str, Any], required: Collection[str] = ()) -> Any:  # noqa: ANN401 # a type made from data
@@ -140,14 +156,20 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
         UsageError: the file is not a valid mapping; the message has the file, the lines and all mistakes.
     """
     text, data = _parse(path)
-    if kind is not None and data.get("kind", kind) in KINDS and data.setdefault("kind", kind) != kind:
+    if (
+        kind is not None
+        and data.get("kind", kind) in KINDS
+        and data.setdefault("kind", kind) != kind
+    ):
         hint = f"Choose another file, or create one: orderbridge template {kind} --mapping"
         raise UsageError(f"{path} is a mapping for {data['kind']}, not {kind}", hint)
     positions = KeyPositions(text)
     try:
         document = _document.model_validate(data).model_dump(exclude_unset=True)
     except ValidationError as error:
-        invalid = [_mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)]
+        invalid = [
+            _mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)
+        ]
         raise _invalid(path, positions, list(dict.fromkeys(invalid))) from None
     columns = document["columns"]
     errors: list[Mistake] = [
@@ -163,7 +185,10 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
     mapping = _mapping(document, path)
     if mapping.ignores_others and ("field" in columns[OTHERS] or mapping.strict):
         errors.append(
-            (("columns", OTHERS), f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict')
+            (
+                ("columns", OTHERS),
+                f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict',
+            )
         )
     errors += _outside(mapping, path, lookups)
     if errors := [*errors, *mistakes(mapping)]:
@@ -181,15 +206,26 @@ def _outside(mapping: Mapping, path: Path, allowed: Collection[Path]) -> Iterato
             continue
         is_outside = not file.is_relative_to(folder)
         if is_outside or _is_private(file, folder):
-            where = "outside of the mapping's folder" if is_outside else "a private file of a plan or of the settings"
-            yield (("lookup", "file"), f"lookup {lookup.file} is {where}; allow it: --lookup {file}")
+            where = (
+                "outside of the mapping's folder"
+                if is_outside
+                else "a private file of a plan or of the settings"
+            )
+            yield (
+                ("lookup", "file"),
+                f"lookup {lookup.file} is {where}; allow it: --lookup {file}",
+            )
 
 
 def _is_private(file: Path, folder: Path) -> bool:
     """Whether a file is in a plan, whose passwords are a CSV too, or in a hidden folder such as `.dlt`."""
     parents = [parent for parent in file.parents if parent.is_relative_to(folder)]
     is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-    return is_hidden or file.name == "passwords.csv" or any((parent / "plan.json").exists() for parent in parents)
+    return (
+        is_hidden
+        or file.name == "passwords.csv"
+        or any((parent / "plan.json").exists() for parent in parents)
+    )
 
 
 def _parse(path: Path) -> tuple[str, dict[str, Any]]:
@@ -198,20 +234,30 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB", "Check that it is a mapping file.")
+            raise UsageError(
+                f"{path} is larger than {MAX_BYTES >> 20} MiB", "Check that it is a mapping file."
+            )
         text = content.decode("utf-8-sig")
         return text, tomllib.loads(text)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "Check the file name and permissions.") from None
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", "Check the file name and permissions."
+        ) from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8", "Save it in your editor with the encoding UTF-8.") from None
+        raise UsageError(
+            f"{path} is not UTF-8", "Save it in your editor with the encoding UTF-8."
+        ) from None
     except tomllib.TOMLDecodeError as error:
         hint = 'Put texts in quotes, and names with spaces or accents too: "Código" = "erpCode".'
         raise UsageError(f"{path} is not valid TOML: {error}", hint) from None
     except RecursionError:
-        raise UsageError(f"{path} is not a mapping: its values are nested too deeply", GUIDE) from None
+        raise UsageError(
+            f"{path} is not a mapping: its values are nested too deeply", GUIDE
+        ) from None
     except ValueError:  # an integer with more digits than Python converts
-        raise UsageError(f"{path} is not a mapping: a number has too many digits", "Put codes in quotes.") from None
+        raise UsageError(
+            f"{path} is not a mapping: a number has too many digits", "Put codes in quotes."
+        ) from None
 
 
 def _invalid(path: Path, positions: KeyPositions, errors: Sequence[Mistake]) -> UsageError:
@@ -234,7 +280,10 @@ def _mistake(error: dict[str, Any]) -> Mistake:
         known, name = _KEYS.get(key[0], _DOCUMENT) if len(key) > 1 else _DOCUMENT, key[-1]
     shown = " › ".join(key)
     if key == ("file", "header_rows"):
-        return key, "header_rows is gone: remove it, set header_row to the lowest header line, name columns as there"
+        return (
+            key,
+            "header_rows is gone: remove it, set header_row to the lowest header line, name columns as there",
+        )
     if error["type"] == "extra_forbidden":
         return key, f"unknown key {shown}{suggestion(name, known)}"
     if error["type"] == "missing":
@@ -250,14 +299,20 @@ def _mapping(document: dict[str, Any], path: Path) -> Mapping:
         for key, value in document.get(table, {}).items():
             owner, _, name = keys[key][1].rpartition(".")
             values[owner][name] = value
-    columns = {name: _column(name, **given) for name, given in document["columns"].items() if name != OTHERS}
+    columns = {
+        name: _column(name, **given)
+        for name, given in document["columns"].items()
+        if name != OTHERS
+    }
     return Mapping(
         document["kind"],
         columns | {name: MappedColumn(name, None) for name in document.get("ignore", ())},
         ReadOptions(**values["read_options"]),
         Formats(**values["formats"]),
         constants=document.get("constants", {}),
-        lookups=tuple(Lookup(path=folder / one["file"], **one) for one in document.get("lookup", ())),
+        lookups=tuple(
+            Lookup(path=folder / one["file"], **one) for one in document.get("lookup", ())
+        ),
         strict=document.get("strict", False),
         ignores_others=OTHERS in document["columns"],
         path=path,
@@ -265,6 +320,12 @@ def _mapping(document: dict[str, Any], path: Path) -> Mapping:
     )
 
 
-def _column(name: str, field: str | None = None, *, ignore: bool = False, **given: Any) -> MappedColumn:  # noqa: ANN401
+def _column(
+    name: str,
+    field: str | None = None,
+    *,
+    ignore: bool = False,
+    **given: Any,  # noqa: ANN401  # cells of a TOML table
+) -> MappedColumn:
     formats = Formats(**{key: given.pop(key) for key in _FORMATS if key in given})
     return MappedColumn(name, field, formats=formats, **given)

@@ -25,10 +25,14 @@ def to_toml(mapping: Mapping) -> str:
     usual = Mapping(mapping.kind, {})
     for table, keys in TABLES.items():
         values = {key: attrgetter(attribute) for key, (_, attribute) in keys.items()}
-        parts += _section(table, {key: of(mapping) for key, of in values.items() if of(mapping) != of(usual)})
+        parts += _section(
+            table, {key: of(mapping) for key, of in values.items() if of(mapping) != of(usual)}
+        )
     parts += [
         "\n[columns]\n",
-        *_lines({name: _column(column) for name, column in mapping.columns.items() if column.field}),
+        *_lines(
+            {name: _column(column) for name, column in mapping.columns.items() if column.field}
+        ),
     ]
     parts += _lines({"*": "ignore"} if mapping.ignores_others else {})
     known = all_paths(mapping.kind)
@@ -38,7 +42,10 @@ def to_toml(mapping: Mapping) -> str:
     ]
     parts += _section("constants", mapping.constants)
     for lookup in mapping.lookups:
-        parts += ["\n[[lookup]]\n", *_lines({"file": lookup.file, "match": lookup.match, "give": lookup.give})]
+        parts += [
+            "\n[[lookup]]\n",
+            *_lines({"file": lookup.file, "match": lookup.match, "give": lookup.give}),
+        ]
     return "".join(parts)
 
 
@@ -56,7 +63,11 @@ def value(data: object) -> str:
     if isinstance(data, bool):
         return "true" if data else "false"
     if isinstance(data, dict):
-        return "{ " + ", ".join(f"{key(name)} = {value(member)}" for name, member in data.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(f"{key(name)} = {value(member)}" for name, member in data.items())
+            + " }"
+        )
     if isinstance(data, tuple | list):
         return "[" + ", ".join(map(value, data)) + "]"
     return repr(data)
@@ -65,13 +76,17 @@ def value(data: object) -> str:
 def _column(column: MappedColumn) -> object:
     details = {"also": column.also} if column.also else {}
     details |= _changed(column.formats, Formats())
-    details |= _changed(column, MappedColumn(column.name, column.field, column.also, column.formats))
+    details |= _changed(
+        column, MappedColumn(column.name, column.field, column.also, column.formats)
+    )
     return {"field": column.field, **details} if details else column.field
 
 
 def _changed(data: Any, default: Any) -> dict[str, Any]:  # noqa: ANN401 # two of the same dataclass
     """The fields in which a dataclass differs from its default."""
-    values = ((one.name, getattr(data, one.name), getattr(default, one.name)) for one in fields(data))
+    values = (
+        (one.name, getattr(data, one.name), getattr(default, one.name)) for one in fields(data)
+    )
     return {name: own for name, own, other in values if own != other}
 
 

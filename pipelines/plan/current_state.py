@@ -68,7 +68,10 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     from pipelines.warehouse.ops import last_reads
 
     if not path.exists():
-        raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL.format("customers"))
+        raise UsageError(
+            f"no warehouse at {path}: it is not known which customers exist",
+            _PULL.format("customers"),
+        )
     with open_warehouse(path) as warehouse:
         last_read = list_read(warehouse, path, host, "customers")
         customers, missing, documents, price_lists = (
@@ -128,7 +131,9 @@ def accepted_differences() -> frozenset[tuple[str, ...]]:
         raise UsageError(f"{path} has no column {missing[0]}", hint)
     at = [table.columns.index(name) if name in table.columns else None for name in _DIFFERENCE]
     rows = [row.cells for row in table.rows() if isinstance(row, Row)]
-    return frozenset(tuple(neutralize(cells[n]) if n is not None else "" for n in at) for cells in rows)
+    return frozenset(
+        tuple(neutralize(cells[n]) if n is not None else "" for n in at) for cells in rows
+    )
 
 
 def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> str | None:
@@ -158,7 +163,9 @@ def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> 
             "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
             "otherwise requests may be sent again. If it is lost: orderbridge settle --accept-ledger",
         )
-    is_same = not source.differences(DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment))
+    is_same = not source.differences(
+        DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment)
+    )
     return source.organization if is_same else None
 
 
@@ -178,7 +185,10 @@ def new_plan_id(ledger: Ledger, content: bytes, length: int, *, sends_again: boo
     left = "o.state NOT IN ('confirmed', 'rejected', 'abandoned')"
     if not sends_again:
         left = "o.state <> 'rejected' AND (o.state <> 'abandoned' OR o.doubt_at IS NOT NULL)"
-    while ledger.superseded(plan_id) or ledger.connection.execute(_OVER.format(left=left), [plan_id]).fetchone():
+    while (
+        ledger.superseded(plan_id)
+        or ledger.connection.execute(_OVER.format(left=left), [plan_id]).fetchone()
+    ):
         plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 
@@ -197,15 +207,23 @@ class EarlierChanges(NamedTuple):
     is_same_plan: bool
 
 
-def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str]) -> EarlierChanges | None:
+def earlier_changes(
+    ledger: Ledger, host: str, plan: Plan, increments: Set[str]
+) -> EarlierChanges | None:
     """The last push that changed the increments of a plan's variants too; None if there is none."""
-    changes = {op.path: increments & op.body.keys() for op in plan.operations() if increments & op.body.keys()}
+    changes = {
+        op.path: increments & op.body.keys()
+        for op in plan.operations()
+        if increments & op.body.keys()
+    }
     rows = ledger.connection.execute(_UPDATES, [host, json.dumps(list(changes))]).fetchall()
     repeated = [row for row in rows if changes[row[0]] & set(row[1].split(","))]
     if not repeated:
         return None
     own = [row for row in repeated if row[3] == plan.manifest.plan_id]
-    others = [row for row in repeated if row[0] not in {row[0] for row in own}]  # this plan has not sent these
+    others = [
+        row for row in repeated if row[0] not in {row[0] for row in own}
+    ]  # this plan has not sent these
     changed = others or own
     return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 

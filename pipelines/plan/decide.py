@@ -44,7 +44,9 @@ from transforms.upserts.decisions import (
     search_key,
 )
 
-_DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
+_DOCUMENT_FIELDS: Final = {
+    name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,15 @@ class CustomerDecider(Decider):
         """See `Decider`."""
         rows = pa.array(np.arange(table.num_rows))
         inputs = from_arrow(
-            pa.table({"input": rows, **{name: table[name] for name in CUSTOMER_FIELDS}}).combine_chunks()
+            pa.table(
+                {"input": rows, **{name: table[name] for name in CUSTOMER_FIELDS}}
+            ).combine_chunks()
         )
         documents = _documents(rows, table["documents"].combine_chunks())
         known = self.current
-        decisions, differences = decide_customers(inputs, documents, known.rows, known.documents, self.country)
+        decisions, differences = decide_customers(
+            inputs, documents, known.rows, known.documents, self.country
+        )
         differences, is_same = self._without_accepted(decisions, differences)
         decision = pc.if_else(pa.array(is_same), "exists_same", array(decisions["decision"]))
         all_lines = pa.array(first_of(table["lines"].combine_chunks()))
@@ -119,14 +125,19 @@ class CustomerDecider(Decider):
             rows_with = array(differences["input"])
             lines = all_lines.take(rows_with)
             found = pa.Table.from_pandas(differences.drop(columns="input"), preserve_index=False)
-            found = found.append_column("line", lines).append_column("outcome", decision.take(rows_with))
+            found = found.append_column("line", lines).append_column(
+                "outcome", decision.take(rows_with)
+            )
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
         is_new = pc.equal(decision, "create")
         self._point_out(inputs[is_new.to_numpy(zero_copy_only=False)], all_lines.filter(is_new))
         is_keyless = pc.equal(decision, "no_key")
         outcome = pc.if_else(is_new, "send", pc.if_else(is_keyless, "rejected", decision))
         words = "no erpCode, email or loginCode, so that it could not be looked up"
-        more = {"code": pc.if_else(is_keyless, "no_key", ""), "words": pc.if_else(is_keyless, words, "")}
+        more = {
+            "code": pc.if_else(is_keyless, "no_key", ""),
+            "words": pc.if_else(is_keyless, words, ""),
+        }
         more["id"] = pc.fill_null(array(decisions["customer_id"]), "")
         evidence = f"read by run {known.read.run_id}"
         return Decision(outcome, pa.table(as_json("customers", _arrays(table))), evidence, more)
@@ -138,7 +149,8 @@ class CustomerDecider(Decider):
         differs = decisions["decision"] == "exists_differs"
         texts = differences[["customer_id", "field", "file_value", "platform_value"]].fillna("")
         accepted = [
-            (*row[:2], *map(neutralize, row[2:])) in self.accepted or (*row[:2], "", "") in self.accepted
+            (*row[:2], *map(neutralize, row[2:])) in self.accepted
+            or (*row[:2], "", "") in self.accepted
             for row in (texts.itertuples(index=False, name=None) if self.accepted else ())
         ]
         is_accepted = np.array(accepted or [False] * len(differences), np.bool_)
@@ -169,11 +181,15 @@ class CustomerDecider(Decider):
         """See `Decider`."""
         if self._new_codes:
             new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
-            self.suspicious.count("erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"]))
+            self.suspicious.count(
+                "erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"])
+            )
         if self._unchecked:
             note = f"price lists are not read, or not all: {listed(sorted(self._unchecked))} are not checked"
             self.statistics.notes = [*self.statistics.notes, note]
-        if self.country is None and any("phone" in found["field"].to_pylist() for found in self.differences):
+        if self.country is None and any(
+            "phone" in found["field"].to_pylist() for found in self.differences
+        ):
             self.statistics.notes = [*self.statistics.notes, UNSET_COUNTRY]
         return super().reasons()
 
@@ -197,8 +213,12 @@ def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:
     if not pc.any(where).as_py():
         return from_arrow(pa.schema(list(INPUT_DOCUMENTS.items())).empty_table())
     parts = (rows.filter(where).cast(TEXT), texts.filter(where))
-    data = bytes_of(pc.binary_join_element_wise('{"input":', parts[0], ',"documents":', parts[1], "}\n", ""))
-    schema = pa.schema({"input": BIGINT, "documents": pa.list_(pa.struct(list(_DOCUMENT_FIELDS.items())))})
+    data = bytes_of(
+        pc.binary_join_element_wise('{"input":', parts[0], ',"documents":', parts[1], "}\n", "")
+    )
+    schema = pa.schema(
+        {"input": BIGINT, "documents": pa.list_(pa.struct(list(_DOCUMENT_FIELDS.items())))}
+    )
     read = arrow_json.read_json(
         io.BytesIO(data),
         arrow_json.ReadOptions(use_threads=False, block_size=len(data)),
@@ -210,7 +230,9 @@ def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:
     before = np.append([0], starts[:-1]).astype(np.int64)
     position = np.arange(len(flat)) - before[parents.to_numpy()]
     columns = {name: pc.struct_field(flat, name) for name in _DOCUMENT_FIELDS}
-    return from_arrow(pa.table({"input": read["input"].take(parents), "position": pa.array(position), **columns}))
+    return from_arrow(
+        pa.table({"input": read["input"].take(parents), "position": pa.array(position), **columns})
+    )
 
 
 @dataclass(eq=False)
@@ -235,7 +257,9 @@ class UpdateDecider(Decider):
         absolute = {name: texts for name, texts in fields.items() if name not in self.increments}
         inputs = from_arrow(pa.table({"key": table["path"], **absolute}))
         if len(self.confirmed):
-            is_here = pc.is_in(array(self.confirmed["key"]), value_set=table["path"].combine_chunks())
+            is_here = pc.is_in(
+                array(self.confirmed["key"]), value_set=table["path"].combine_chunks()
+            )
             known = self.confirmed[is_here.to_numpy(zero_copy_only=False)]
             differs = changed_fields(inputs, known)
             for name in absolute.keys() - (absolute.keys() if self.always is None else self.always):
@@ -268,7 +292,9 @@ class CreateDecider(Decider):
         outcome = []
         for row in to_send.drop_columns("lines").to_pylist():
             path = row.pop("path")
-            body = {name: msgspec.json.decode(text) for name, text in row.items() if text is not None}
+            body = {
+                name: msgspec.json.decode(text) for name, text in row.items() if text is not None
+            }
             is_known = self.is_created(record_hash(path, body, self.kind.unique_fields))
             is_same = self.is_created(body_hash(path, body))
             outcome.append("unchanged" if is_same else "exists_differs" if is_known else "send")

@@ -33,7 +33,15 @@ from transforms.upserts.decisions import search_key, sharing
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
-_OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
+_OUTCOMES: Final = (
+    "send",
+    "unchanged",
+    "exists_same",
+    "exists_differs",
+    "ambiguous",
+    "rejected",
+    "skipped",
+)
 
 
 def partition(
@@ -51,7 +59,10 @@ def partition(
     duplicates = _Duplicates(inputs, tables)
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
-    before, together = 0, 8 if KINDS[inputs.kind].is_listed else 4  # each decision prepares the platform's list
+    before, together = (
+        0,
+        8 if KINDS[inputs.kind].is_listed else 4,
+    )  # each decision prepares the platform's list
     with create_private(folder / OPERATIONS_FILE) as out:
         while tables:
             table = pa.concat_tables(tables[:together])
@@ -62,7 +73,9 @@ def partition(
             is_decided = ~duplicates.is_conflicting[rows] & (duplicates.first[rows] == rows)
             first_rows = table.filter(pa.array(is_decided))
             decision = decider.decide(first_rows)
-            outcome_of_row[rows[is_decided]] = pc.index_in(decision.outcome, value_set=pa.array(_OUTCOMES)).to_numpy()
+            outcome_of_row[rows[is_decided]] = pc.index_in(
+                decision.outcome, value_set=pa.array(_OUTCOMES)
+            ).to_numpy()
             is_sent = pc.equal(decision.outcome, "send")
             to_send = decision.table.filter(is_sent)
             decider.suspicious.add(to_send)
@@ -97,13 +110,18 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
             path = pc.binary_join_element_wise(*parts, pa.array([""] * len(item.lines)), "")
             if not kind.is_update:  # what no column fills is compared, and may be added
                 none = pa.nulls(len(item.lines), TEXT)
-                columns = {field.name: columns.get(field.name, none) for field in kind.record.fields}
+                columns = {
+                    field.name: columns.get(field.name, none) for field in kind.record.fields
+                }
             tables.append(pa.table({"lines": item.lines, "path": path, **columns}))
             lines += len(item.lines.flatten())
             continue
         lines += len(item.lines)
         if isinstance(item, RejectedInput):
-            problems = [(p.field, p.code, f"{p.column}: {p.words}" if p.column else p.words) for p in item.problems]
+            problems = [
+                (p.field, p.code, f"{p.column}: {p.words}" if p.column else p.words)
+                for p in item.problems
+            ]
             field, code, words = (join_problems(parts) for parts in zip(*problems, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
@@ -114,7 +132,10 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
 def _keys(kind: InputKind, table: pa.Table) -> dict[str, pa.Array]:
     """The keys by which inputs of one file are compared: normalized texts, a column per key, null without one."""
     if kind.is_listed:
-        return {name: array(search_key(name, column(table[name].combine_chunks()))) for name in kind.list_keys}
+        return {
+            name: array(search_key(name, column(table[name].combine_chunks())))
+            for name in kind.list_keys
+        }
     path = table["path"].combine_chunks()
     if not kind.unique_fields:
         return {", ".join(field.name for field in kind.operation.params): path}
@@ -138,7 +159,9 @@ class _Duplicates:
     """
 
     def __init__(self, inputs: Inputs, tables: list[pa.Table]) -> None:
-        self.line = np.concatenate([np.empty(0, np.int64), *(first_of(table["lines"]) for table in tables)])
+        self.line = np.concatenate(
+            [np.empty(0, np.int64), *(first_of(table["lines"]) for table in tables)]
+        )
         self.first = np.arange(len(self.line))
         self.is_conflicting = np.zeros(len(self.line), np.bool_)
         self._why: dict[int, tuple[str, str]] = {}
@@ -149,14 +172,25 @@ class _Duplicates:
         rows = np.flatnonzero(sharing(frame))
         if not len(rows):
             return
-        digests = from_arrow(pa.table({"digest": pa.array(_digests(inputs, tables, rows), TEXT)}))["digest"]
+        digests = from_arrow(pa.table({"digest": pa.array(_digests(inputs, tables, rows), TEXT)}))[
+            "digest"
+        ]
         found = find_duplicates(frame.iloc[rows].reset_index(drop=True), digests)
         self.first[rows] = rows[found["first"].to_numpy(np.int64)]
         conflicts = np.flatnonzero((found["decision"] == "conflicting").to_numpy(np.bool_))
         self.is_conflicting[rows[conflicts]] = True
         others = rows[found["other"].iloc[conflicts].to_numpy(np.int64)]
-        one, other = (pa.concat_tables(tables).take(pa.array(at)).to_pylist() for at in (rows[conflicts], others))
-        pairs = rows[conflicts].tolist(), found["key"].iloc[conflicts], self.line[others].tolist(), one, other
+        one, other = (
+            pa.concat_tables(tables).take(pa.array(at)).to_pylist()
+            for at in (rows[conflicts], others)
+        )
+        pairs = (
+            rows[conflicts].tolist(),
+            found["key"].iloc[conflicts],
+            self.line[others].tolist(),
+            one,
+            other,
+        )
         for at, key, line, *both in zip(*pairs, strict=True):
             self._why[at] = key, f"line {line} has the same {_in_file(inputs, key, *both)}"
 
@@ -164,13 +198,17 @@ class _Duplicates:
         """Adds the outcome of the conflicting ones of these inputs."""
         for at in np.flatnonzero(self.is_conflicting[rows]).tolist():
             key, words = self._why[int(rows[at])]
-            outcomes.add(lines[at].as_py(), "rejected", field=key, code=CONFLICTING_LINES, words=words)
+            outcomes.add(
+                lines[at].as_py(), "rejected", field=key, code=CONFLICTING_LINES, words=words
+            )
 
     def are_merged(self, rows: Ints) -> Bools:
         """Which of these inputs equal an earlier one."""
         return ~self.is_conflicting[rows] & (self.first[rows] < rows)
 
-    def merge(self, rows: Ints, lines: pa.ChunkedArray, decided: npt.NDArray[np.int8], outcomes: Outcomes) -> None:
+    def merge(
+        self, rows: Ints, lines: pa.ChunkedArray, decided: npt.NDArray[np.int8], outcomes: Outcomes
+    ) -> None:
         """Adds the outcome of those of these inputs that equal an earlier one."""
         where = np.flatnonzero(self.are_merged(rows))
         if not len(where):
@@ -178,16 +216,26 @@ class _Duplicates:
         first = self.first[rows[where]]
         names = pa.array(("merged", *_OUTCOMES[1:])).take(pa.array(decided[first]))
         same_as = pa.array(self.line[first])
-        outcomes.add_table(lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as})
+        outcomes.add_table(
+            lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as}
+        )
 
 
 def _in_file(inputs: Inputs, key: str, one: dict[str, Any], other: dict[str, Any]) -> str:
     """The columns of a key, and those in which two inputs that share it differ; of what no column fills, the field."""
-    columns = {path: name for name, column in inputs.mapping.columns.items() for path in column.paths}
+    columns = {
+        path: name for name, column in inputs.mapping.columns.items() for path in column.paths
+    }
     fields = {"lines", "path", *map(root_of, columns)}
     keys, paths = key.split(", "), [*columns, *(name for name in one if name not in fields)]
-    differing = [path for path in paths if path not in keys and _value(one, path) != _value(other, path)]
-    differing = differing or [name for name in one if name != "lines" and one[name] != other[name]] or [PASSWORD]
+    differing = [
+        path for path in paths if path not in keys and _value(one, path) != _value(other, path)
+    ]
+    differing = (
+        differing
+        or [name for name in one if name != "lines" and one[name] != other[name]]
+        or [PASSWORD]
+    )
     names = listed(list(dict.fromkeys(columns.get(path, path) for path in differing)))
     return f"{', '.join(columns.get(path, path) for path in keys)}, but another {names}"
 

@@ -62,7 +62,10 @@ from sources.settings import (
 from transforms.frames import from_arrow
 
 BATCH_SIZE: Final = 100
-PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {"mail": "mailed", "file": "stored"}
+PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {
+    "mail": "mailed",
+    "file": "stored",
+}
 """Of generated passwords, by the option `--passwords`."""
 _ID_LENGTH: Final = 32
 _ID_SHOWN: Final = 12
@@ -124,7 +127,9 @@ def check_login_mode(kind: KindName, settings: LegacySettings) -> None:
 
 
 def make_plan(
-    options: PlanOptions, on_proposal: Callable[[list[str]], object] = list, on_inputs: Callable[[Inputs], object] = id
+    options: PlanOptions,
+    on_proposal: Callable[[list[str]], object] = list,
+    on_inputs: Callable[[Inputs], object] = id,
 ) -> PlanResult:
     """Makes a plan (`orderbridge plan`).
 
@@ -137,14 +142,20 @@ def make_plan(
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
-    versions = [(options.file, file_version(options.file))]  # before they are read: a change in between is noticed
+    versions = [
+        (options.file, file_version(options.file))
+    ]  # before they are read: a change in between is noticed
     mapping = None
     if options.mapping is not None:
         versions.append((options.mapping, file_version(options.mapping)))
-        mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
+        mapping = load(options.mapping, options.kind, options.lookups).with_passwords(
+            options.passwords
+        )
         versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
     login_mode, semantics = settings.login_mode, settings.semantics
-    inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
+    inputs = open_inputs(
+        options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics
+    )
     check_codes(inputs, options.file)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
@@ -156,11 +167,17 @@ def make_plan(
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, versions)
             name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
-            target = options.out or first_free(project_file(""), name, partial(has_plan, folder=folder))
+            target = options.out or first_free(
+                project_file(""), name, partial(has_plan, folder=folder)
+            )
             is_new = publish_folder(folder, target.absolute())
-        result = PlanResult(target, manifest, statistics, is_new, inputs, pushed=ledger.counts(manifest.plan_id))
+        result = PlanResult(
+            target, manifest, statistics, is_new, inputs, pushed=ledger.counts(manifest.plan_id)
+        )
         if increments := increment_fields(manifest.semantics):
-            result.earlier_changes = current_state.earlier_changes(ledger, settings.base_url, Plan(target), increments)
+            result.earlier_changes = current_state.earlier_changes(
+                ledger, settings.base_url, Plan(target), increments
+            )
     return result
 
 
@@ -172,7 +189,12 @@ class _PlanMaker:
     """
 
     def __init__(
-        self, options: PlanOptions, settings: LegacySettings, inputs: Inputs, ledger: Ledger, organization: str | None
+        self,
+        options: PlanOptions,
+        settings: LegacySettings,
+        inputs: Inputs,
+        ledger: Ledger,
+        organization: str | None,
     ) -> None:
         self.options, self.settings, self.inputs, self.ledger = options, settings, inputs, ledger
         self.organization = organization
@@ -216,29 +238,45 @@ class _PlanMaker:
         if self.kind.is_update:
             self.confirmed = confirmed_fields(self.ledger, settings.base_url)
             self.always = None if self.options.send_all else mapping.always_sent(settings.semantics)
-            return UpdateDecider(*common, self.kind, from_arrow(self.confirmed), self.increments, self.always)
-        return CreateDecider(*common, self.kind, partial(self.ledger.is_created, settings.base_url, self.kind.name))
+            return UpdateDecider(
+                *common, self.kind, from_arrow(self.confirmed), self.increments, self.always
+            )
+        return CreateDecider(
+            *common, self.kind, partial(self.ledger.is_created, settings.base_url, self.kind.name)
+        )
 
-    def write(self, folder: Path, versions: list[tuple[Path, tuple[int, ...]]]) -> tuple[Manifest, PlanStatistics]:
+    def write(
+        self, folder: Path, versions: list[tuple[Path, tuple[int, ...]]]
+    ) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own.
 
         `versions` are those of the input, the mapping and the lookups when they were opened.
         """
         options, inputs = self.options, self.inputs
         outcomes = Outcomes()
-        writer = RequestWriter(self.kind, options.batch_size, additive_fields(self.settings.semantics), self.statistics)
+        writer = RequestWriter(
+            self.kind, options.batch_size, additive_fields(self.settings.semantics), self.statistics
+        )
         lines_read, lines_sent = partition(inputs, outcomes, self.decider, writer, folder)
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
-        write_outcomes(folder, lines, self.decider.differences, inputs.table.format.delimiter or ",")
-        rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
-        problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
+        write_outcomes(
+            folder, lines, self.decider.differences, inputs.table.format.delimiter or ","
+        )
+        rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(
+            ["line", "field", "code", "words"]
+        )
+        problems = {
+            line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)
+        }
         RejectsWriter(inputs.table, inputs.mapping, problems).write(folder)
         hashes = [inputs.table.sha256, *(file_sha256(path) for path, _ in versions[1:])]
         files = [
-            PlanFile(path=os.path.realpath(path), sha256=sha256)  # `resolve` raises for a loop of links
+            PlanFile(
+                path=os.path.realpath(path), sha256=sha256
+            )  # `resolve` raises for a loop of links
             for (path, _), sha256 in zip(versions, hashes, strict=True)
         ]
         if any(file_version(path) != version for path, version in versions):
@@ -247,9 +285,14 @@ class _PlanMaker:
                 "Nothing was sent. Run the same command again, when the file is complete.",
             )
         statistics = self.statistics
-        statistics.reasons, statistics.skipped = reasons(lines, "rejected"), reasons(lines, "skipped")
+        statistics.reasons, statistics.skipped = (
+            reasons(lines, "rejected"),
+            reasons(lines, "skipped"),
+        )
         by_outcome, statistics.suspicious = lines_by_outcome(lines), self.decider.reasons()
-        statistics.first_lines = {name: at.slice(0, FIRST_LINES).to_pylist() for name, at in by_outcome.items()}
+        statistics.first_lines = {
+            name: at.slice(0, FIRST_LINES).to_pylist() for name, at in by_outcome.items()
+        }
         counts: dict[str, int] = {sent_as(options.kind): lines_sent}
         counts |= {name: len(by_outcome.get(name, ())) for name in get_args(LineOutcome)}
         input_file, *others = files
@@ -266,7 +309,9 @@ class _PlanMaker:
             lookups=tuple(others),
             format=asdict(inputs.table.format),
             mapping_toml=mapping_toml,
-            replaces=replaced_sha256(self.confirmed, self.increments, folder) if self.kind.is_update else None,
+            replaces=replaced_sha256(self.confirmed, self.increments, folder)
+            if self.kind.is_update
+            else None,
             read=self.customers.read if self.customers is not None else None,
             lines=lines_read,
             outcomes=counts,
@@ -280,8 +325,12 @@ class _PlanMaker:
         # values that are always sent are sent again by a plan made later, but never increments
         sends_again = self.always != frozenset() and paths.isdisjoint(self.increments)
         content = msgspec.json.encode([manifest, statistics])
-        plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
-        manifest = msgspec.structs.replace(manifest, plan_id=plan_id, organization=self.organization)  # not in the id
+        plan_id = current_state.new_plan_id(
+            self.ledger, content, _ID_LENGTH, sends_again=sends_again
+        )
+        manifest = msgspec.structs.replace(
+            manifest, plan_id=plan_id, organization=self.organization
+        )  # not in the id
         written = manifest.with_paths(_portable)
         with create_private(folder / MANIFEST_FILE) as out:
             out.write(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")

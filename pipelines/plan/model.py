@@ -32,7 +32,9 @@ SUMMARY_FILE: Final = "summary.md"
 MAPPING_FILE: Final = "mapping.toml"
 RESULTS_FOLDER: Final = "results"
 
-LineOutcome = Literal["merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"]
+LineOutcome = Literal[
+    "merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"
+]
 """Outcome of a line that no operation sends."""
 PasswordSource = Literal["input", "mailed", "stored"]
 """Where the push takes a password from: the input file; generated and mailed; generated and stored in a file."""
@@ -170,7 +172,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.structs.replace(file, path=change(file.path))
 
         mapping, lookups = self.mapping and changed(self.mapping), tuple(map(changed, self.lookups))
-        return msgspec.structs.replace(self, input=changed(self.input), mapping=mapping, lookups=lookups)
+        return msgspec.structs.replace(
+            self, input=changed(self.input), mapping=mapping, lookups=lookups
+        )
 
     @property
     def delimiter(self) -> str:
@@ -195,7 +199,9 @@ class Plan:
         own_path(self.folder / MANIFEST_FILE)
         try:
             with _well_formed(folder, MANIFEST_FILE):
-                self.manifest = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=Manifest)
+                self.manifest = msgspec.json.decode(
+                    (folder / MANIFEST_FILE).read_bytes(), type=Manifest
+                )
         except OSError:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}",
@@ -223,7 +229,10 @@ class Plan:
             raise _changed(self.folder, OPERATIONS_FILE)
         request = KINDS[self.kind].operation
         path = path_pattern(request.path)
-        with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
+        with (
+            _well_formed(self.folder, OPERATIONS_FILE),
+            (self.folder / OPERATIONS_FILE).open("rb") as lines,
+        ):
             for line in lines:
                 if ids is not None and _ID.decode(line).id not in ids:
                     continue
@@ -242,7 +251,14 @@ class Plan:
             rows = csv.reader(file)
             next(rows, None)
             for line, outcome, same_as, field, code, words in rows:
-                yield LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
+                yield LineResult(
+                    int(line),
+                    outcome,  # type: ignore[arg-type] # written by us
+                    int(same_as) if same_as else None,
+                    field,
+                    code,
+                    words,
+                )
 
 
 class _OperationId(msgspec.Struct):

@@ -20,15 +20,21 @@ from sources.disk import create_private
 from sources.files.formulas import BYTE_ORDER_MARK, neutralize_column
 
 _TEXTS: Final = dict.fromkeys(("field", "code", "words", "id", "evidence"), pa.string())
-OUTCOME_SCHEMA: Final = pa.schema({"line": pa.int64(), "outcome": pa.string(), "same_as": pa.int64(), **_TEXTS})
+OUTCOME_SCHEMA: Final = pa.schema(
+    {"line": pa.int64(), "outcome": pa.string(), "same_as": pa.int64(), **_TEXTS}
+)
 _DIFFERENCE: Final = ("outcome", "customer_id", "field", "file_value", "platform_value")
-DIFFERENCE_SCHEMA: Final = pa.schema({"line": pa.int64(), **dict.fromkeys(_DIFFERENCE, pa.string())})
+DIFFERENCE_SCHEMA: Final = pa.schema(
+    {"line": pa.int64(), **dict.fromkeys(_DIFFERENCE, pa.string())}
+)
 """Columns of `differences.csv`."""
 NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 """Outcomes of the lines in `unchanged.csv`."""
 FIRST_LINES: Final = 5
 CONFLICTING_LINES: Final = "conflicting_lines"
-_WORDS: Final = {CONFLICTING_LINES: "the same key with other values: {}; rejects.csv says so of each line"}
+_WORDS: Final = {
+    CONFLICTING_LINES: "the same key with other values: {}; rejects.csv says so of each line"
+}
 """Words of a code around those of its first line, where they are about that line only."""
 SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""
@@ -44,7 +50,15 @@ class Outcomes:
         self._tables: list[pa.Table] = []
         self._rows: list[tuple[Any, ...]] = []
 
-    def add(self, lines: Sequence[int], outcome: str, *, field: str = "", code: str = "", words: str = "") -> None:
+    def add(
+        self,
+        lines: Sequence[int],
+        outcome: str,
+        *,
+        field: str = "",
+        code: str = "",
+        words: str = "",
+    ) -> None:
         """Adds lines with one outcome and its reason."""
         self._rows += [(line, outcome, None, field, code, words, "", "") for line in lines]
         if len(self._rows) >= _BATCH:
@@ -69,7 +83,10 @@ class Outcomes:
     def _flush(self) -> None:
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, OUTCOME_SCHEMA.types, strict=True)]
+            arrays = [
+                pa.array(column, kind)
+                for column, kind in zip(columns, OUTCOME_SCHEMA.types, strict=True)
+            ]
             self._tables.append(pa.Table.from_arrays(arrays, schema=OUTCOME_SCHEMA))
             self._rows = []
 
@@ -98,7 +115,9 @@ def join_problems(parts: Sequence[str]) -> str:
 def reasons(table: pa.Table, outcome: str) -> list[Reason]:
     """The reasons for which lines were `rejected` or `skipped`, the most frequent first."""
     lines = table.filter(pc.equal(table["outcome"], outcome))
-    by = ["field", "code"] if outcome == "rejected" else ["words"]  # words of a reject may be about its line
+    by = (
+        ["field", "code"] if outcome == "rejected" else ["words"]
+    )  # words of a reject may be about its line
     aggregates = [("line", "list"), *((name, "first") for name in ("field", "code", "words"))]
     groups = lines.group_by(by, use_threads=False).aggregate(aggregates)
     found: dict[tuple[str, str, str], Reason] = {}
@@ -107,20 +126,36 @@ def reasons(table: pa.Table, outcome: str) -> list[Reason]:
         problems = [text.split(SEPARATOR) if outcome == "rejected" else [text] for text in texts]
         for field, code, words in zip(*problems, strict=True):
             key = (field, code, "" if code else words)
-            known = found.get(key, Reason(field, code, _WORDS.get(code, "{}").format(words.partition(CELLS)[0]), 0, []))
+            known = found.get(
+                key,
+                Reason(
+                    field, code, _WORDS.get(code, "{}").format(words.partition(CELLS)[0]), 0, []
+                ),
+            )
             first = sorted({*known.first, *group["line_list"][:FIRST_LINES]})[:FIRST_LINES]
             found[key] = known._replace(lines=known.lines + len(group["line_list"]), first=first)
     return sorted(found.values(), key=lambda reason: -reason.lines)
 
 
-def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table], delimiter: str) -> None:
+def write_outcomes(
+    folder: Path, table: pa.Table, differences: Sequence[pa.Table], delimiter: str
+) -> None:
     """Writes `lines.csv`, and for people `unchanged.csv` and `differences.csv`; an empty one has a header."""
-    _write(folder / LINES_FILE, table.select(["line", "outcome", "same_as", "field", "code", "words"]))
+    _write(
+        folder / LINES_FILE, table.select(["line", "outcome", "same_as", "field", "code", "words"])
+    )
     needs_nothing = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
     unchanged = table.filter(needs_nothing).select(["line", "outcome", "same_as", "id", "evidence"])
     _write(folder / UNCHANGED_FILE, unchanged, delimiter, BYTE_ORDER_MARK)
-    difference_rows = pa.concat_tables([DIFFERENCE_SCHEMA.empty_table(), *differences], promote_options="permissive")
-    _write(folder / DIFFERENCES_FILE, difference_rows.sort_by([("line", "ascending")]), delimiter, BYTE_ORDER_MARK)
+    difference_rows = pa.concat_tables(
+        [DIFFERENCE_SCHEMA.empty_table(), *differences], promote_options="permissive"
+    )
+    _write(
+        folder / DIFFERENCES_FILE,
+        difference_rows.sort_by([("line", "ascending")]),
+        delimiter,
+        BYTE_ORDER_MARK,
+    )
 
 
 def _write(path: Path, table: pa.Table, delimiter: str = ",", mark: str = "") -> None:
@@ -130,7 +165,9 @@ def _write(path: Path, table: pa.Table, delimiter: str = ",", mark: str = "") ->
             table = table.set_column(at, name, neutralize_column(table[name]))
     with create_private(path) as out:
         out.write(f"{mark}{delimiter.join(table.column_names)}\n".encode())
-        options = csv.WriteOptions(include_header=False, quoting_style="needed", delimiter=delimiter)
+        options = csv.WriteOptions(
+            include_header=False, quoting_style="needed", delimiter=delimiter
+        )
         csv.write_csv(table, out, options)
 
 

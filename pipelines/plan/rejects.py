@@ -73,9 +73,17 @@ class RejectsWriter:
     def write(self, folder: Path) -> None:
         """Writes the file into a plan folder; without rejected rows it has a header only."""
         path = folder / REJECTS_FILE
-        for has_hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
+        for has_hint in (
+            False,
+            True,
+            False,
+        ):  # a few rows may not show their delimiter; then a `sep=` line may
             self._write(path, has_hint=has_hint)
-            if not self.problems or self.mapping.read_options.header_row is not None or self._reads_back(path):
+            if (
+                not self.problems
+                or self.mapping.read_options.header_row is not None
+                or self._reads_back(path)
+            ):
                 break
         if self._codes:
             write_private(folder / CODES_FILE, msgspec.json.encode(self._codes))
@@ -87,7 +95,10 @@ class RejectsWriter:
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
         has_header = bool(source.header_lines)
         path.unlink(missing_ok=True)
-        with create_private(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as out:
+        with (
+            create_private(path) as raw,
+            io.TextIOWrapper(raw, encoding=encoding, newline="") as out,
+        ):
             if source.kind == "workbook" or source.has_bom:
                 out.write("\ufeff")
             if has_hint:
@@ -97,7 +108,11 @@ class RejectsWriter:
                 CsvFile(out, end),
                 delimiter=delimiter,
                 quotechar=quote or None,
-                quoting=csv.QUOTE_NONE if not quote else csv.QUOTE_ALL if source.escape else csv.QUOTE_MINIMAL,
+                quoting=csv.QUOTE_NONE
+                if not quote
+                else csv.QUOTE_ALL
+                if source.escape
+                else csv.QUOTE_MINIMAL,
                 escapechar=source.escape or None,
                 doublequote=not source.escape,
             )
@@ -111,7 +126,10 @@ class RejectsWriter:
                 field, code, words = self.problems[line]
                 added = (str(line), field, code, words + note) if has_header else ()
                 harmless = map(escape, cells) if has_header else map(_indented, cells)
-                notes = (_encodable(text, encoding, delimiter, quote or "") for text in map(neutralize, added))
+                notes = (
+                    _encodable(text, encoding, delimiter, quote or "")
+                    for text in map(neutralize, added)
+                )
                 writer.writerow([*harmless, *notes])
 
     def rows(self) -> Iterator[tuple[int, list[str], str]]:
@@ -132,7 +150,9 @@ class RejectsWriter:
             batch = lines_read
             if fill is not None:
                 filled, is_torn = fill.add(batch, broken)
-                batch = pa.concat_tables([filled.filter(pa.array(~is_torn)), batch.filter(pa.array(is_torn))])
+                batch = pa.concat_tables(
+                    [filled.filter(pa.array(~is_torn)), batch.filter(pa.array(is_torn))]
+                )
             part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
             cells = zip(*(part[name].to_pylist() for name in self.table.columns), strict=True)
             rows: list[Row | RejectedRow] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
@@ -142,7 +162,9 @@ class RejectsWriter:
 
     def _columns(self, source: DetectedFormat) -> tuple[str, ...]:
         """The columns of the input; if it is a reject file itself, without those that were added."""
-        return source.columns[: len(source.columns) - count_reject_columns(source.columns, self.mapping)]
+        return source.columns[
+            : len(source.columns) - count_reject_columns(source.columns, self.mapping)
+        ]
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
@@ -163,10 +185,16 @@ class RejectsWriter:
             written = open_input_table(path, self.mapping.read_options, self.mapping)
         except UsageError:
             return False
-        columns = self._columns(written.format) if self.table.format.header_lines else written.columns
-        if columns != self.columns or written.format.delimiter != (self.table.format.delimiter or ","):
+        columns = (
+            self._columns(written.format) if self.table.format.header_lines else written.columns
+        )
+        if columns != self.columns or written.format.delimiter != (
+            self.table.format.delimiter or ","
+        ):
             return False
-        return self.table.format.encoding is None or _is_same_codec(written.format.encoding, self.table.format.encoding)
+        return self.table.format.encoding is None or _is_same_codec(
+            written.format.encoding, self.table.format.encoding
+        )
 
 
 def _indented(text: str) -> str:
@@ -183,10 +211,14 @@ def _encodable(text: str, encoding: str, delimiter: str, quote: str) -> str:
 
 def _is_same_codec(one: str | None, other: str) -> bool:
     """Whether two encodings are the same; pure ASCII is detected as utf-8 although the input was cp1252."""
-    return one is not None and (codecs.lookup(one) == codecs.lookup(other) or {one, other} == {"utf-8", "cp1252"})
+    return one is not None and (
+        codecs.lookup(one) == codecs.lookup(other) or {one, other} == {"utf-8", "cp1252"}
+    )
 
 
-def _codes(line: int, columns: Sequence[str], cells: Sequence[str], texts: Set[str]) -> Iterator[_Code]:
+def _codes(
+    line: int, columns: Sequence[str], cells: Sequence[str], texts: Set[str]
+) -> Iterator[_Code]:
     """The texts of a row that begin with zeros: a code, a phone. Of each, only what shows that they were lost."""
     for name, cell in zip(columns, cells, strict=True):
         rest = cell.lstrip("0")
@@ -217,7 +249,11 @@ def check_codes(inputs: Inputs, file: Path) -> None:
         return
     codes = msgspec.json.decode(kept.read_bytes(), type=list[_Code])
     line_column = inputs.table.columns[-len(REJECT_COLUMNS)]
-    names = [name for name in dict.fromkeys(code.column for code in codes) if name in inputs.table.columns]
+    names = [
+        name
+        for name in dict.fromkeys(code.column for code in codes)
+        if name in inputs.table.columns
+    ]
     corrected = {
         row[line_column]: row
         for batch in inputs.table.batches(on_reject=lambda row: None)

@@ -30,7 +30,9 @@ _UPDATE: Final = msgspec.json.Decoder(_Update)
 def confirmed_fields(ledger: Ledger, host: str) -> pa.Table:
     """The fields that updates set, as last confirmed by a host: key (the path), field, value (JSON text)."""
     table = ledger.confirmed(host)
-    return pa.table({"key": table["path"], "field": table["field"], "value": table["value"]}).combine_chunks()
+    return pa.table(
+        {"key": table["path"], "field": table["field"], "value": table["value"]}
+    ).combine_chunks()
 
 
 def replaced_sha256(confirmed: pa.Table, increments: Set[str], folder: Path) -> str:
@@ -40,8 +42,15 @@ def replaced_sha256(confirmed: pa.Table, increments: Set[str], folder: Path) -> 
     with (folder / OPERATIONS_FILE).open("rb") as lines:
         updates = map(_UPDATE.decode, lines)
         targets = pa.array(
-            (f"{update.path} {name}" for update in updates for name in update.body.keys() - increments), pa.string()
+            (
+                f"{update.path} {name}"
+                for update in updates
+                for name in update.body.keys() - increments
+            ),
+            pa.string(),
         )
     fields = pc.binary_join_element_wise(confirmed["key"], confirmed["field"], " ")
-    texts = pc.binary_join_element_wise(fields, confirmed["value"], " ").filter(pc.is_in(fields, value_set=targets))
+    texts = pc.binary_join_element_wise(fields, confirmed["value"], " ").filter(
+        pc.is_in(fields, value_set=targets)
+    )
     return hashlib.sha256("\n".join(texts.to_pylist()).encode()).hexdigest()

@@ -49,25 +49,40 @@ class RequestWriter:
         if not table.num_rows:
             return b""
         kind = self.kind
-        fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
+        fields = {
+            name: table[name].combine_chunks()
+            for name in table.column_names
+            if name not in ("lines", "path")
+        }
         if kind.has_login:
             fields[NOTIFICATION] = self._notification(fields[NOTIFICATION])
-            self.messages += pc.sum(pc.match_substring(fields[NOTIFICATION], '"send":true')).as_py() or 0
+            self.messages += (
+                pc.sum(pc.match_substring(fields[NOTIFICATION], '"send":true')).as_py() or 0
+            )
         if kind.is_update:
             added = {name: texts for name, texts in fields.items() if name in self.additive}
             others = {name: texts for name, texts in fields.items() if name not in added}
             bodies = [(objects(part), part is others) for part in (others, added) if part]
         else:
             bodies = [(pc.coalesce(objects(fields), "{}"), False)]
-        path, numbers = table["path"].combine_chunks(), table["lines"].combine_chunks().cast(pa.list_(pa.string()))
+        path, numbers = (
+            table["path"].combine_chunks(),
+            table["lines"].combine_chunks().cast(pa.list_(pa.string())),
+        )
         target, keys = path, tuple[Any, ...]()
         if not kind.is_update:
             target = pc.binary_join_element_wise(f"{kind.name}/", pc.list_element(numbers, 0), "")
         if kind.is_listed:
             keys = (',"keys":', objects({name: fields[name] for name in kind.list_keys}))
         verb, lines = kind.operation.verb, pc.binary_join(numbers, ",")
-        password = f',"password":"{self.statistics.passwords}"' if self.statistics.passwords is not None else ""
-        has_body = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
+        password = (
+            f',"password":"{self.statistics.passwords}"'
+            if self.statistics.passwords is not None
+            else ""
+        )
+        has_body = [
+            pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies
+        ]
         bodies_of_input = np.sum(has_body, axis=0)
         ids = self.operations + np.cumsum(bodies_of_input) - bodies_of_input
         texts = []
@@ -75,11 +90,34 @@ class RequestWriter:
             ids = ids + has
             self.operations += int(has.sum())
             self.statistics.not_repeatable += 0 if is_repeatable else int(has.sum())
-            number, batch = (pa.array(n).cast(pa.string()) for n in (ids, (ids - 1) // self.batch_size + 1))
-            head = ('{"id":', number, ',"batch":', batch, f',"method":"{verb}","path":"', path, '","body":', body)
+            number, batch = (
+                pa.array(n).cast(pa.string()) for n in (ids, (ids - 1) // self.batch_size + 1)
+            )
+            head = (
+                '{"id":',
+                number,
+                ',"batch":',
+                batch,
+                f',"method":"{verb}","path":"',
+                path,
+                '","body":',
+                body,
+            )
             repeatable = f',"repeatable":{"true" if is_repeatable else "false"}'
-            tail = (',"lines":[', lines, '],"target":"', target, '"', *keys, repeatable, password, "}\n")
-            texts.append(pc.coalesce(pc.binary_join_element_wise(*head, *tail, ""), ""))  # null if there is no body
+            tail = (
+                ',"lines":[',
+                lines,
+                '],"target":"',
+                target,
+                '"',
+                *keys,
+                repeatable,
+                password,
+                "}\n",
+            )
+            texts.append(
+                pc.coalesce(pc.binary_join_element_wise(*head, *tail, ""), "")
+            )  # null if there is no body
         self.statistics.inputs += table.num_rows
         return bytes_of(pc.binary_join_element_wise(*texts, ""))
 

@@ -52,7 +52,12 @@ class PlanStatistics:
     accepted: int = 0
 
 
-def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None, sent: Mapping[State, int] = {}) -> str:
+def summary(
+    manifest: Manifest,
+    statistics: PlanStatistics,
+    folder: Path | None,
+    sent: Mapping[State, int] = {},
+) -> str:
     """The text of the summary.
 
     `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.

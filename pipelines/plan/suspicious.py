@@ -28,7 +28,9 @@ def _kinds() -> dict[str, dict[str, str]]:
 
 
 def _numbers(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts).cast(pa.float64())
+    return pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts).cast(
+        pa.float64()
+    )
 
 
 def _lacks_number(texts: pa.Array) -> pa.Array:
@@ -41,7 +43,10 @@ def _lacks_number(texts: pa.Array) -> pa.Array:
 _CHECKS: Final[Mapping[str, tuple[str, _Check]]] = {
     "price": ("not_positive", lambda texts: pc.less_equal(_numbers(texts), 0.0)),
     "stock": ("negative", lambda texts: pc.less(_numbers(texts), 0.0)),
-    "email": ("not_an_address", lambda texts: pc.invert(pc.match_substring_regex(texts, f'^"{ADDRESS}"$'))),
+    "email": (
+        "not_an_address",
+        lambda texts: pc.invert(pc.match_substring_regex(texts, f'^"{ADDRESS}"$')),
+    ),
     "phone": ("no_digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),
     "documents": ("document_number_missing", _lacks_number),
 }
@@ -58,7 +63,11 @@ class SuspiciousValues:
     """
 
     def __init__(
-        self, increments: frozenset[str] = frozenset(), dates: Set[str] = frozenset(), *, is_sheet: bool = False
+        self,
+        increments: frozenset[str] = frozenset(),
+        dates: Set[str] = frozenset(),
+        *,
+        is_sheet: bool = False,
     ) -> None:
         self._increments, self._dates, self._is_sheet = increments, dates, is_sheet
         self._reasons: dict[tuple[str, str], Reason] = {}
@@ -69,12 +78,18 @@ class SuspiciousValues:
         patterns = {code: kind["pattern"] for code, kind in _kinds().items() if "pattern" in kind}
         for name in table.drop_columns(["lines", "path"]).column_names:
             texts = table[name].combine_chunks()
-            is_hit = pc.fill_null(pc.match_substring_regex(texts, "|".join(patterns.values())), False)
-            for code, pattern in patterns.items() if name not in self._dates and pc.any(is_hit).as_py() else ():
+            is_hit = pc.fill_null(
+                pc.match_substring_regex(texts, "|".join(patterns.values())), False
+            )
+            for code, pattern in (
+                patterns.items() if name not in self._dates and pc.any(is_hit).as_py() else ()
+            ):
                 hits = pc.match_substring_regex(texts.filter(is_hit), pattern)
                 self.count(name, code, lines.filter(is_hit).filter(hits))
             if name == "price" and self._is_sheet:
-                self.count(name, "decimals", lines.filter(pc.match_substring_regex(texts, r"\.[0-9]{3}")))
+                self.count(
+                    name, "decimals", lines.filter(pc.match_substring_regex(texts, r"\.[0-9]{3}"))
+                )
             if name in _CHECKS and name not in self._increments:
                 code, check = _CHECKS[name]
                 self.count(name, code, lines.filter(check(texts)))

@@ -113,27 +113,39 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         left_out = lists_without_settings(warehouse_path())
     for family, load in _SETTINGS.items():
         if lists := [name for name in left_out if LISTS[name].family == family]:
-            yield CheckResult(f"settings of {_FAMILIES[family]}", f"not set: {', '.join(lists)} are not read")
+            yield CheckResult(
+                f"settings of {_FAMILIES[family]}", f"not set: {', '.join(lists)} are not read"
+            )
             continue
         yield (result := _attempt(f"settings of {_FAMILIES[family]}", partial(_base_url, load)))
         if result.exit_code == ExitCode.DONE:
             families[family] = result.message
             if family == "legacy" and legacy_settings().login_mode is None:
-                yield CheckResult("", f"login_mode: not set; customers cannot be imported. Next: {_LOGIN_MODE}")
+                yield CheckResult(
+                    "", f"login_mode: not set; customers cannot be imported. Next: {_LOGIN_MODE}"
+                )
     if http.exit_code != ExitCode.DONE:
         return
     if len(families) == len(_FAMILIES):
         yield (same := _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment))
         if same.exit_code != ExitCode.DONE:
             return
-    targets = read_targets(tuple(name for name, operation in LISTS.items() if operation.family in families))
+    targets = read_targets(
+        tuple(name for name, operation in LISTS.items() if operation.family in families)
+    )
     for family, url in families.items():
-        yield (host := _attempt(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop)))
+        yield (
+            host := _attempt(
+                f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop)
+            )
+        )
         if host.exit_code != ExitCode.DONE:
             continue
         with targets.client(family, stop) as client:
             if family == "public_v1":
-                yield _attempt(f"key of {_FAMILIES[family]} (whoami)", partial(_whoami, client, targets))
+                yield _attempt(
+                    f"key of {_FAMILIES[family]} (whoami)", partial(_whoami, client, targets)
+                )
             for record in records_of(family):
                 action = partial(_first_page, LISTS[record.name], client, targets)
                 yield _attempt(f"first page of {record.name}", action)
@@ -172,7 +184,9 @@ def _warehouse() -> str:
 def _ledger() -> str:
     path = ledger_path()
     if not path.parent.is_dir():
-        raise UsageError(f"{path.parent} is not a folder", "Set LEDGER__PATH to a file in a folder that exists.")
+        raise UsageError(
+            f"{path.parent} is not a folder", "Set LEDGER__PATH to a file in a folder that exists."
+        )
     Ledger.open(path, readonly=True).close()
     return str(path) if path.exists() else f"{path} (does not exist yet)"
 
@@ -208,5 +222,7 @@ def _whoami(client: Client, targets: Targets) -> str:
     summary = f"environment {whoami.environment or 'not reported'}, scopes {scopes}"
     required = {op.scope for op in LISTS.values() if op.scope and op.family == "public_v1"}
     if whoami.scopes and (missing := sorted(required.difference(whoami.scopes))):
-        raise AccessError(f"{summary}; missing: {', '.join(missing)}", "Ask for a key with these scopes.")
+        raise AccessError(
+            f"{summary}; missing: {', '.join(missing)}", "Ask for a key with these scopes."
+        )
     return summary

@@ -97,4 +97,8 @@ class PullResult:
             return ExitCode.COVERAGE
         if self.step_code == ExitCode.FINDINGS:
             return self.step_code
-        return ExitCode.REJECTED if any(result.quarantined for result in self.lists) else self.step_code
+        return (
+            ExitCode.REJECTED
+            if any(result.quarantined for result in self.lists)
+            else self.step_code
+        )

@@ -68,7 +68,9 @@ def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
     sql = f"SELECT is_newest_last, {', '.join(_OWNER + _POSITION)} FROM ops.order_cursor WHERE page_rows > 0"
     for is_newest_last, *values in warehouse.execute(sql).fetchall():
         owner, position = values[: len(_OWNER)], values[len(_OWNER) :]
-        return _SavedCursor(CursorPosition(*position), dict(zip(_OWNER, owner, strict=True)), is_newest_last)
+        return _SavedCursor(
+            CursorPosition(*position), dict(zip(_OWNER, owner, strict=True)), is_newest_last
+        )
     return None
 
 
@@ -89,10 +91,16 @@ class OrderTail:
         """Finds where the orders of a published warehouse can be continued."""
         if not self._is_wanted:
             return
-        self._saved, whole, self._reason = _saved(warehouse), last_reads(warehouse).get(ORDER.name), ""
+        self._saved, whole, self._reason = (
+            _saved(warehouse),
+            last_reads(warehouse).get(ORDER.name),
+            "",
+        )
         if whole is None or self._saved is None:
             self._reason = "no whole read of the orders has left a cursor"
-        elif not timedelta() <= now - whole.ended_at < timedelta(days=self._settings.whole_read_days):
+        elif (
+            not timedelta() <= now - whole.ended_at < timedelta(days=self._settings.whole_read_days)
+        ):
             self._reason = f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
 
     def objection(self, organization: str | None) -> str:
@@ -116,11 +124,15 @@ class OrderTail:
 
     def _owner(self, organization: str | None) -> dict[str, str | None]:
         """Whose orders the cursors of this run lead to, and the field that identifies them."""
-        values = {name: str(getattr(self._settings, name)) for name in _OWNER if name != "organization"}
+        values = {
+            name: str(getattr(self._settings, name)) for name in _OWNER if name != "organization"
+        }
         return {**values, "organization": organization}
 
     def read(
-        self, read: Callable[[CursorPosition | None], ListResult], organization: Callable[[], str | None]
+        self,
+        read: Callable[[CursorPosition | None], ListResult],
+        organization: Callable[[], str | None],
     ) -> ListResult:
         """Reads the tail of the orders, else all of them with the reason in the evidence.
 
@@ -160,19 +172,32 @@ class OrderTail:
             organization: of the key; None where it is not known.
         """
         owner, saved = self._owner(organization), _saved(build)
-        is_newest_last = saved.is_newest_last if saved is not None and saved.owner == owner else None
+        is_newest_last = (
+            saved.is_newest_last if saved is not None and saved.owner == owner else None
+        )
         if walked.is_whole:
             shown = _is_newest_last(build, walked, counts)
             if shown is not None:
                 is_newest_last = shown
-                walked.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
+                walked.observations[
+                    "order_sequence", f"new orders are {'' if shown else 'not '}listed last"
+                ] += 1
         build.execute("DELETE FROM ops.order_cursor")
         if walked.position is not None:
             position = dict(zip(_POSITION, astuple(walked.position), strict=True))
-            insert(build, "order_cursor", run_id=run_id, **position, **owner, is_newest_last=is_newest_last)
+            insert(
+                build,
+                "order_cursor",
+                run_id=run_id,
+                **position,
+                **owner,
+                is_newest_last=is_newest_last,
+            )
 
 
-def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts) -> bool | None:
+def _is_newest_last(
+    build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts
+) -> bool | None:
     """Whether a whole walk shows that new orders are listed last; None where it shows nothing.
 
     It does where the orders are listed by their time; or where the orders that no run before had are the last ones, too
@@ -187,7 +212,11 @@ def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts
         if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:
             return False
     kinds = columns_of(build, f"FROM read_parquet({sql_text(path)}, hive_partitioning = false)")
-    sequences = {_sequence(build, path, name, kinds[name]) for name in ORDER_NAMES["ordered_at"] if name in kinds}
+    sequences = {
+        _sequence(build, path, name, kinds[name])
+        for name in ORDER_NAMES["ordered_at"]
+        if name in kinds
+    }
     if sequences & {"ascending", "descending"}:
         return "ascending" in sequences
     new, known = min(new, _COUNTED_MAX), min(known, _COUNTED_MAX)
@@ -203,7 +232,9 @@ def _sequence(
     """
     if kind not in ("VARCHAR", "BIGINT", "INTEGER"):
         return None
-    row = build.execute(_STEPS.format(name=sql_name(name), is_text=kind == "VARCHAR"), {"path": str(path)}).fetchone()
+    row = build.execute(
+        _STEPS.format(name=sql_name(name), is_text=kind == "VARCHAR"), {"path": str(path)}
+    ).fetchone()
     rises, falls, steps_back, are_times = row or (0, 0, 0, False)
     if not are_times or rises is None:  # or a single value, which no other follows
         return None

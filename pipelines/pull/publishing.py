@@ -96,7 +96,8 @@ _QUARANTINE_HINT: Final = (
     "missing."
 )
 _SHRINK_HINT: Final = (
-    "If the platform really lost these records, run once more with --accept-shrink. Otherwise check key and host."
+    "If the platform really lost these records, run once more with --accept-shrink. "
+    "Otherwise check key and host."
 )
 
 
@@ -112,7 +113,11 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
         CoverageError: `require_complete` is set, and a list is not complete, or was left out.
     """
     errors = [walked.error for walked in result.lists if walked.error is not None]
-    incomplete = [f"{walked.resource} is {walked.verdict}" for walked in result.lists if walked.verdict != "complete"]
+    incomplete = [
+        f"{walked.resource} is {walked.verdict}"
+        for walked in result.lists
+        if walked.verdict != "complete"
+    ]
     incomplete += [f"{name} is not read, as its family has no settings" for name in result.left_out]
     if len(errors) == len(result.lists) or (errors and options.require_complete):
         first = min(errors, key=lambda error: error.exit_code)
@@ -169,12 +174,17 @@ class Publication:
         steps.info("merging %s", ", ".join(walked.resource for walked in lists))
         folder = self.run.build.run_folder / f"load-{self._loads}"
         load(lists, folder)
-        with merge.interruptible(self._opened(), self.stop) as cursor, attached(cursor, lists, folder):
+        with (
+            merge.interruptible(self._opened(), self.stop) as cursor,
+            attached(cursor, lists, folder),
+        ):
             for walked in lists:
                 if self._accept(cursor, walked, organization):
                     merge.merge_list(cursor, walked, self.result.run_id)
 
-    def _accept(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
+    def _accept(
+        self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None
+    ) -> bool:
         """Records what merging a list will change, or why it is held back: it shrank. Returns whether it is merged."""
         counts = merge.compare(cursor, walked)
         reason = merge.shrink_reason(walked, counts)
@@ -216,7 +226,11 @@ class Publication:
         source = replace(self.targets.source, organization=organization)
         check_source(connection, source, result.changes if self.options.accept_new_source else None)
         record_source(connection, source, result.run_id, at)
-        if organization is None and self.targets.whoami is not None and (known := read_source(connection).organization):
+        if (
+            organization is None
+            and self.targets.whoami is not None
+            and (known := read_source(connection).organization)
+        ):
             words = "GET /whoami did not report the organization of the key: the lists are published as those of %s"
             log.warning(words, known)
         self._hold_back()
@@ -235,8 +249,12 @@ class Publication:
 
     def _hold_back(self) -> None:
         """Keeps the old tables of lists that shrank too much: the key of another organization looks the same."""
-        held_back = [walked for walked in self.result.lists if walked.resource in self.result.held_back]
-        reasons = [f"{walked.resource}: {self.result.held_back[walked.resource]}" for walked in held_back]
+        held_back = [
+            walked for walked in self.result.lists if walked.resource in self.result.held_back
+        ]
+        reasons = [
+            f"{walked.resource}: {self.result.held_back[walked.resource]}" for walked in held_back
+        ]
         for walked in held_back:
             walked.verdict = "unproven"
             reason = self.result.held_back[walked.resource]
@@ -245,7 +263,9 @@ class Publication:
             raise CoverageError(f"held back: {'; '.join(reasons)}", "See --accept-shrink.")
         if not self.result.changes:
             is_quarantine = all(walked.quarantined for walked in held_back)
-            raise CoverageError("; ".join(reasons), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT)
+            raise CoverageError(
+                "; ".join(reasons), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT
+            )
 
     def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
         """Records coverage before the further build step, which relies on it."""
@@ -256,7 +276,13 @@ class Publication:
             ops.record_coverage(connection, run_id, walked, published=change is not None)
             ops.record_observations(connection, run_id, at, walked.observations)
             if change is not None:
-                record_kinds(connection, run_id, at, walked, is_refreshed=walked.resource in self.options.refresh)
+                record_kinds(
+                    connection,
+                    run_id,
+                    at,
+                    walked,
+                    is_refreshed=walked.resource in self.options.refresh,
+                )
                 record_column_values(connection, run_id, at, walked)
             totals = {
                 "read": walked.total("rows"),
@@ -266,5 +292,9 @@ class Publication:
                 "quarantined": len(walked.quarantined),
             }
             if change is not None:
-                totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
+                totals |= {
+                    "new": change.new,
+                    "changed": change.changed,
+                    "newly_missing": change.newly_missing,
+                }
             ops.record_totals(connection, run_id, walked.resource, totals)

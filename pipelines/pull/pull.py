@@ -57,7 +57,9 @@ def pull(
         known = _read_published(run, options, names, targets, tail)
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tail, options.refresh)
+            walks = ListWalks(
+                targets, build, options.sweeps, progress, stop, known, tail, options.refresh
+            )
             with closing(Publication(run, options, targets, result, tail, stop)) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
@@ -75,7 +77,11 @@ def pull(
 
 
 def _read_published(
-    run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets, tail: OrderTail | None
+    run: WarehouseRun,
+    options: PullOptions,
+    names: Sequence[str],
+    targets: Targets,
+    tail: OrderTail | None,
 ) -> dict[str, KnownList]:
     """What is known of each list; and where lists can be continued.
 
@@ -86,13 +92,18 @@ def _read_published(
     """
     path = run.build.path
     if not path.exists():
-        return {name: KnownList(kinds=declared_kinds(name)) for name in names if name in UNDOCUMENTED}
+        return {
+            name: KnownList(kinds=declared_kinds(name)) for name in names if name in UNDOCUMENTED
+        }
     with run.build.published() as warehouse:
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
         if tail is not None:
             tail.find_start(warehouse, run.started_at)
         folder, refresh = run.build.run_folder, options.refresh
-        return {name: known_list(warehouse, name, folder, is_refreshed=name in refresh) for name in names}
+        return {
+            name: known_list(warehouse, name, folder, is_refreshed=name in refresh)
+            for name in names
+        }
 
 
 def _unreachable(result: PullResult) -> list[str]:
@@ -108,7 +119,11 @@ def _tail(options: PullOptions, names: Sequence[str], targets: Targets) -> Order
             "Leave --tail out, or add orders, and the settings of their family.",
         )
     if options.tail and options.require_complete:
-        raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
+        raise UsageError(
+            "--tail excludes --require-complete: a tail is never complete", "Leave one of them out."
+        )
     if ORDER.name not in names or targets.public_v1 is None:
         return None
-    return OrderTail(targets.public_v1, is_wanted=options.tail and ORDER.name not in options.refresh)
+    return OrderTail(
+        targets.public_v1, is_wanted=options.tail and ORDER.name not in options.refresh
+    )

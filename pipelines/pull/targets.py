@@ -26,7 +26,12 @@ from sources.settings import (
     public_v1_settings,
 )
 
-ENVIRONMENTS: Final = {"live": "production", "production": "production", "sandbox": "sandbox", "test": "sandbox"}
+ENVIRONMENTS: Final = {
+    "live": "production",
+    "production": "production",
+    "sandbox": "sandbox",
+    "test": "sandbox",
+}
 _DEPTH_MAX: Final = 5
 
 
@@ -140,7 +145,9 @@ class Targets:
             raise UsageError(f"no settings for the family {family}")
         return settings
 
-    def client(self, family: Family, stop: threading.Event, retry: RetryPolicy | None = None) -> Client:
+    def client(
+        self, family: Family, stop: threading.Event, retry: RetryPolicy | None = None
+    ) -> Client:
         """A client of that family; requests end once `stop` is set."""
         return Client.from_settings(self.settings(family), stop, retry)
 
@@ -148,7 +155,8 @@ class Targets:
     def source(self) -> DataSource:
         """Hosts and environment, for `ops.warehouse`."""
         legacy, public_v1 = (
-            urlsplit(one.base_url).netloc if one is not None else None for one in (self.legacy, self.public_v1)
+            urlsplit(one.base_url).netloc if one is not None else None
+            for one in (self.legacy, self.public_v1)
         )
         return DataSource(legacy, public_v1, self.environment or None)
 

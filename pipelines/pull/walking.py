@@ -67,7 +67,9 @@ def known_list(
     Fields are known of an undocumented record, ids of a list that is read by a cursor or whose `total` is wrong. Of a
     list that is refreshed, only names, declared kinds and ids are.
     """
-    known = KnownList(known_gap=0 if is_refreshed else int(last_observed(warehouse, f"{name}_total_gap") or 0))
+    known = KnownList(
+        known_gap=0 if is_refreshed else int(last_observed(warehouse, f"{name}_total_gap") or 0)
+    )
     if not RECORDS[name].fields:
         known["names"] = field_names(warehouse, name)
         known["kinds"] = kept_kinds(warehouse, name, is_refreshed=is_refreshed)
@@ -137,7 +139,10 @@ class ListWalks:
 
         walks: list[Future[ListResult]] = []
         try:
-            walks += (pool.submit(self._walk, name, clients[LISTS[name].family], organization) for name in names)
+            walks += (
+                pool.submit(self._walk, name, clients[LISTS[name].family], organization)
+                for name in names
+            )
             _merge_as_walked(walks, lambda lists: merger.submit(merge_loaded, lists))
             return [walk.result() for walk in walks], organization()
         except BaseException:
@@ -151,21 +156,36 @@ class ListWalks:
             wait(walks, timeout=until - time.monotonic())
             pool.shutdown(wait=not self.stop.is_set(), cancel_futures=True)
 
-    def _walk(self, name: str, client: Client, organization: Callable[[], str | None]) -> ListResult:
+    def _walk(
+        self, name: str, client: Client, organization: Callable[[], str | None]
+    ) -> ListResult:
         read = partial(self._read, name, client)
         with warehouse_errors(self.build.path.parent):
-            return read(None) if self.tail is None or name != ORDER.name else self.tail.read(read, organization)
+            return (
+                read(None)
+                if self.tail is None or name != ORDER.name
+                else self.tail.read(read, organization)
+            )
 
     def _read(self, name: str, client: Client, start: CursorPosition | None) -> ListResult:
         """Walks a list from its first page or from `start` on. What a killed run has read is not requested again."""
         settings, path = self.targets.settings(LISTS[name].family), self.build.path
         source = {"host": settings.base_url, "environment": settings.environment}
-        identity: dict[str, str | int] = {**source, "list": name, "limit": settings.page_limit, "version": __version__}
+        identity: dict[str, str | int] = {
+            **source,
+            "list": name,
+            "limit": settings.page_limit,
+            "version": __version__,
+        }
         key = str(getattr(settings, setting)) if (setting := RECORDS[name].key_setting) else ""
-        options = WalkOptions(settings.page_limit, self.sweeps, key=key, **self.known.get(name, KnownList()))
+        options = WalkOptions(
+            settings.page_limit, self.sweeps, key=key, **self.known.get(name, KnownList())
+        )
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
-        spool = SpoolFolder(self.build.spools / place, identity, settings.api_key.reveal(), published_at)
+        spool = SpoolFolder(
+            self.build.spools / place, identity, settings.api_key.reveal(), published_at
+        )
         if start is not None or name in self.refreshed:
             spool.clear()  # of a tail that was stopped: it may have started elsewhere
         return walk(name, client, self._files / place, spool, options, self.progress, start)

@@ -62,11 +62,17 @@ def changes_since(manifest: Manifest, legacy: LegacySettings) -> UsageError | No
 
 def changed_file(manifest: Manifest) -> UsageError | None:
     """The first file that the plan depends on and that was changed since, or is missing."""
-    files = [("input", manifest.input), ("mapping", manifest.mapping), *(("lookup", f) for f in manifest.lookups)]
+    files = [
+        ("input", manifest.input),
+        ("mapping", manifest.mapping),
+        *(("lookup", f) for f in manifest.lookups),
+    ]
     for name, file in files:
         if file is not None and file_sha256(Path(file.path)) != file.sha256:
             message = f"the {name} {file.path} was changed after the plan was made, or is missing"
-            return UsageError(message, f"Plan it again, into a new folder: {_plan_command(manifest)}")
+            return UsageError(
+                message, f"Plan it again, into a new folder: {_plan_command(manifest)}"
+            )
     return None
 
 
@@ -88,7 +94,9 @@ def _differences(manifest: Manifest, legacy: LegacySettings) -> dict[str, str]:
             planned[f"{name}_semantics"] = manifest.semantics.get(name, "unknown")
     now = {name: getattr(legacy, name) or "not set" for name in planned}
     return {
-        name: f"sources.legacy.{name} was {was}, now {now[name]}" for name, was in planned.items() if was != now[name]
+        name: f"sources.legacy.{name} was {was}, now {now[name]}"
+        for name, was in planned.items()
+        if was != now[name]
     }
 
 
@@ -111,7 +119,11 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     with Client.from_settings(public_v1, stop) as client:
         whoami = read_whoami(client)
     whoami.check_environment(public_v1.environment)
-    if manifest.organization and whoami.organization and whoami.organization != manifest.organization:
+    if (
+        manifest.organization
+        and whoami.organization
+        and whoami.organization != manifest.organization
+    ):
         raise UsageError(
             f"the plan was made for the organization {manifest.organization}, "
             f"the key of public v1 is of {whoami.organization}",
@@ -133,7 +145,11 @@ def describe_plan(plan: Plan) -> str:
     manifest, kind = plan.manifest, KINDS[plan.kind]
     count, (left, doubts) = manifest.operations, operations_left(plan)
     # a variant may need two requests
-    what = f"{number(count, 'request')} for {kind.name}" if kind.is_update else number(count, kind.singular, kind.name)
+    what = (
+        f"{number(count, 'request')} for {kind.name}"
+        if kind.is_update
+        else number(count, kind.singular, kind.name)
+    )
     part = "" if left == count else f"{left} of "
     text = f"{part}{what} would {'still ' if part or doubts else ''}be sent to {manifest.host} ({manifest.environment})"
     if doubts:
@@ -147,12 +163,18 @@ def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
     """Requires the number of operations for production, and an agreement elsewhere. Raises UsageError without it."""
     manifest, text = plan.manifest, describe_plan(plan)
     if confirm is not None and confirm != manifest.operations:
-        raise UsageError(f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again.")
+        raise UsageError(
+            f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again."
+        )
     if manifest.environment == "production" and confirm is None:
-        command = f"orderbridge push {shlex.quote(str(plan.folder))} --confirm {manifest.operations}"
+        command = (
+            f"orderbridge push {shlex.quote(str(plan.folder))} --confirm {manifest.operations}"
+        )
         raise UsageError(text, f"To send it, confirm the number: {command}")
     if confirm is None and not is_agreed:
-        raise UsageError(text, f"To send it: orderbridge push {shlex.quote(str(plan.folder))} --yes")
+        raise UsageError(
+            text, f"To send it: orderbridge push {shlex.quote(str(plan.folder))} --yes"
+        )
 
 
 def check_current(plan: Plan, ledger: Ledger) -> None:
@@ -160,7 +182,10 @@ def check_current(plan: Plan, ledger: Ledger) -> None:
     manifest = plan.manifest
     if manifest.replaces is None or ledger.pushes(manifest.plan_id) is not None:
         return
-    confirmed, increments = confirmed_fields(ledger, manifest.host), increment_fields(manifest.semantics)
+    confirmed, increments = (
+        confirmed_fields(ledger, manifest.host),
+        increment_fields(manifest.semantics),
+    )
     if manifest.replaces != replaced_sha256(confirmed, increments, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",

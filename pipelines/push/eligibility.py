@@ -74,14 +74,20 @@ class PushRules:
 
     def is_repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice has the same effect as sending it once."""
-        return operation.repeatable and operation.method == "PATCH" and not self.additive & set(operation.body)
+        return (
+            operation.repeatable
+            and operation.method == "PATCH"
+            and not self.additive & set(operation.body)
+        )
 
     def confirmed_values(self, operation: PlannedOperation) -> dict[UpdatedField, str | None]:
         """The values on the platform after an update; after an increment they are unknown."""
         if operation.method != "PATCH":
             return {}
         return {
-            (operation.path, name): None if name in self.increments else msgspec.json.encode(value).decode()
+            (operation.path, name): None
+            if name in self.increments
+            else msgspec.json.encode(value).decode()
             for name, value in operation.body.items()
         }
 
@@ -122,9 +128,13 @@ def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> 
     other = f"operation {claim.id} of {'this plan' if claim.folder == str(plan.folder) else f'the plan {claim.folder}'}"
     answer, settles_at = ask_person(claim.plan_id, claim.id), claim.doubt_at + rules.settle_s
     if claim.state == "confirmed":
-        return Withheld("exists_now", f"{other} has created this record: pull, and plan this file again")
+        return Withheld(
+            "exists_now", f"{other} has created this record: pull, and plan this file again"
+        )
     if claim.state == "planned" or claim.state == "in_flight":
-        return Withheld("blocked", f"{other} is writing this record: finish that plan, then push this one again")
+        return Withheld(
+            "blocked", f"{other} is writing this record: finish that plan, then push this one again"
+        )
     if claim.state == "abandoned":
         advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
     elif KINDS[plan.kind].is_listed and settles_at > ledger.now():
@@ -145,17 +155,28 @@ def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld
 def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
     """The creates in doubt that have settled: of this plan, of lost plans, and those that keep operations waiting."""
     settled, planned = ledger.now() - rules.settle_s, ledger.ids("planned")
-    claims = (claim for number, others in _claims(ledger, rules).items() if number in planned for claim in others)
+    claims = (
+        claim
+        for number, others in _claims(ledger, rules).items()
+        if number in planned
+        for claim in others
+    )
     waited_for = {(claim.plan_id, claim.id) for claim in claims if claim.state == "in_doubt"}
     doubts = doubts_of(ledger, settled, plan)
     for other in PlanLedger.all_unsettled(ledger.ledger, ledger.host):
         if other.kind is ledger.kind and other.plan_id != ledger.plan_id:
             found = doubts_of(other, settled)
-            doubts += [one for one in found if one.operation is None or (other.plan_id, one.row.id) in waited_for]
+            doubts += [
+                one
+                for one in found
+                if one.operation is None or (other.plan_id, one.row.id) in waited_for
+            ]
     return doubts
 
 
-def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers) -> Eligibility:
+def assess_creates(
+    plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers
+) -> Eligibility:
     """Settles the doubts that can be settled, and decides what may be sent; nothing is in flight.
 
     Doubts of other plans are settled too: of lost ones all, else those of customers that are absent and that this plan
@@ -172,7 +193,9 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
         eligibility.withheld = claimed | withheld
         return eligibility
     keys = {op.id: search_keys(op.keys) for op in plan.operations(planned)}
-    sought = SoughtKeys(ledger.ledger, ledger.host, due, (key for own_keys in keys.values() for key in own_keys))
+    sought = SoughtKeys(
+        ledger.ledger, ledger.host, due, (key for own_keys in keys.values() for key in own_keys)
+    )
     listing = read_customers(sought)
     for doubt in due:
         found, is_own = look_up(doubt, sought, listing, rules.country), doubt.ledger is ledger
@@ -182,7 +205,9 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
             # A plan whose customer was found records that itself, with its results.
             if is_own or doubt.operation is None or found.to == "abandoned":
                 doubt.ledger.commit([found], ledger.now())
-        elif is_own and (found or not rules.resend):  # one of another plan is reported by the push of that plan
+        elif is_own and (
+            found or not rules.resend
+        ):  # one of another plan is reported by the push of that plan
             reason = found or "not found on the platform; --resend sends it again"
             withheld[doubt.row.id] = Withheld("in_doubt", reason)
         elif is_own:
@@ -193,13 +218,17 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
         if any(listing.records.get(key) for key in keys[one]):
             withheld[one] = Withheld("exists_now", _EXISTS)
         elif any(key in listing.quarantined_keys for key in keys[one]):
-            withheld[one] = Withheld("exists_now", f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}")
+            withheld[one] = Withheld(
+                "exists_now", f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}"
+            )
     left = planned - set(withheld)
     if left and not listing.proves_absence and not rules.accept_unproven:
         reason, hint = _unproven(listing)
         message = f"{reason}: creates that may exist already were not sent ({len(left)})"
         eligibility.unproven = CoverageError(message, hint)
-        withheld |= dict.fromkeys(left, Withheld("blocked", f"{reason}: the customer may exist already"))
+        withheld |= dict.fromkeys(
+            left, Withheld("blocked", f"{reason}: the customer may exist already")
+        )
     return eligibility
 
 
@@ -207,10 +236,14 @@ def _unproven(listing: CustomerListing) -> tuple[str, str]:
     """Why creates wait, and what to do. Waiting does not help with a row that may be any customer."""
     reasons = {}
     if not listing.is_whole:
-        reasons[f"the list of customers is {listing.verdict}"] = "Push again when the list changes less."
+        reasons[f"the list of customers is {listing.verdict}"] = (
+            "Push again when the list changes less."
+        )
     if listing.unidentified:
         rows = f"{number(listing.unidentified, 'row')} of the list of customers may be any customer"
-        hint = f"Have them corrected on the platform: a number has lost leading zeros; {QUARANTINE}."
+        hint = (
+            f"Have them corrected on the platform: a number has lost leading zeros; {QUARANTINE}."
+        )
         reasons[f"{rows}: each is {UNIDENTIFIED}"] = hint
     accept = "Or push with --accept-unproven if you know that the customers do not exist."
     return " and ".join(reasons), " ".join([*reasons.values(), accept])
@@ -220,7 +253,9 @@ def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibil
     """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses; none is in flight."""
     superseded = ledger.ledger.superseded(ledger.plan_id)
     reason = "the plan {} has changed these fields since: plan this file again"
-    undoing = {number: Withheld("blocked", reason.format(folder)) for number, folder in superseded.items()}
+    undoing = {
+        number: Withheld("blocked", reason.format(folder)) for number, folder in superseded.items()
+    }
     withheld = claimed_elsewhere(plan, ledger, rules) | undoing | withhold_changed(ledger, rules)
     eligibility = Eligibility(withheld=withheld)
     for operation in plan.operations(ledger.ids("in_doubt")):
@@ -260,22 +295,36 @@ class UnsettledUpdates:
         """From now on, an update of this push that is in doubt blocks others on the same fields."""
         if operation.method == "PATCH":
             fields, path = frozenset(operation.body), operation.path
-            update = UnsettledUpdate(self._plan_id, self._folder, operation.id, path, fields, True, False, math.inf)
+            update = UnsettledUpdate(
+                self._plan_id, self._folder, operation.id, path, fields, True, False, math.inf
+            )
             self._updates[path].append(update)
 
     def conflict(self, operation: PlannedOperation) -> str | None:
         """Why an update must wait: another one on the same fields may still arrive and undo it. None if it need not."""
         for other in self._updates.get(operation.path, ()):
             shared = other.fields & set(operation.body)
-            is_over = other.doubt_at <= self._since and not other.is_later and not shared & self._rules.additive
+            is_over = (
+                other.doubt_at <= self._since
+                and not other.is_later
+                and not shared & self._rules.additive
+            )
             if (other.plan_id, other.id) == (self._plan_id, operation.id) or not shared or is_over:
                 continue
             what = f"operation {other.id} of the plan {other.folder} on the same fields"
             if shared & self._rules.additive and other.is_open:
                 return f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
             settles_at = other.doubt_at + self._rules.settle_s
-            when = "later" if math.isinf(settles_at) else f"from {format_time(self._rules.wall_time(settles_at))}"
-            advice = "push that plan, which is later" if other.is_open and other.is_later else f"run it again {when}"
+            when = (
+                "later"
+                if math.isinf(settles_at)
+                else f"from {format_time(self._rules.wall_time(settles_at))}"
+            )
+            advice = (
+                "push that plan, which is later"
+                if other.is_open and other.is_later
+                else f"run it again {when}"
+            )
             return f"{what} {'is in doubt' if other.is_open else 'was in doubt and may still arrive'}: {advice}"
         return None
 

@@ -108,13 +108,17 @@ def read_customers(
     folder.mkdir(mode=0o700, parents=True)
     try:
         spool = SpoolFolder(folder / "spool", {"list": CUSTOMER.name, "version": __version__})
-        result = walk(CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress)
+        result = walk(
+            CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress
+        )
         observed.update(result.observations)
         if result.error is not None:
             raise result.error
         matches = matching_rows(read_batches(result.files[CUSTOMER.name]), keys)
         add_documents(matches, read_batches(result.files.get("customers__documents", [])))
-        is_numeric = f'"({"|".join(LIST_KEYS)})":'  # `_extra` has the original of what became a text
+        is_numeric = (
+            f'"({"|".join(LIST_KEYS)})":'  # `_extra` has the original of what became a text
+        )
         extras = (table["_extra"] for table in read_batches(result.files[CUSTOMER.name]))
         numbers = [pc.sum(pc.match_substring_regex(extra, is_numeric)).as_py() for extra in extras]
     finally:
@@ -123,7 +127,9 @@ def read_customers(
     quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
     quarantined_keys = {key for found, _ in quarantined for key in found if key in keys}
     unidentified = sum(not is_certain for _, is_certain in quarantined) + sum(filter(None, numbers))
-    return CustomerListing(result.is_agreed, result.verdict, records, quarantined_keys, unidentified)
+    return CustomerListing(
+        result.is_agreed, result.verdict, records, quarantined_keys, unidentified
+    )
 
 
 def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
@@ -134,12 +140,22 @@ def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
         object, each key is a text, null or absent, and at least one is present.
     """
     try:
-        members = [(name, value) for name, value in parse(row).items() if name in LIST_KEYS and value is not None]
+        members = [
+            (name, value)
+            for name, value in parse(row).items()
+            if name in LIST_KEYS and value is not None
+        ]
         is_certain = all(type(value) is str and "\0" not in value for _, value in members)
     except InvalidRow:
         members, is_certain = list(_lenient_members(row)), False
-    texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
-    keys = {(name, search_key(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
+    texts = [
+        (name, canonical(value) if isinstance(value, Number) else value) for name, value in members
+    ]
+    keys = {
+        (name, search_key(name, text))
+        for name, text in texts
+        if isinstance(text, str) and text.strip()
+    }
     return keys, is_certain and bool(keys)
 
 
@@ -147,7 +163,10 @@ def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
     """The key fields of invalid JSON as far as Python reads it: NaN, a field that occurs twice."""
     try:
         pairs = json.loads(
-            row.decode("utf-8", "replace"), object_pairs_hook=tuple, parse_int=Number, parse_float=Number
+            row.decode("utf-8", "replace"),
+            object_pairs_hook=tuple,
+            parse_int=Number,
+            parse_float=Number,
         )
     except (ValueError, RecursionError):
         return
@@ -156,18 +175,31 @@ def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
 
 
 def matching_rows(
-    tables: Iterable[pa.Table], keys: Container[Key], ids: Set[str] = frozenset(), record: Record = CUSTOMER
+    tables: Iterable[pa.Table],
+    keys: Container[Key],
+    ids: Set[str] = frozenset(),
+    record: Record = CUSTOMER,
 ) -> dict[str, dict[str, Any]]:
     """Records with one of the ids, or keys of customers, by id, in the interface's field names, without documents."""
     matches, key = dict[str, dict[str, Any]](), snake(record.key)
     columns = {snake(f.name): f.name for f in record.fields if not f.fields}
     for table in tables:
-        places = {n for n, record_id in enumerate(table[key].to_pylist() if ids else ()) if record_id in ids}
+        places = {
+            n
+            for n, record_id in enumerate(table[key].to_pylist() if ids else ())
+            if record_id in ids
+        }
         for name in LIST_KEYS if record is CUSTOMER else ():
             values = enumerate(table[snake(name)].to_pylist())
-            places |= {n for n, value in values if value and any(one in keys for one in _row_keys(name, value))}
+            places |= {
+                n
+                for n, value in values
+                if value and any(one in keys for one in _row_keys(name, value))
+            }
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
-            matches[row[key]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
+            matches[row[key]] = {name: row[column] for column, name in columns.items()} | {
+                "documents": []
+            }
     return matches
 
 
@@ -182,7 +214,9 @@ def add_documents(records: Mapping[str, dict[str, Any]], tables: Iterable[pa.Tab
             records[row["customer_id"]]["documents"].append(document)
 
 
-def records_by_key(records: Iterable[dict[str, Any]], keys: Container[Key]) -> dict[Key, list[dict[str, Any]]]:
+def records_by_key(
+    records: Iterable[dict[str, Any]], keys: Container[Key]
+) -> dict[Key, list[dict[str, Any]]]:
     """The customers with each of the keys."""
     by_key: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for record in records:
@@ -193,7 +227,9 @@ def records_by_key(records: Iterable[dict[str, Any]], keys: Container[Key]) -> d
     return by_key
 
 
-def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None) -> list[str]:
+def differing_fields(
+    body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None
+) -> list[str]:
     """The fields of a write that differ on the platform; fields that cannot be read back are not compared.
 
     Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
@@ -229,13 +265,17 @@ def _is_equal(name: str, sent: object, actual: object) -> bool:
             _is_equal(inner, value, actual.get(inner)) for inner, value in sent.items()
         )
     if isinstance(sent, list):
-        found = json.loads(actual) if isinstance(actual, str) else actual  # of values: JSON text in its column
+        found = (
+            json.loads(actual) if isinstance(actual, str) else actual
+        )  # of values: JSON text in its column
         items = found if isinstance(found, list) else []
         return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
     if isinstance(sent, bool) or actual is None:
         return bool(sent == actual)
     left, right = comparable(name, _text(sent)), comparable(name, _text(actual))
-    return left == right or (left == right[:10] and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:.*", right) is not None)
+    return left == right or (
+        left == right[:10] and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:.*", right) is not None
+    )
 
 
 def _text(value: object) -> str:

@@ -16,7 +16,14 @@ from pipelines.ledger.keys import key_hashes, salted
 from pipelines.ledger.model import LedgerRow, State, StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.listing import LIST_KEYS, CustomerListing, Key, any_case, differing_fields, search_keys
+from pipelines.push.listing import (
+    LIST_KEYS,
+    CustomerListing,
+    Key,
+    any_case,
+    differing_fields,
+    search_keys,
+)
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
 
@@ -62,7 +69,11 @@ def intact_plan(plan_id: str, folder: str) -> Plan | None:
 
 def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None = None) -> list[Doubt]:
     """The creates in doubt of a plan that have settled at a ledger time; it is opened, if it is not lost."""
-    rows = {row.id: row for row in ledger.rows("in_doubt") if (row.doubt_at or row.sent_at or 0.0) <= settled}
+    rows = {
+        row.id: row
+        for row in ledger.rows("in_doubt")
+        if (row.doubt_at or row.sent_at or 0.0) <= settled
+    }
     if not rows:
         return []
     plan = plan or intact_plan(ledger.plan_id, ledger.folder)
@@ -74,8 +85,12 @@ def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None = None) -> l
 class SoughtKeys(Container[Key]):
     """The keys by which doubts, and further operations, are looked up; those of lost plans as hashes."""
 
-    def __init__(self, ledger: Ledger, host: str, doubts: Sequence[Doubt], more: Iterable[Key] = ()) -> None:
-        own = [key for doubt in doubts if doubt.operation for key in search_keys(doubt.operation.keys)]
+    def __init__(
+        self, ledger: Ledger, host: str, doubts: Sequence[Doubt], more: Iterable[Key] = ()
+    ) -> None:
+        own = [
+            key for doubt in doubts if doubt.operation for key in search_keys(doubt.operation.keys)
+        ]
         self._keys = {*own, *any_case(own), *more}
         self._hashes = {key for doubt in doubts for key in doubt.hashes}
         self._salt, self._host = ledger.salt, host
@@ -86,16 +101,26 @@ class SoughtKeys(Container[Key]):
     def hashes(self, key: object) -> set[bytes]:
         """The hashes of a key, as the ledger has them."""
         name, value = key if isinstance(key, tuple) else ("", "")
-        return {salted(self._salt, one) for one in key_hashes(self._host, name, value)} if name in LIST_KEYS else set()
+        return (
+            {salted(self._salt, one) for one in key_hashes(self._host, name, value)}
+            if name in LIST_KEYS
+            else set()
+        )
 
     def keys_of(self, doubt: Doubt, listing: CustomerListing) -> list[Key]:
         """The keys of a doubt; of a lost plan those that are in the list."""
         if doubt.operation is not None:
             return search_keys(doubt.operation.keys)
-        return [key for key in (*listing.records, *listing.quarantined_keys) if doubt.hashes & self.hashes(key)]
+        return [
+            key
+            for key in (*listing.records, *listing.quarantined_keys)
+            if doubt.hashes & self.hashes(key)
+        ]
 
 
-def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country: str | None) -> StateChange | str:
+def look_up(
+    doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country: str | None
+) -> StateChange | str:
     """What the list shows about a create in doubt that has settled.
 
     Returns:
@@ -114,7 +139,11 @@ def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country:
         found, more = matches[0], " by its keys; the plan is gone, so no value was compared"
         if operation is not None:
             differing = differing_fields(operation.body, found, country)
-            spelt = [name for name in differing if name in _CODES and _is_same_code(operation.body[name], found[name])]
+            spelt = [
+                name
+                for name in differing
+                if name in _CODES and _is_same_code(operation.body[name], found[name])
+            ]
             if fields := [name for name in differing if name not in spelt]:
                 words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
                 return conflict._replace(words=words, remote_id=str(found["id"]))
@@ -132,7 +161,9 @@ def look_up(doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country:
 
 def not_created(doubt: Doubt) -> StateChange:
     """The end of a doubt of another plan about what is absent: that plan shall not send it again by itself."""
-    to: State = "planned" if doubt.operation is None else "abandoned"  # a lost plan sends nothing until it is made anew
+    to: State = (
+        "planned" if doubt.operation is None else "abandoned"
+    )  # a lost plan sends nothing until it is made anew
     return StateChange(doubt.row.id, to, doubt.row.status, words=_ABSENT, clear=True)
 
 

@@ -114,6 +114,12 @@ class PushResult:
             return self.error.exit_code
         if self.states.get("in_doubt") or self.states.get("conflict"):
             return ExitCode.IN_DOUBT
-        withheld = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
-        failed = sum(n for (file, outcome), n in self.lines.items() if file == "rejected" or outcome == "abandoned")
+        withheld = sum(
+            self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent")
+        )
+        failed = sum(
+            n
+            for (file, outcome), n in self.lines.items()
+            if file == "rejected" or outcome == "abandoned"
+        )
         return ExitCode.REJECTED if failed or withheld else ExitCode.DONE

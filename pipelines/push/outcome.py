@@ -26,15 +26,22 @@ CONFIRMING: Final = {
     for verb, gap in (("POST", "created_status"), ("PATCH", "no_content_status"))
 }
 """Statuses that confirm a write. The interface does not show the numbers, only labels, except for `_SHOWN`, by path."""
-_SHOWN: Final = [(path_pattern(op.path), (op.created_status,)) for op in OPERATIONS if op.created_status]
+_SHOWN: Final = [
+    (path_pattern(op.path), (op.created_status,)) for op in OPERATIONS if op.created_status
+]
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
 _FAILED: Final = ("error", "fail", "failed", "failure")
-_UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
+_UNIQUE_FIELDS: Final = tuple(
+    {name: None for kind in KINDS.values() for name in kind.unique_fields}
+)
 _NO_ERROR: Final = ("0", "00", "false", "none", "null", "ok")
 """Texts that say that there is no error, in other letter case too."""
-_RECORD_FIELDS: Final = {"id", *(field.name for kind in KINDS.values() for field in kind.record.fields)} - {
+_RECORD_FIELDS: Final = {
+    "id",
+    *(field.name for kind in KINDS.values() for field in kind.record.fields),
+} - {
     "code",
     "description",
 }
@@ -43,7 +50,9 @@ have a `code` and a `description` too."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubted: bool, now: float) -> StateChange:
+def classify(
+    operation: PlannedOperation, outcome: WriteOutcome | None, is_doubted: bool, now: float
+) -> StateChange:
     """The change of state that an attempt makes; without an outcome it was not started.
 
     `is_doubted`: an earlier attempt may have happened. A doubt starts `now`, in ledger time.
@@ -93,7 +102,11 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
         return "its body is broken" if outcome.status == _OK else None
     if not outcome.body.strip():
         is_foreign = outcome.status == _OK and outcome.content_type not in ("", _JSON_TYPE)
-        return f"an empty {outcome.content_type} is not the platform's response" if is_foreign else None
+        return (
+            f"an empty {outcome.content_type} is not the platform's response"
+            if is_foreign
+            else None
+        )
     if (layers := _layers(outcome.body)) is None:
         return "the body is not the platform's"
     if any(map(_reports_failure, layers)):
@@ -138,10 +151,17 @@ def _wrapped(layer: Mapping[str, Any]) -> object:
 def _reports_failure(layer: Mapping[str, Any]) -> bool:
     """Whether an object reports an error, as the interface shows it or as other services do."""
     fields = {name.casefold(): value for name, value in layer.items()}
-    errors = (value for name, value in fields.items() if name.startswith(("error", "fault")) or name in _FAILED)
+    errors = (
+        value
+        for name, value in fields.items()
+        if name.startswith(("error", "fault")) or name in _FAILED
+    )
     return (
         any(value and str(value).casefold() not in _NO_ERROR for value in errors)
-        or any(str(fields.get(name)).casefold() in ("false", "0") for name in ("success", "ok", "issuccess"))
+        or any(
+            str(fields.get(name)).casefold() in ("false", "0")
+            for name in ("success", "ok", "issuccess")
+        )
         or any(str(fields.get(name)).casefold() in _FAILED for name in ("status", "result"))
         or any(_is_error_status(fields.get(name)) for name in ("status", "statuscode"))
         or ("message" in fields and _is_error_status(fields.get("code")))
@@ -159,7 +179,9 @@ def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
     """
     if operation.method == "PATCH":  # `/products/17/variants/1003`
         return record.get("id") is None or str(record["id"]) in operation.path.split("/")[2::2]
-    identity = operation.keys or {name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body}
+    identity = operation.keys or {
+        name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body
+    }
     return all(
         comparable(name, str(record[name])).casefold() == comparable(name, str(value)).casefold()
         for name, value in identity.items()
@@ -175,5 +197,9 @@ def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any])
 def remote_id(body: bytes) -> str | None:
     """The id of the created record, if the body has one."""
     ids = [layer.get("id") for layer in _layers(body) or () if _wrapped(layer) is None]
-    text = str(ids[0]) if ids and isinstance(ids[0], int | str) and not isinstance(ids[0], bool) else ""
+    text = (
+        str(ids[0])
+        if ids and isinstance(ids[0], int | str) and not isinstance(ids[0], bool)
+        else ""
+    )
     return text if _ID.fullmatch(text) else None

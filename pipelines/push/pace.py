@@ -73,7 +73,10 @@ class Pace:
                 self._round_began = self._clock()
             wait_s = delay_s(self._setbacks, retry_after_s, random(), self._policy)
             self._next_at = max(self._next_at, self._clock() + wait_s)
-            return self._setbacks <= SETBACKS_MAX and (retry_after_s or 0.0) <= self._policy.retry_after_max_s
+            return (
+                self._setbacks <= SETBACKS_MAX
+                and (retry_after_s or 0.0) <= self._policy.retry_after_max_s
+            )
 
     def reset(self) -> None:
         """Forgets the setbacks, after a response arrived."""

@@ -50,7 +50,11 @@ def body_encoder(
         UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
     has_login = KINDS[plan.kind].has_login
-    operations = [op for op in plan.operations(to_send) if op.password in ("input", "stored")] if has_login else []
+    operations = (
+        [op for op in plan.operations(to_send) if op.password in ("input", "stored")]
+        if has_login
+        else []
+    )
     given = [op for op in operations if op.password == "input"]  # noqa: S105 # its source, not a password
     stored = {op.id: op for op in operations if op.password == "stored"}  # noqa: S105
     by_line = read_passwords(plan, {line for op in given for line in op.lines}) if given else {}
@@ -62,18 +66,26 @@ def body_encoder(
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
             return msgspec.json.encode(operation.body)
-        return msgspec.json.encode({PASSWORD: passwords.get(operation.id) or generate(), **operation.body})
+        return msgspec.json.encode(
+            {PASSWORD: passwords.get(operation.id) or generate(), **operation.body}
+        )
 
     return encode
 
 
-def _store(plan: Plan, operations: Mapping[int, PlannedOperation], attempted: Set[int]) -> dict[int, str]:
+def _store(
+    plan: Plan, operations: Mapping[int, PlannedOperation], attempted: Set[int]
+) -> dict[int, str]:
     """Generates and stores a password for each operation, except for those sent before with a stored one.
 
     A password in the file for an operation that was never sent is replaced: somebody may have put it there.
     """
     path = plan.folder / PASSWORDS_FILE
-    rows = [row for row in _read_stored(path) if int(row[0]) not in operations or int(row[0]) in attempted]
+    rows = [
+        row
+        for row in _read_stored(path)
+        if int(row[0]) not in operations or int(row[0]) in attempted
+    ]
     passwords = {int(row[0]): row[-1] for row in rows}
     new = [operation for number, operation in operations.items() if number not in passwords]
     for operation in new:
@@ -94,12 +106,16 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
     rows = _read_stored(plan.folder / PASSWORDS_FILE) if KINDS[plan.kind].has_login else []
     sent = [row for row in rows if int(row[0]) not in unsent]
     if len(sent) < len(rows):
-        write_private_csv(plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent], plan.manifest.delimiter)
+        write_private_csv(
+            plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent], plan.manifest.delimiter
+        )
 
 
 def _read_stored(path: Path) -> list[list[str]]:
     try:
-        rows = [[row[name] for name in PASSWORD_COLUMNS] for row in people_rows(path, PASSWORD_COLUMNS)]
+        rows = [
+            [row[name] for name in PASSWORD_COLUMNS] for row in people_rows(path, PASSWORD_COLUMNS)
+        ]
     except FileNotFoundError:
         return []
     except (OSError, UsageError):
@@ -115,7 +131,9 @@ def _read_stored(path: Path) -> list[list[str]]:
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: str) -> None:
     """Replaces a CSV for people, on disk when this returns; no cell is a formula. Raises UsageError."""
     with (
-        disk_errors(path, "Free space or make its folder writable, then run the same command again."),
+        disk_errors(
+            path, "Free space or make its folder writable, then run the same command again."
+        ),
         replace_file(path, is_only_writer=True) as file,
     ):
         write = people_writer(file, delimiter)
@@ -129,9 +147,15 @@ def inputs_of(manifest: Manifest) -> Inputs:
     from pipelines.mapping import load
 
     lookups = [Path(file.path) for file in manifest.lookups]
-    mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
+    mapping = (
+        load(Path(manifest.mapping.path), manifest.kind, lookups)
+        if manifest.mapping is not None
+        else None
+    )
     path, semantics = Path(manifest.input.path), manifest.semantics
-    return open_inputs(manifest.kind, path, mapping, login_mode=manifest.login_mode, semantics=semantics)
+    return open_inputs(
+        manifest.kind, path, mapping, login_mode=manifest.login_mode, semantics=semantics
+    )
 
 
 def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
@@ -143,5 +167,7 @@ def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
     passwords = inputs_of(plan.manifest).passwords(lines)
     for file in filter(None, (plan.manifest.input, plan.manifest.mapping)):
         if file_sha256(Path(file.path)) != file.sha256:
-            raise UsageError(f"{file.path} was changed during the push", "Restore it, then push again.")
+            raise UsageError(
+                f"{file.path} was changed during the push", "Restore it, then push again."
+            )
     return passwords

@@ -53,7 +53,9 @@ class PlanLedger:
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
         self.ledger, self.plan_id = ledger, plan_id
         sql = "SELECT plan, host, folder, kind FROM plans WHERE plan_id = ?"
-        self._plan, self.host, self.folder, kind = ledger.connection.execute(sql, [plan_id]).fetchone()
+        self._plan, self.host, self.folder, kind = ledger.connection.execute(
+            sql, [plan_id]
+        ).fetchone()
         self.kind = KINDS[kind]
 
     @classmethod
@@ -72,12 +74,22 @@ class PlanLedger:
                 cursor = connection.execute(
                     "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at,"
                     " recorded_in) SELECT ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
-                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, clock.wall_time(at)],
+                    [
+                        manifest.plan_id,
+                        manifest.kind,
+                        manifest.host,
+                        environment,
+                        folder,
+                        sha256,
+                        clock.wall_time(at),
+                    ],
                 )
                 _insert(ledger, int(cursor.lastrowid or 0), plan, at)
             elif recorded != (sha256, manifest.host):
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
-            connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id])
+            connection.execute(
+                "UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id]
+            )
         return cls(ledger, manifest.plan_id)
 
     @classmethod
@@ -94,7 +106,9 @@ class PlanLedger:
         """The operations in these states, or all of them, in the order of the plan."""
         where = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
         sql = f"SELECT {', '.join(LedgerRow._fields)} FROM operations WHERE plan = ?{where} ORDER BY id"
-        for number, method, path, fields, *rest in self.ledger.connection.execute(sql, [self._plan, *states]):
+        for number, method, path, fields, *rest in self.ledger.connection.execute(
+            sql, [self._plan, *states]
+        ):
             yield LedgerRow(number, method, path, _split(fields), *rest)
 
     def count_push(self) -> int:
@@ -116,7 +130,9 @@ class PlanLedger:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def claimed(self, since: float, listed_since: float, unlisted_since: float = 0.0) -> dict[int, list[Claim]]:
+    def claimed(
+        self, since: float, listed_since: float, unlisted_since: float = 0.0
+    ) -> dict[int, list[Claim]]:
         """Operations whose record others have in flight, in doubt or confirmed: id → claims of the others.
 
         Args:
@@ -126,20 +142,33 @@ class PlanLedger:
         """
         claims: dict[int, list[Claim]] = defaultdict(list)
         times = {"since": since, "listed_since": listed_since, "unlisted_since": unlisted_since}
-        for number, *claim in self.ledger.connection.execute(_CLAIMED, {"plan": self._plan, **times}):
+        for number, *claim in self.ledger.connection.execute(
+            _CLAIMED, {"plan": self._plan, **times}
+        ):
             claims[number].append(Claim(*claim))
         return claims
 
     def keys(self, number: int) -> frozenset[bytes]:
         """The salted key hashes of an operation."""
-        rows = self.ledger.connection.execute("SELECT key FROM claims WHERE plan = ? AND id = ?", [self._plan, number])
+        rows = self.ledger.connection.execute(
+            "SELECT key FROM claims WHERE plan = ? AND id = ?", [self._plan, number]
+        )
         return frozenset(key for (key,) in rows)
 
     def unsettled(self, since: float) -> list[UnsettledUpdate]:
         """Updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
         rows = self.ledger.connection.execute(_UNSETTLED, [self._plan, self.host, since])
         return [
-            UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open), bool(is_later), at)
+            UnsettledUpdate(
+                plan_id,
+                folder,
+                number,
+                path,
+                frozenset(_split(fields)),
+                bool(is_open),
+                bool(is_later),
+                at,
+            )
             for plan_id, folder, number, path, fields, is_open, is_later, at in rows
         ]
 
@@ -183,12 +212,19 @@ class PlanLedger:
             for to, group in groupby(changes, key=attrgetter("to")):
                 self._apply(connection, to, list(group), at)
 
-    def _apply(self, connection: sqlite3.Connection, to: State, changes: list[StateChange], at: float) -> None:
+    def _apply(
+        self, connection: sqlite3.Connection, to: State, changes: list[StateChange], at: float
+    ) -> None:
         """Changes to one state."""
         allowed = ", ".join(f"'{state}'" for state in PREVIOUS_STATES[to])
         wall_at = self.ledger.clock.wall_time(at)
         is_attempt = to == "in_flight"
-        more = {"wall_at": wall_at, "at": at, "sent_at": at if is_attempt else None, "attempts": int(is_attempt)}
+        more = {
+            "wall_at": wall_at,
+            "at": at,
+            "sent_at": at if is_attempt else None,
+            "attempts": int(is_attempt),
+        }
         cursor = connection.executemany(
             "UPDATE operations SET state = :to, status = :status, code = :code, request_id = :request_id,"
             " words = :words, updated_at = :wall_at, state_at = :at, sent_at = coalesce(:sent_at, sent_at),"
@@ -198,7 +234,9 @@ class PlanLedger:
             [change._asdict() | more for change in changes],
         )
         if cursor.rowcount != len(changes):
-            raise LedgerError(f"plan {self.plan_id}: an operation cannot become {to} from its current state")
+            raise LedgerError(
+                f"plan {self.plan_id}: an operation cannot become {to} from its current state"
+            )
         if to == "confirmed":
             self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
@@ -208,15 +246,23 @@ class PlanLedger:
                 [self.host, self._plan, json.dumps([change.id for change in changes])],
             )
 
-    def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
+    def _store_values(
+        self, connection: sqlite3.Connection, changes: list[StateChange], at: float
+    ) -> None:
         """The values that the platform has now, as far as they are known."""
-        fields = [(self.host, *field, value) for change in changes for field, value in change.values.items()]
+        fields = [
+            (self.host, *field, value)
+            for change in changes
+            for field, value in change.values.items()
+        ]
         connection.executemany(
             "INSERT OR REPLACE INTO confirmed SELECT ?, ?, ?, ?, ?, ?, commits FROM ledger",
             [(*field, at, self.plan_id) for field in fields if field[-1] is not None],
         )
         unknown = [field[:-1] for field in fields if field[-1] is None]
-        connection.executemany("DELETE FROM confirmed WHERE host = ? AND path = ? AND field = ?", unknown)
+        connection.executemany(
+            "DELETE FROM confirmed WHERE host = ? AND path = ? AND field = ?", unknown
+        )
 
 
 def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
@@ -228,9 +274,20 @@ def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
         for op in plan.operations():
             keys = [key for name, value in op.keys.items() for key in key_hashes(host, name, value)]
             if not (kind.is_listed or kind.is_update):
-                keys = [body_hash(op.path, op.body), record_hash(op.path, op.body, kind.unique_fields)]
+                keys = [
+                    body_hash(op.path, op.body),
+                    record_hash(op.path, op.body, kind.unique_fields),
+                ]
             claims.extend((host, salted(ledger.salt, key), number, op.id) for key in keys)
-            yield number, op.id, op.method, op.path, ",".join(op.body) if kind.is_update else "", wall_at, at
+            yield (
+                number,
+                op.id,
+                op.method,
+                op.path,
+                ",".join(op.body) if kind.is_update else "",
+                wall_at,
+                at,
+            )
 
     ledger.connection.executemany(
         "INSERT INTO operations (plan, id, method, path, fields, state, updated_at, state_at)"

@@ -40,7 +40,9 @@ _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
 """Of `in_doubt.csv`: with what was sent."""
 LEFT_OUT: Final = ("unchanged", "exists_same", "merged")
 """Outcomes of lines that need nothing."""
-_OUTCOMES: Final = tomllib.loads(files("pipelines.push").joinpath("outcomes.toml").read_text("utf-8"))
+_OUTCOMES: Final = tomllib.loads(
+    files("pipelines.push").joinpath("outcomes.toml").read_text("utf-8")
+)
 STATUSES: Final[dict[str, str]] = {outcome: words for outcome, (_, words) in _OUTCOMES.items()}
 """What became of a line, in words."""
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
@@ -136,11 +138,16 @@ class ResultsWriter:
             BridgeError: the lines do not add up to the input's. UsageError: a disk error.
         """
         plan = self.plan
-        with disk_errors(plan.folder, "What was sent is in the ledger. Free space, then push again for the results."):
+        with disk_errors(
+            plan.folder,
+            "What was sent is in the ledger. Free space, then push again for the results.",
+        ):
             new = _new_folder(plan.folder)
             counts = self._write(new)
             if counts.total() != plan.manifest.lines:
-                raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
+                raise BridgeError(
+                    f"the input has {plan.manifest.lines} lines, the results have {counts.total()}"
+                )
             final, old = plan.folder / RESULTS_FOLDER, _old_folder(plan.folder)
             shutil.rmtree(old, ignore_errors=True)
             if final.exists():
@@ -163,7 +170,9 @@ class ResultsWriter:
                     raise BridgeError(f"line {line} of the input has two results")
                 written.add(line)
                 counts[result.file, result.outcome] += 1
-                cells = (neutralize(cell) if isinstance(cell, str) else cell for cell in result.cells)
+                cells = (
+                    neutralize(cell) if isinstance(cell, str) else cell for cell in result.cells
+                )
                 writers[result.file]([line, result.outcome, *cells])
         for name in RESULT_FILES:
             sync(folder / f"{name}.csv")
@@ -171,7 +180,9 @@ class ResultsWriter:
 
     def _results(self) -> Iterator[tuple[int, _Result]]:
         """Each line with its result. A merged line has the result of the line that it equals."""
-        merged = {line.line: line.same_as for line in self.plan.unsent_lines() if line.outcome == "merged"}
+        merged = {
+            line.line: line.same_as for line in self.plan.unsent_lines() if line.outcome == "merged"
+        }
         originals: dict[int | None, _Result | None] = dict.fromkeys(merged.values())
         others = (line for line in self.plan.unsent_lines() if line.outcome != "merged")
         unsent = ((line.line, _unsent_result(line)) for line in others)
@@ -182,14 +193,21 @@ class ResultsWriter:
         for line, same_as in merged.items():
             if (original := originals[same_as]) is None:
                 raise BridgeError(f"line {line} of the input equals a line that has no result")
-            yield line, original if original.outcome == "abandoned" else original._replace(outcome="merged")
+            yield (
+                line,
+                original
+                if original.outcome == "abandoned"
+                else original._replace(outcome="merged"),
+            )
 
     def _sent(self) -> Iterator[tuple[int, _Result]]:
         """Each line that operations send, with the result of the most severe one. Those of a line follow each other."""
         messages = _messages(self.plan.folder)
         pairs = zip(self.plan.operations(), self.ledger.rows(), strict=True)
         for lines, group in groupby(pairs, key=lambda pair: pair[0].lines):
-            results = (self._result(operation, row, messages.get(row.id, "")) for operation, row in group)
+            results = (
+                self._result(operation, row, messages.get(row.id, "")) for operation, row in group
+            )
             result = max(results, key=attrgetter("severity"))
             yield from ((line, result) for line in lines)
 
@@ -199,18 +217,45 @@ class ResultsWriter:
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
         if withheld is not None and row.state == "planned":
             outcome = withheld.outcome
-        advice = withheld.reason if withheld else next_step(operation, row, self.rules) if is_open else ""
-        file = "unsent" if row.state == "abandoned" and row.doubt_at is None else _OUTCOMES[outcome][0]
+        advice = (
+            withheld.reason
+            if withheld
+            else next_step(operation, row, self.rules)
+            if is_open
+            else ""
+        )
+        file = (
+            "unsent" if row.state == "abandoned" and row.doubt_at is None else _OUTCOMES[outcome][0]
+        )
         failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
         words = "; ".join(filter(None, (row.words, failures, advice)))
-        status, message = "" if row.status is None else row.status, "" if row.state == "confirmed" else message
+        status, message = (
+            "" if row.status is None else row.status,
+            "" if row.state == "confirmed" else message,
+        )
         values = [msgspec.json.encode(operation.body).decode()] if file == "in_doubt" else []
-        cells = (operation.id, operation.method, operation.path, status, row.code, words, message, *values)
-        return _Result(file, outcome, cells, (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)))
+        cells = (
+            operation.id,
+            operation.method,
+            operation.path,
+            status,
+            row.code,
+            words,
+            message,
+            *values,
+        )
+        return _Result(
+            file,
+            outcome,
+            cells,
+            (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
+        )
 
 
 def _unsent_result(line: LineResult) -> _Result:
-    is_named = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
+    is_named = not line.field or line.words.startswith(
+        f"{line.field}: "
+    )  # a column may have the field's name
     words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
     return _Result(_OUTCOMES[line.outcome][0], line.outcome, ("", "", "", "", line.code, words, ""))
 

@@ -68,7 +68,9 @@ def push(
     checks.check_agreement(plan, options.confirm, options.agreed)
     result = PushResult(plan)
     if public_v1 is not None:
-        result.observed.add(("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop)))
+        result.observed.add(
+            ("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop))
+        )
     path = ledger_path()
     if (changed := checks.changes_since(plan.manifest, legacy)) is not None:
         with Ledger.open(path, readonly=True) as ledger:
@@ -81,7 +83,9 @@ def push(
         plan_ledger = PlanLedger.record(ledger, plan, ledger.clock.now())
         results.count_push(plan.folder, plan_ledger)
         with dependencies.client(legacy, hooks.stop) as client:
-            return _PushRun(result, plan_ledger, options, hooks, dependencies, legacy, client, changed).run()
+            return _PushRun(
+                result, plan_ledger, options, hooks, dependencies, legacy, client, changed
+            ).run()
 
 
 @contextmanager
@@ -97,7 +101,9 @@ def ledger_lock(ledger: Path) -> Iterator[None]:
 def check_settle_s(settle_s: float | None, legacy: LegacySettings) -> None:
     """Refuses a short settle time for production. Raises UsageError."""
     if settle_s is not None and settle_s < SETTLE_S and legacy.environment != "sandbox":
-        raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")
+        raise UsageError(
+            f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that."
+        )
 
 
 def settle_time_s(settle_s: float | None, client: Client) -> float:
@@ -124,9 +130,12 @@ def read_list(
     if dependencies.read_customers is not None:
         return dependencies.read_customers(keys)
     with disk_errors(
-        walk_folder(), "The list of customers is read into a folder next to the ledger: free space there."
+        walk_folder(),
+        "The list of customers is read into a folder next to the ledger: free space there.",
     ):
-        return read_customers(client, walk_folder(), keys, legacy.page_limit, hooks.on_page, observed)
+        return read_customers(
+            client, walk_folder(), keys, legacy.page_limit, hooks.on_page, observed
+        )
 
 
 def recover(ledger: Ledger, host: str, deadline_s: float) -> None:
@@ -170,7 +179,9 @@ class _PushRun:
         """Rounds of assessing and sending, then the results."""
         deadline_s = self.dependencies.deadline_s or http_settings().timeout_s
         recover(self.ledger.ledger, self.ledger.host, deadline_s)
-        self.ledger.commit(answer_changes(self.plan, self.ledger, self.rules, self.options), self.ledger.now())
+        self.ledger.commit(
+            answer_changes(self.plan, self.ledger, self.rules, self.options), self.ledger.now()
+        )
         try:
             self._rounds()
         except (Stopped, KeyboardInterrupt):
@@ -194,7 +205,9 @@ class _PushRun:
             remove_unsent(self.plan, self.ledger.ids("planned"))
         except UsageError as error:
             result.error = result.error or error
-        result.lines = results.ResultsWriter(self.plan, self.ledger, self.eligibility.withheld, self.rules).write()
+        result.lines = results.ResultsWriter(
+            self.plan, self.ledger, self.eligibility.withheld, self.rules
+        ).write()
         return result
 
     def _rounds(self) -> None:
@@ -204,7 +217,9 @@ class _PushRun:
             round_number += 1
             self.assessed_at = self.ledger.now()
             if self.kind.is_listed:
-                self.eligibility = assess_creates(self.plan, self.ledger, self.rules, partial(read_list, *sources))
+                self.eligibility = assess_creates(
+                    self.plan, self.ledger, self.rules, partial(read_list, *sources)
+                )
             else:
                 for other in PlanLedger.all_unsettled(self.ledger.ledger, self.ledger.host):
                     other.commit(other.overwritten(), other.now())
@@ -222,7 +237,9 @@ class _PushRun:
             settle_times = self._settle_times()
             if not self.options.wait or not settle_times:
                 return
-            while (left := max(settle_times) - self.ledger.now()) > 0 and not self.hooks.stop.is_set():
+            while (
+                left := max(settle_times) - self.ledger.now()
+            ) > 0 and not self.hooks.stop.is_set():
                 self.hooks.stop.wait(min(left, 1.0))
 
     def _settle_times(self) -> list[float]:
@@ -235,7 +252,12 @@ class _PushRun:
     def _without_password(self, to_send: Set[int]) -> set[int]:
         """The operations whose password is in an input that was changed or is missing."""
         source = self.plan.manifest.input
-        if not (self.changed and self.kind.has_login and to_send and file_sha256(Path(source.path)) != source.sha256):
+        if not (
+            self.changed
+            and self.kind.has_login
+            and to_send
+            and file_sha256(Path(source.path)) != source.sha256
+        ):
             return set()
         return {op.id for op in self.plan.operations(to_send) if op.password == "input"}  # noqa: S105
 
@@ -249,7 +271,9 @@ class _PushRun:
             to_send -= lacking
         if not to_send or self.hooks.stop.is_set():
             return SendResult()
-        attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
+        attempted = (
+            {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
+        )
         body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
         repeats = {row.id: row.status for row in self.ledger.rows("in_doubt") if row.id in to_send}
         total = self.result.sent + len(to_send)
@@ -287,7 +311,12 @@ class _PushRun:
             loop.run(tasks(fresh))
             left = sorted(self.ledger.ids("planned") & to_send - set(result.withheld))
             probes = 1 if result.went_well else probes + 1
-            if not (result.broke and left and probes <= PROBES_MAX and (self.kind.is_listed or self.kind.is_update)):
+            if not (
+                result.broke
+                and left
+                and probes <= PROBES_MAX
+                and (self.kind.is_listed or self.kind.is_update)
+            ):
                 return result
             at = len(left) * probes // (PROBES_MAX + 1)
             fresh = [set(left[at:]), set(left[:at])]

@@ -163,7 +163,10 @@ class SendLoop:
         changes: list[StateChange] = []
         while True:
             intents = self._intents(tasks)
-            in_flight = [StateChange(task.operation.id, "in_flight", clear=not task.is_repeatable) for task in intents]
+            in_flight = [
+                StateChange(task.operation.id, "in_flight", clear=not task.is_repeatable)
+                for task in intents
+            ]
             intended_at = self.uptime()
             self.ledger.commit([*changes, *in_flight], self.ledger.now())
             for task in intents:
@@ -247,13 +250,19 @@ class SendLoop:
             self.observed.add(("rate_limit", "legacy: 429 received"))
         elif outcome.status in (401, 403):
             code = outcome.error.code if outcome.error is not None else ""
-            self.observed.add(("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}"))
+            self.observed.add(
+                ("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}")
+            )
         if not completed.can_continue:
-            self.result.error = self.result.error or outcome.error or Unreachable("no request gets through")
+            self.result.error = (
+                self.result.error or outcome.error or Unreachable("no request gets through")
+            )
         elif _is_setback(outcome):
             return True
         elif change.to == "in_doubt":
-            self._doubts_in_row += completed.task.failed != outcome.status  # a repeat that fails as before says nothing
+            self._doubts_in_row += (
+                completed.task.failed != outcome.status
+            )  # a repeat that fails as before says nothing
             if self._doubts_in_row >= DOUBTS_MAX:
                 self.result.broke = True
                 self.pace.halted.set()
@@ -272,14 +281,22 @@ class SendLoop:
                 started_at = self.pace.wait(partial(self._is_expired, intended_at))
                 if started_at is not None:
                     operation = task.operation
-                    outcome = self.client.send(operation.method, operation.path, self.body(operation))
-                    completed = CompletedTask(task, outcome, self._can_continue(outcome, started_at))
+                    outcome = self.client.send(
+                        operation.method, operation.path, self.body(operation)
+                    )
+                    completed = CompletedTask(
+                        task, outcome, self._can_continue(outcome, started_at)
+                    )
             except Stopped:
                 pass  # before anything was sent
             except BaseException as error:  # raised again by the loop
                 completed = CompletedTask(task, None, error=error)
             self._completed.append(completed)
-            is_routine = completed.outcome is not None and task.is_repeatable and is_plain_success(completed.outcome)
+            is_routine = (
+                completed.outcome is not None
+                and task.is_repeatable
+                and is_plain_success(completed.outcome)
+            )
             if not is_routine or self._tasks.qsize() < self._queued_min:
                 self._wake.set()
 

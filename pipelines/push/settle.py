@@ -17,12 +17,27 @@ from pipelines.ledger.model import State, StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan
 from pipelines.push.eligibility import PushRules, format_time
-from pipelines.push.lookups import Doubt, SoughtKeys, ask_person, doubts_of, intact_plan, look_up, not_created
+from pipelines.push.lookups import (
+    Doubt,
+    SoughtKeys,
+    ask_person,
+    doubts_of,
+    intact_plan,
+    look_up,
+    not_created,
+)
 from pipelines.push.model import PushDependencies, PushHooks
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, answer_changes
 from pipelines.push.results import ResultsWriter
-from pipelines.push.run import check_settle_s, ledger_lock, read_list, recover, settle_time_s, walk_folder
+from pipelines.push.run import (
+    check_settle_s,
+    ledger_lock,
+    read_list,
+    recover,
+    settle_time_s,
+    walk_folder,
+)
 from sources.errors import ExitCode, UsageError
 from sources.kinds import additive_fields
 from sources.settings import http_settings, ledger_path, legacy_settings, reconcile_settings
@@ -86,7 +101,11 @@ def settle(
         UsageError: an unknown plan, an answer about what is not in doubt. AccessError, PlatformError, Stopped: the
             customers could not be read; what was answered is kept.
     """
-    hooks, dependencies, legacy = hooks or PushHooks(), dependencies or PushDependencies(), legacy_settings()
+    hooks, dependencies, legacy = (
+        hooks or PushHooks(),
+        dependencies or PushDependencies(),
+        legacy_settings(),
+    )
     path, result, host = ledger_path(), SettleResult(), legacy.base_url
     check_settle_s(settle_s, legacy)
     with (
@@ -105,10 +124,17 @@ def settle(
         recover(ledger, host, dependencies.deadline_s or http_settings().timeout_s)
         if plan is not None:
             named = _named_plan(ledger, host, plan)
-            result.commit(named, answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers))
+            result.commit(
+                named,
+                answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers),
+            )
         for one in PlanLedger.all_unsettled(ledger, host):
             result.commit(one, one.overwritten())
-        settled_at, doubts, reasons = ledger.clock.now() - rules.settle_s, list[Doubt](), dict[tuple[str, int], str]()
+        settled_at, doubts, reasons = (
+            ledger.clock.now() - rules.settle_s,
+            list[Doubt](),
+            dict[tuple[str, int], str](),
+        )
         for one in PlanLedger.all_unsettled(ledger, host):
             doubts += doubts_of(one, settled_at) if one.kind.is_listed else []
         if doubts:
@@ -134,25 +160,40 @@ def settle(
 
 def _named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
     """The plan of a host with this folder, or whose id begins so. Raises UsageError."""
-    rows = ledger.connection.execute("SELECT plan_id, folder FROM plans WHERE host = ?", [host]).fetchall()
+    rows = ledger.connection.execute(
+        "SELECT plan_id, folder FROM plans WHERE host = ?", [host]
+    ).fetchall()
     folder = str(Path(name).absolute())
-    found = [plan_id for plan_id, path in rows if path == folder] or [one for one, _ in rows if one.startswith(name)]
+    found = [plan_id for plan_id, path in rows if path == folder] or [
+        one for one, _ in rows if one.startswith(name)
+    ]
     if len(found) != 1:
         what = "several plans" if found else "no plan"
         raise UsageError(
-            f"the ledger has {what} of {host} with the folder or id {name}", "`orderbridge settle` lists open ones."
+            f"the ledger has {what} of {host} with the folder or id {name}",
+            "`orderbridge settle` lists open ones.",
         )
     return PlanLedger(ledger, found[0])
 
 
-def _left(ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]) -> Iterator[OpenDoubt]:
+def _left(
+    ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]
+) -> Iterator[OpenDoubt]:
     for plan in PlanLedger.all_unsettled(ledger, host):
         for row in plan.rows("in_doubt", "conflict"):
-            advice = reasons.get((plan.plan_id, row.id), f"{ask_person(plan.plan_id, row.id)}, or --abandon")
-            if row.state == "in_doubt" and plan.kind.is_listed and rules.settles_at(row) > ledger.clock.now():
+            advice = reasons.get(
+                (plan.plan_id, row.id), f"{ask_person(plan.plan_id, row.id)}, or --abandon"
+            )
+            if (
+                row.state == "in_doubt"
+                and plan.kind.is_listed
+                and rules.settles_at(row) > ledger.clock.now()
+            ):
                 advice = f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}"
             elif plan.kind.is_update and not rules.additive & set(row.fields):
                 advice = "push its plan again, or a later one that sets these fields"
             elif row.state == "conflict":
                 advice = f"{row.words}: {advice}"
-            yield OpenDoubt(plan.plan_id, plan.folder, plan.kind.name, row.id, row.path, row.fields, advice)
+            yield OpenDoubt(
+                plan.plan_id, plan.folder, plan.kind.name, row.id, row.path, row.fields, advice
+            )

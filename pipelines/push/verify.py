@@ -85,21 +85,33 @@ def verify(folder: Path) -> VerifyResult:
     result, kind = VerifyResult(plan.kind), KINDS[plan.kind]
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         if ledger.pushes(plan.manifest.plan_id) is None:
-            raise UsageError("this plan was never pushed", f"Push it: orderbridge push {shlex.quote(str(folder))}")
+            raise UsageError(
+                "this plan was never pushed",
+                f"Push it: orderbridge push {shlex.quote(str(folder))}",
+            )
         rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
     result.outcomes["unsettled"] = len(rows) - len(confirmed)
-    result.in_doubt = sum(row.state in ("in_flight", "in_doubt", "conflict") for row in rows.values())
+    result.in_doubt = sum(
+        row.state in ("in_flight", "in_doubt", "conflict") for row in rows.values()
+    )
     if (shown := kind.operation.shown_in) is None:
         result.outcomes["unreadable"] = len(confirmed)
         return result
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
     country = reconcile_settings().country
     sent = [
-        (operation, (operation.path.rpartition("/")[2] if kind.is_update else rows[operation.id].remote_id) or "")
+        (
+            operation,
+            (operation.path.rpartition("/")[2] if kind.is_update else rows[operation.id].remote_id)
+            or "",
+        )
         for operation in plan.operations(confirmed)
     ]
-    keys, ids = {key for operation, _ in sent for key in search_keys(operation.keys)}, {found for _, found in sent}
+    keys, ids = (
+        {key for operation, _ in sent for key in search_keys(operation.keys)},
+        {found for _, found in sent},
+    )
     with open_warehouse(warehouse_path()) as connection:
         result.verdict, records = _read_records(connection, plan, shown, sent_at, keys, ids)
     listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
@@ -107,7 +119,11 @@ def verify(folder: Path) -> VerifyResult:
     for operation, remote_id in sent:
         matches = listing.find(search_keys(operation.keys))
         if remote_id in records:  # others with its keys count if they may come from the same create
-            twins = (r for r in matches if r["id"] != remote_id and not differing_fields(operation.body, r, country))
+            twins = (
+                r
+                for r in matches
+                if r["id"] != remote_id and not differing_fields(operation.body, r, country)
+            )
             matches = [records[remote_id], *twins]
         line, number = operation.lines[0], operation.id
         if len(matches) != 1:
@@ -129,7 +145,12 @@ def verify(folder: Path) -> VerifyResult:
 
 
 def _read_records(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, shown: Record, sent_at: float, keys: Set[Key], ids: Set[str]
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    shown: Record,
+    sent_at: float,
+    keys: Set[Key],
+    ids: Set[str],
 ) -> tuple[str, dict[str, dict[str, Any]]]:
     """The verdict of the last walk over a list, and its records with one of the ids or, of customers, keys.
 
@@ -138,7 +159,9 @@ def _read_records(
     """
     name = shown.name
     last_read = list_read(connection, warehouse_path(), plan.manifest.host, name)
-    if difference := read_source(connection).differences(DataSource(organization=plan.manifest.organization)):
+    if difference := read_source(connection).differences(
+        DataSource(organization=plan.manifest.organization)
+    ):
         raise UsageError(
             f"this warehouse is of another organization than the plan: {difference[0]}",
             "Set WAREHOUSE__PATH to the right file.",

@@ -60,13 +60,19 @@ class Cluster:
                 "--scheduler requires Dask, which is not installed",
                 "Install the extra `dask`, as docs/warehouse.md shows for those of destinations.",
             ) from None
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is reported by an error
+        logging.getLogger("distributed").setLevel(
+            logging.CRITICAL
+        )  # what fails is reported by an error
         with warnings.catch_warnings(record=True) as mismatches:
             warnings.simplefilter("always")
             try:  # a client that never connected could not be closed
                 security = Security().get_connection_args("client")
                 asyncio.run(connect(self.address, CONNECT_TIMEOUT_S, **security)).abort()
-            except (OSError, ValueError, TypeError) as error:  # no answer; malformed address; TLS without certificates
+            except (
+                OSError,
+                ValueError,
+                TypeError,
+            ) as error:  # no answer; malformed address; TLS without certificates
                 raise UsageError(
                     f"no Dask scheduler answers at {self.address}: {error}",
                     "Name the address that `dask scheduler` prints, such as --scheduler tcp://10.0.0.5:8786.",
@@ -80,7 +86,8 @@ class Cluster:
                     )
                 if not client.nthreads():
                     raise UsageError(
-                        f"the scheduler at {self.address} has no workers", "Start some: dask worker ADDRESS"
+                        f"the scheduler at {self.address} has no workers",
+                        "Start some: dask worker ADDRESS",
                     )
                 yield client
 
@@ -96,7 +103,9 @@ class Cluster:
         from distributed.comm.core import CommClosedError
 
         with self.connected() as client:
-            blind = [worker for worker, is_folder in client.run(folder.is_dir).items() if not is_folder]
+            blind = [
+                worker for worker, is_folder in client.run(folder.is_dir).items() if not is_folder
+            ]
             if blind:
                 raise UsageError(
                     f"{', '.join(blind)}: worker does not see {folder.parent}",

@@ -35,21 +35,28 @@ _DOCUMENTS: Final = """
     FROM raw.customers__documents d LEFT JOIN {customers} c ON c.id = d.customer_id ORDER BY owner, position"""
 
 
-def reconcile_customers(tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = "") -> str:
+def reconcile_customers(
+    tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = ""
+) -> str:
     """Makes `reconciled.customers`; the other arguments are those of `customers_part`. Returns the form of dates."""
     source, dates = tables.numbered("customers"), DateEvidence(context.order)
     for part in tables.read({source: "created_at"}):
         dates.add(part["created_at"])
     form = dates.form()
     tables.build.execute(_DOCUMENTS.format(customers=source))
-    task = partial(customers_part, form=form, price_lists=price_lists, context=context, gap=coverage_gap)
+    task = partial(
+        customers_part, form=form, price_lists=price_lists, context=context, gap=coverage_gap
+    )
     made, counts = tables.fill(CUSTOMER_FIELDS, task, _with_documents(tables, source))
     tables.findings.add(customers_findings(counts, form, coverage_gap))
-    orphans = tables.build.sql("SELECT customer_id FROM temp.owned_documents WHERE owner IS NULL").to_arrow_table()
+    orphans = tables.build.sql(
+        "SELECT customer_id FROM temp.owned_documents WHERE owner IS NULL"
+    ).to_arrow_table()
     ids = from_arrow(orphans)["customer_id"]
     tables.findings.add(rule_findings("customers", "document_orphan", ids, detail="documents"))
     columns = (
-        f"f.{name}" if name in CUSTOMER_FIELDS else f"{_NAMES.get(name, f'o.{name}')} AS {name}" for name in CUSTOMERS
+        f"f.{name}" if name in CUSTOMER_FIELDS else f"{_NAMES.get(name, f'o.{name}')} AS {name}"
+        for name in CUSTOMERS
     )
     tables.build.execute(
         f"CREATE OR REPLACE TABLE reconciled.customers AS SELECT {', '.join(columns)} "

@@ -110,7 +110,9 @@ class Entity:
 
 def _customers(inputs: StepInputs) -> Entity:
     gap = inputs.coverage_gap("price_lists", "customers")
-    return Entity(form=reconcile_customers(inputs.parts, inputs.raw("price_lists"), inputs.dates, gap))
+    return Entity(
+        form=reconcile_customers(inputs.parts, inputs.raw("price_lists"), inputs.dates, gap)
+    )
 
 
 def _promotions(inputs: StepInputs) -> Entity:
@@ -131,11 +133,15 @@ def _price_lists(inputs: StepInputs) -> Entity:
 
 def _orders(inputs: StepInputs) -> Entity:
     settings, last = inputs.settings, ops.last_order_fields(inputs.build)
-    kept = {name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)}
+    kept = {
+        name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)
+    }
     inputs.lines = _lines_table(inputs, kept.get(_LINES))
     raw = RawOrders.of(inputs.parts, inputs.lines)
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
-    configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
+    configured = OrderFields(
+        **{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS}
+    )
     for name, column in configured.columns().items():
         if column not in raw.kinds:
             raise UsageError(
@@ -150,8 +156,14 @@ def _orders(inputs: StepInputs) -> Entity:
     )
     notation = last.notation if "customer_id" in kept else None
     was_in_cents = kept.get(_UNIT) == "cents" and "total" in kept
-    pinned = OrderFields(*map(kept.get, ORDER_FIELDS), customer_notation=notation, is_in_cents=was_in_cents)
-    share = None if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at) else last.matched_share
+    pinned = OrderFields(
+        *map(kept.get, ORDER_FIELDS), customer_notation=notation, is_in_cents=was_in_cents
+    )
+    share = (
+        None
+        if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at)
+        else last.matched_share
+    )
     choice = choose_fields(raw, index, configured, pinned)
     inputs.findings.add(choice.findings)
     customers = match_customers(raw, index, choice.fields, share)
@@ -161,7 +173,10 @@ def _orders(inputs: StepInputs) -> Entity:
     used = choice.fields.columns()
     # The next run compares with what was accepted, not with this one: an alarm does not fall silent by itself.
     shares = [one for one in (share, customers.matched_share) if one is not None]
-    pins = {**used, **{name: column for name, column in kept.items() if name not in configured.columns()}}
+    pins = {
+        **used,
+        **{name: column for name, column in kept.items() if name not in configured.columns()},
+    }
     pins[_UNIT] = "cents" if choice.fields.is_in_cents else "whole"
     if lines := settings.orders.lines or kept.get(_LINES) or inputs.lines:
         pins[_LINES] = lines
@@ -170,7 +185,10 @@ def _orders(inputs: StepInputs) -> Entity:
     pinned_now = ops.LastOrderFields(pins, max(shares, default=None), notation, inputs.accepted.at)
     ops.record_order_fields(inputs.build, inputs.run_id, pinned_now)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
-    proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
+    proposed = {
+        name: choice.evidence.get(column, "used by the last run")
+        for name, column in detected.items()
+    }
     inputs.findings.add(combine_findings(odd_values(inputs.build, "orders")))
     return Entity(form=form, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
 
@@ -192,11 +210,21 @@ def _lines_table(inputs: StepInputs, pinned: str | None) -> str | None:
     # A table that the platform has renamed keeps the lines of orders that are no longer listed, or none.
     listed = {name: inputs.row_count(_LISTED_LINES.format(name)) for name in lines_tables(children)}
     best = max(listed, key=lambda name: listed[name], default=None)
-    table = setting or (pinned if pinned in listed and (listed[pinned] or best is None or not listed[best]) else best)
-    others = [f"{name} has {number(rows, 'row')}" for name, rows in listed.items() if rows and name != table]
+    table = setting or (
+        pinned
+        if pinned in listed and (listed[pinned] or best is None or not listed[best])
+        else best
+    )
+    others = [
+        f"{name} has {number(rows, 'row')}"
+        for name, rows in listed.items()
+        if rows and name != table
+    ]
     if setting is None and table is not None and (others or pinned not in (None, table)):
         before = [f"{pinned} was used before"] if pinned not in (None, table) else []
-        doubt = f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
+        doubt = (
+            f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
+        )
         inputs.findings.add(table_finding("orders", "field_changed", doubt))
     return table
 

@@ -71,14 +71,21 @@ def match_customers(
         for name, columns in _TABLES.items():
             if name not in kept:
                 replace(build, name, frame(columns))
-        return None, from_arrow(build.sql(_KEPT_FINDINGS).to_arrow_table()) if "exceptions" in kept else frame(FINDINGS)
+        return None, from_arrow(
+            build.sql(_KEPT_FINDINGS).to_arrow_table()
+        ) if "exceptions" in kept else frame(FINDINGS)
     reviews = review_frame(read_reviews().values())
     match_findings, repeated = match_lines(inputs.parts, erp.rows, inputs.settings.country, reviews)
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
     ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)
-    numbers, reasons = (column(pa.array(texts, TEXT)) for texts in (map(str, erp.refused), erp.refused.values()))
-    findings = [match_findings, rule_findings("erp_customers", "line_refused", numbers, detail=reasons)]
+    numbers, reasons = (
+        column(pa.array(texts, TEXT)) for texts in (map(str, erp.refused), erp.refused.values())
+    )
+    findings = [
+        match_findings,
+        rule_findings("erp_customers", "line_refused", numbers, detail=reasons),
+    ]
     gap = inputs.coverage_gap("customers") if len(erp.rows) else ""
     if gap:
         detail = f"{totals['only_in_erp']} lines only in the ERP: {gap}"
@@ -97,7 +104,11 @@ def match_customers(
     return summary, combine_findings(findings)
 
 
-_TABLES: Final = {"erp_customers": ERP_CUSTOMERS, "erp_pairs": ERP_PAIRS, "erp_differences": ERP_DIFFERENCES}
+_TABLES: Final = {
+    "erp_customers": ERP_CUSTOMERS,
+    "erp_pairs": ERP_PAIRS,
+    "erp_differences": ERP_DIFFERENCES,
+}
 _KEPT_FINDINGS: Final = f"""
     SELECT {", ".join(FINDINGS)} FROM reconciled.exceptions
     WHERE entity = 'erp_customers' OR entity = 'customers' AND rule = 'erp_ambiguous'"""
@@ -126,7 +137,9 @@ def _totals(build: duckdb.DuckDBPyConnection, read: int, repeated: int) -> dict[
     (counts,) = build.sql(_TOTALS).to_arrow_table().to_pylist()
     erp_side, platform_side = ([counts.pop(name) for name in names] for names in _COUNTED)
     erp_side.append(sum(counts[name] for name in ("matched", "only_in_erp", "ambiguous_in_erp")))
-    platform_side.append(sum(counts[name] for name in ("matched", "only_in_platform", "ambiguous_in_platform")))
+    platform_side.append(
+        sum(counts[name] for name in ("matched", "only_in_platform", "ambiguous_in_platform"))
+    )
     if set(erp_side) != {read - repeated} or set(platform_side) != {counts["platform"]}:
         raise BridgeError(
             f"erp_customers: {read} lines read, {repeated} repeated, in the table {erp_side}; "

@@ -19,11 +19,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from pipelines.imports.groups import blank_lines, changes, group_keys, scattered_keys, torn_groups, whole
+from pipelines.imports.groups import (
+    blank_lines,
+    changes,
+    group_keys,
+    scattered_keys,
+    torn_groups,
+    whole,
+)
 from pipelines.imports.inputs import SCATTERED, TORN
 from pipelines.imports.lines import prepared_lines
 from pipelines.imports.lookups import LookupTable
-from pipelines.imports.open import count_reject_columns, layout_notes, open_input_table, open_lookups
+from pipelines.imports.open import (
+    count_reject_columns,
+    layout_notes,
+    open_input_table,
+    open_lookups,
+)
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.mapping import load, propose, sample
 from sources.errors import UsageError
@@ -115,17 +127,26 @@ def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
     if files.customers is None:
         for name, given in (("mapping", files.mapping), ("result", files.result)):
             if given is not None:
-                raise UsageError(f"--erp-{name} requires --erp-customers", "Name the file with --erp-customers FILE.")
+                raise UsageError(
+                    f"--erp-{name} requires --erp-customers",
+                    "Name the file with --erp-customers FILE.",
+                )
         return None
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     file = _open(files.customers, mapping)
     rows, refused, skipped, groups = _read_lines(file)
     if groups is not None:
-        single = {name: source for name, source in file.sources.items() if not source.target.is_each}
+        single = {
+            name: source for name, source in file.sources.items() if not source.target.is_each
+        }
         rows = rows[~rows[LINE_COLUMN].isin(list(refused))].reset_index(drop=True)
-        groups = groups.filter(pc.is_in(groups[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
+        groups = groups.filter(
+            pc.is_in(groups[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN])
+        )
         merged, differing = _first_of_groups(rows, groups, file.mapping.group, single)
-        refused |= dict.fromkeys(differing, "lines_differ: the lines of its group have different values")
+        refused |= dict.fromkeys(
+            differing, "lines_differ: the lines of its group have different values"
+        )
         skipped += len(rows) - len(differing) - len(merged)
         rows = merged
     _fill_defaults(rows, file.sources)
@@ -145,7 +166,9 @@ def _open(path: Path, mapping: ColumnMapping | None) -> _File:
     warn_of_layout(path, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers", samples=sample(table))
-    fields = ((one.path.replace("[+]", "[0]").removesuffix("[0]"), one) for one in field_sources(mapping))
+    fields = (
+        (one.path.replace("[+]", "[0]").removesuffix("[0]"), one) for one in field_sources(mapping)
+    )
     sources = {ERP_COLUMNS[name]: one for name, one in fields if name in ERP_COLUMNS}
     lookups = open_lookups(mapping, list(sources.values()))
     used = Bindings(mapping, list(sources.values()), lookups, login_mode=None).columns
@@ -180,7 +203,9 @@ def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Tabl
             groups.append(batch.table.select([*mapping.group, LINE_COLUMN]))
         lines, values = _looked_up(batch.table, file.lookups, refused)
         cells = {
-            name: _value(lines[source.column] if source.lookup == IN_FILE else values[source.path], source)
+            name: _value(
+                lines[source.column] if source.lookup == IN_FILE else values[source.path], source
+            )
             for name, source in sources.items()
         }
         parts.append(pa.table({**cells, LINE_COLUMN: lines[LINE_COLUMN]}, schema))
@@ -196,12 +221,20 @@ def _fill_defaults(rows: pd.DataFrame, sources: Mapping[str, Source]) -> None:
 
     Those of a document only where a line has one: alone they are no document.
     """
-    documents = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in sources]
+    documents = [
+        name
+        for path, name in ERP_COLUMNS.items()
+        if path.startswith("documents") and name in sources
+    ]
     lacks_document = blank_lines(to_arrow(rows, dict.fromkeys(documents, TEXT)), documents)
-    defaults = {name: str(source.default) for name, source in sources.items() if source.default is not None}
+    defaults = {
+        name: str(source.default) for name, source in sources.items() if source.default is not None
+    }
     for name, default in defaults.items():
         is_blank = rows[name].str.strip().fillna("").eq("")
-        rows[name] = rows[name].mask(is_blank & ~lacks_document if name in documents else is_blank, default)
+        rows[name] = rows[name].mask(
+            is_blank & ~lacks_document if name in documents else is_blank, default
+        )
 
 
 def warn_of_layout(file: Path, table: SourceTable) -> None:
@@ -226,23 +259,29 @@ def _looked_up(
     return lines, values
 
 
-def _incomplete_groups(keys: pa.Table, names: Sequence[str], refused: Mapping[int, str]) -> dict[int, str]:
+def _incomplete_groups(
+    keys: pa.Table, names: Sequence[str], refused: Mapping[int, str]
+) -> dict[int, str]:
     """Why lines of groups that may lack one are left out, as for a plan: a line is refused, unreadable or elsewhere."""
     lines = keys[LINE_COLUMN].to_numpy()
     is_blank = blank_lines(keys, names)
     groups = (changes(keys, names) | is_blank).cumsum()
-    is_apart = pc.is_in(group_keys(keys, names), pa.array(list(scattered_keys(keys, names)), TEXT)).to_numpy(
-        zero_copy_only=False
-    )
+    is_apart = pc.is_in(
+        group_keys(keys, names), pa.array(list(scattered_keys(keys, names)), TEXT)
+    ).to_numpy(zero_copy_only=False)
     reasons = dict.fromkeys(groups[is_apart].tolist(), ": ".join(SCATTERED))
     blank_groups = set(groups[is_blank].tolist())
     torn = torn_groups(keys, groups, refused.keys() - set(lines.tolist()))
     reasons |= dict.fromkeys(torn - blank_groups, ": ".join(TORN))
     reasons |= {
-        group: refused[line] for line, group in zip(lines.tolist(), groups.tolist(), strict=True) if line in refused
+        group: refused[line]
+        for line, group in zip(lines.tolist(), groups.tolist(), strict=True)
+        if line in refused
     }
     found = np.isin(groups, list(reasons))
-    return dict(zip(lines[found].tolist(), map(reasons.__getitem__, groups[found].tolist()), strict=True))
+    return dict(
+        zip(lines[found].tolist(), map(reasons.__getitem__, groups[found].tolist()), strict=True)
+    )
 
 
 def _first_of_groups(
@@ -255,29 +294,43 @@ def _first_of_groups(
     """
     starts = changes(keys, names) | blank_lines(keys, names)
     groups, size = starts.cumsum() - 1, int(starts.sum())
-    texts = to_arrow(rows, dict.fromkeys((name for name in ERP_COLUMNS.values() if name in rows), TEXT))
+    texts = to_arrow(
+        rows, dict.fromkeys((name for name in ERP_COLUMNS.values() if name in rows), TEXT)
+    )
     is_given = {name: ~blank_lines(texts, [name]) for name in texts.column_names}
-    own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in is_given]
+    own = [
+        name
+        for path, name in ERP_COLUMNS.items()
+        if path.startswith("documents") and name in is_given
+    ]
     is_given |= dict.fromkeys(own, ~blank_lines(texts, own))
 
     is_differing = np.zeros(size, np.bool_)
     for name, source in single.items():
         values, _ = source.reading.read(whole(texts, name))
         values = values.cast(pa.float64()) if source.is_number else values
-        first = first_row_per_owner(groups, pc.is_valid(values).to_numpy(zero_copy_only=False), size)
+        first = first_row_per_owner(
+            groups, pc.is_valid(values).to_numpy(zero_copy_only=False), size
+        )
         others = values.take(positions(first[groups]))
-        is_differing[groups[pc.not_equal(values, others).fill_null(False).to_numpy(zero_copy_only=False)]] = True
+        is_differing[
+            groups[pc.not_equal(values, others).fill_null(False).to_numpy(zero_copy_only=False)]
+        ] = True
     columns = [
         take_or_null(rows[[name]], first_row_per_owner(groups, is_given.get(name, starts), size))
         for name in map(str, rows)
     ]
     result = pd.concat(columns, axis="columns")
-    return result[~is_differing].reset_index(drop=True), rows[LINE_COLUMN][is_differing[groups]].tolist()
+    return result[~is_differing].reset_index(drop=True), rows[LINE_COLUMN][
+        is_differing[groups]
+    ].tolist()
 
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:
     """The cells of a field, null for the texts that the mapping declares empty."""
     if not source.reading.empty:
         return cells
-    is_empty = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(source.reading.empty, TEXT))
+    is_empty = pc.is_in(
+        pc.utf8_trim_whitespace(cells), value_set=pa.array(source.reading.empty, TEXT)
+    )
     return pc.if_else(is_empty, pa.scalar(None, TEXT), cells)

@@ -71,7 +71,11 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
         return None
     settings = legacy_settings()
     added = increment_fields(settings.semantics)
-    mapping = load(files.variants_mapping, "variants", files.lookups) if files.variants_mapping is not None else None
+    mapping = (
+        load(files.variants_mapping, "variants", files.lookups)
+        if files.variants_mapping is not None
+        else None
+    )
     tables = [pa.schema(list(VARIANT_LINES.items())).empty_table()]
     refused: list[int] = []
     inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
@@ -80,9 +84,15 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInputs):
-            columns = {name: texts for name, texts in as_json("variants", one.columns).items() if name not in added}
+            columns = {
+                name: texts
+                for name, texts in as_json("variants", one.columns).items()
+                if name not in added
+            }
             names = [_IDS.get(name, name) for name in columns]
-            tables.append(pa.table([pc.list_element(one.lines, 0), *columns.values()], ["_line", *names]))
+            tables.append(
+                pa.table([pc.list_element(one.lines, 0), *columns.values()], ["_line", *names])
+            )
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         values = ledger.confirmed(settings.base_url)
         sent = sorted(ledger.doubtful(settings.base_url))
@@ -91,7 +101,11 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     columns = {name: parts[name] if name in parts else values[name] for name in CONFIRMED}
     table = pa.table(columns, pa.schema(list(CONFIRMED.items()))).filter(pc.is_valid(ids))
     confirmed = from_arrow(table)
-    doubtful = [found.groupdict() | {"field": name} for path, name in sent if (found := re.fullmatch(_VARIANT, path))]
+    doubtful = [
+        found.groupdict() | {"field": name}
+        for path, name in sent
+        if (found := re.fullmatch(_VARIANT, path))
+    ]
     if doubtful:
         known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
         confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)
@@ -113,7 +127,9 @@ def compare_variants(
         return None
     table = variants(erp.rows, erp.confirmed)
     if len(table) != len(erp.rows):
-        raise BridgeError(f"erp_variants: {len(erp.rows)} lines read, {len(table)} rows: the totals do not balance")
+        raise BridgeError(
+            f"erp_variants: {len(erp.rows)} lines read, {len(table)} rows: the totals do not balance"
+        )
     replace(build, "erp_variants", table)
     summary = VariantSummary(build.execute(_STATUSES).fetchall(), erp.refused)
     totals = {"erp_read": len(erp.rows), **dict(summary.statuses), "refused": len(erp.refused)}

@@ -68,7 +68,13 @@ _OF_CUSTOMER: Final = ("erp_code", "login_code", "first_name", "last_name", "ema
 _OF_PROMOTION: Final = ("name", "is_active", "usage_limit", "start_date", "expiration_date")
 _OF_PRICE_LIST: Final = ("name", "source_price_list_id", "adjustment_type", "adjustment_value")
 HISTORIES: Final = (
-    History("customer_history", "customers", "customer_id", _OF_CUSTOMER, documents="raw.customers__documents"),
+    History(
+        "customer_history",
+        "customers",
+        "customer_id",
+        _OF_CUSTOMER,
+        documents="raw.customers__documents",
+    ),
     History("promotion_history", "promotions", "promotion_id", _OF_PROMOTION),
     History("price_list_history", "price_lists", "price_list_id", _OF_PRICE_LIST),
 )
@@ -85,7 +91,11 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
         documents = f"LEFT JOIN {_documents(build, history)} d USING ({history.key})"
         records = f"SELECT c.*, coalesce(d.documents, '[]') AS documents {records} c {documents}"
     build.execute(f"CREATE OR REPLACE TEMP VIEW seen AS {records}")
-    columns = {name: kind for name, kind in columns_of(build, "seen").items() if name not in _NOT_IN_HISTORY}
+    columns = {
+        name: kind
+        for name, kind in columns_of(build, "seen").items()
+        if name not in _NOT_IN_HISTORY
+    }
     declared = ", ".join(f'"{name}" {kind}' for name, kind in (PERIOD | columns).items())
     build.execute(f"CREATE TABLE IF NOT EXISTS {history.table} ({declared})")
     stored = columns_of(build, history.table)
@@ -124,8 +134,14 @@ def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[s
     ends before it begins, even if a clock went back.
     """
     key, table = history.key, history.table
-    differs = "(" + " OR ".join(f'l."{name}" IS DISTINCT FROM s."{name}"' for name in history.fields) + ")"
-    kept, old, now = (", ".join(f'{alias}"{name}"' for name in columns) for alias in ("", "h.", "s."))
+    differs = (
+        "("
+        + " OR ".join(f'l."{name}" IS DISTINCT FROM s."{name}"' for name in history.fields)
+        + ")"
+    )
+    kept, old, now = (
+        ", ".join(f'{alias}"{name}"' for name in columns) for alias in ("", "h.", "s.")
+    )
     build.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE newest AS

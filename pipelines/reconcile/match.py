@@ -55,7 +55,11 @@ _MISSING_CODES: Final = "SELECT erp_code FROM reconciled.customers WHERE is_miss
 _TABLES: Final = {
     "erp_customers": (ERP_CUSTOMERS, ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
     "erp_pairs": (ERP_PAIRS, ERP_PAIRS, "line, customer_id"),
-    "erp_differences": (DIFFERENCES, ERP_DIFFERENCES, f"line, list_position({list(ERP_FIELDS)}, field)"),
+    "erp_differences": (
+        DIFFERENCES,
+        ERP_DIFFERENCES,
+        f"line, list_position({list(ERP_FIELDS)}, field)",
+    ),
 }
 """The columns that a part has, those of the table, and its order."""
 _Bucket = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Candidates]
@@ -63,7 +67,9 @@ _Bucket = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Candidates]
 
 def hash_texts(texts: pa.Array) -> Hashes:
     """The hash of each text, by DuckDB: a million take 0.02 s."""
-    with duckdb.cursor() as connection:  # a database of its own would take as long as a million hashes
+    with (
+        duckdb.cursor() as connection
+    ):  # a database of its own would take as long as a million hashes
         connection.register("texts", pa.table({"text": texts}))
         hashes: Hashes = connection.sql("SELECT hash(text) AS hash FROM texts").fetchnumpy()["hash"]
     return hashes
@@ -88,10 +94,14 @@ def match_lines(
     build.execute(_NUMBERED)
     ((first, customers, papers),) = build.execute(_SIZES).fetchall()
     keys = [key for key in MATCH_KEYS if key in lines]
-    ours = _hashes(keys, (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS)))
+    ours = _hashes(
+        keys, (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS))
+    )
     batches = map(from_arrow, build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS))
     theirs = _hashes(
-        keys, (rows.assign(row=rows["row"] - first).set_index("row") for rows in batches), with_stand_ins=True
+        keys,
+        (rows.assign(row=rows["row"] - first).set_index("row") for rows in batches),
+        with_stand_ins=True,
     )
     reviewed = None
     if reviews is not None and len(reviews):
@@ -102,8 +112,12 @@ def match_lines(
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
     files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
     findings, codes = [rule_findings(LINE_ENTITY, "line_repeated", repeated)], []
-    for part in tables.map_tasks(partial(_match_bucket, country=country), _buckets(tables, lines, candidates, count)):
-        for file, rows in zip(files.values(), (part.customers, part.pairs, part.differences), strict=True):
+    for part in tables.map_tasks(
+        partial(_match_bucket, country=country), _buckets(tables, lines, candidates, count)
+    ):
+        for file, rows in zip(
+            files.values(), (part.customers, part.pairs, part.differences), strict=True
+        ):
             file.add(rows)
         findings.append(part.findings)
         codes.append(part.unmatched)
@@ -129,10 +143,14 @@ def _hashes(
     return {key: pd.concat([pd.Series(dtype=np.uint64), *hashes]) for key, hashes in made.items()}
 
 
-def _buckets(tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int) -> Iterator[_Bucket]:
+def _buckets(
+    tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int
+) -> Iterator[_Bucket]:
     """The rows of each bucket, and their candidates."""
     build, (of_lines, of_customers) = tables.build, buckets(candidates, count)
-    place = np.argsort(np.argsort(of_customers, kind="stable"))  # sorts in less time than bucket and id
+    place = np.argsort(
+        np.argsort(of_customers, kind="stable")
+    )  # sorts in less time than bucket and id
     with tables.given("bucket_of", pd.DataFrame({"bucket": of_customers, "place": place})):
         for side, (columns, source) in _SIDES.items():
             build.execute(
@@ -142,12 +160,19 @@ def _buckets(tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: 
             )
     for bucket in range(count):
         sides = (
-            build.sql(f"SELECT * EXCLUDE bucket FROM match_{side} WHERE bucket = {bucket}").to_arrow_table()
+            build.sql(
+                f"SELECT * EXCLUDE bucket FROM match_{side} WHERE bucket = {bucket}"
+            ).to_arrow_table()
             for side in _SIDES
         )
         customers, documents = (from_arrow(rows.combine_chunks()) for rows in sides)
         numbers = [np.flatnonzero(of_side == bucket) for of_side in (of_lines, of_customers)]
-        yield lines.iloc[numbers[0]].reset_index(drop=True), customers, documents, candidates.of(*numbers)
+        yield (
+            lines.iloc[numbers[0]].reset_index(drop=True),
+            customers,
+            documents,
+            candidates.of(*numbers),
+        )
     build.execute("DROP TABLE match_customers; DROP TABLE match_documents; DROP TABLE match_keys")
 
 

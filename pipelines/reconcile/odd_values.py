@@ -36,25 +36,39 @@ _ODD: Final = """
 
 def odd_values(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
     """The findings about one list (the columns of `FINDINGS`)."""
-    tables = [name for name in table_names(build, "raw") if name == entity or name.startswith(f"{entity}__")]
+    tables = [
+        name
+        for name in table_names(build, "raw")
+        if name == entity or name.startswith(f"{entity}__")
+    ]
     return [*_odd(build, entity, sorted(tables)), *_widened(build, entity)]
 
 
-def lost_values(build: duckdb.DuckDBPyConnection, entity: str, accepted: Accepted) -> Iterator[pd.DataFrame]:
+def lost_values(
+    build: duckdb.DuckDBPyConnection, entity: str, accepted: Accepted
+) -> Iterator[pd.DataFrame]:
     """A finding for each column or child table of a list that had values and has none, and for each that jumped."""
     for rule, lost in (("values_gone", gone_values), ("values_jumped", jumped_values)):
         for place, words in lost(build, entity, accepted):
             yield table_finding(entity, rule, f"{_shown(place)}: {words}")
 
 
-def _odd(build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]) -> Iterator[pd.DataFrame]:
+def _odd(
+    build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]
+) -> Iterator[pd.DataFrame]:
     for table in tables:
         fields = build.execute(_ODD.format(table=table)).fetchall()
         for path, odd, listed in fields[:_FIELDS_MAX]:
-            rule = "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"
-            yield table_finding(entity, rule, f"{_shown(f'{table}: {path}')}: {odd} values in {listed} rows")
+            rule = (
+                "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"
+            )
+            yield table_finding(
+                entity, rule, f"{_shown(f'{table}: {path}')}: {odd} values in {listed} rows"
+            )
         if len(fields) > _FIELDS_MAX:
-            yield table_finding(entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields")
+            yield table_finding(
+                entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields"
+            )
 
 
 def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:

@@ -21,7 +21,14 @@ from pipelines.warehouse.sql import sql_name
 from transforms.dates import OFFSET_MAX, DateContext
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
 from transforms.order_fields import AmountEvidence
-from transforms.order_lines import AMOUNTS, LINE_FIELDS, ORDER_LINES, line_columns, lines_findings, lines_part
+from transforms.order_lines import (
+    AMOUNTS,
+    LINE_FIELDS,
+    ORDER_LINES,
+    line_columns,
+    lines_findings,
+    lines_part,
+)
 from transforms.orders import raw_column_names
 
 CUSTOMER_ORDERS: Final = {
@@ -52,18 +59,26 @@ def reconcile_lines(tables: Parts, name: str) -> int:
     build, table = tables.build, tables.numbered(name)
     kinds = columns_of(build, table)
     filled = line_columns(filled_columns(build, table))
-    read = ", ".join(f"{sql_name(column)} AS {field}" for field, column in filled.items()) or "NULL AS nothing"
-    amounts: dict[str, AmountEvidence] = {field: AmountEvidence() for field in AMOUNTS if field in filled}
+    read = (
+        ", ".join(f"{sql_name(column)} AS {field}" for field, column in filled.items())
+        or "NULL AS nothing"
+    )
+    amounts: dict[str, AmountEvidence] = {
+        field: AmountEvidence() for field in AMOUNTS if field in filled
+    }
     for part in tables.read({table: read}):
         for field, evidence in amounts.items():
             evidence.add(part[field])
     task = partial(lines_part, amounts=amounts)
     made, counts = tables.fill(LINE_FIELDS, task, tables.read({table: read}))
     passed_on = [column for column in kinds if column not in ("order_id", "position")]
-    values = {"order_id": "l.order_id", "line_number": "l.position::BIGINT"} | {one: f"o.{one}" for one in _OF_ORDER}
+    values = {"order_id": "l.order_id", "line_number": "l.position::BIGINT"} | {
+        one: f"o.{one}" for one in _OF_ORDER
+    }
     columns = [f"{values.get(column, f'f.{column}')} AS {column}" for column in ORDER_LINES]
     raw = [
-        f"l.{sql_name(column)} AS {sql_name(new)}" for column, new in raw_column_names(ORDER_LINES, passed_on).items()
+        f"l.{sql_name(column)} AS {sql_name(new)}"
+        for column, new in raw_column_names(ORDER_LINES, passed_on).items()
     ]
     # The lines are many and wide: they must not be the side that a join holds in memory.
     build.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
@@ -73,7 +88,9 @@ def reconcile_lines(tables: Parts, name: str) -> int:
     )
     build.execute("RESET disabled_optimizers")
     orphans = from_arrow(
-        build.sql(f"SELECT order_id, {read} FROM {table} ANTI JOIN reconciled.orders USING (order_id)").to_arrow_table()
+        build.sql(
+            f"SELECT order_id, {read} FROM {table} ANTI JOIN reconciled.orders USING (order_id)"
+        ).to_arrow_table()
     )
     counts.subtract(task(orphans).counts)
     tables.findings.add(lines_findings(counts, orphans["order_id"]))
@@ -143,4 +160,6 @@ def reconcile_customer_orders(
     build.execute(_TOTALS.replace("{is_active}", active), values)
     if reason := reasons.get("customer_id"):
         nothing = ", ".join(f"{name} = NULL" for name in list(CUSTOMER_ORDERS)[1:-1])
-        build.execute(f"UPDATE reconciled.customer_orders SET {nothing}, unknown_because = $1", [reason])
+        build.execute(
+            f"UPDATE reconciled.customer_orders SET {nothing}, unknown_because = $1", [reason]
+        )

@@ -40,7 +40,9 @@ from transforms.total_candidates import LINE_SUMS
 
 COMPARED_ROWS: Final = 20_000
 """So many orders are compared with their lines."""
-_NO_CUSTOMERS: Final = "NULL::VARCHAR AS customer_id, NULL::VARCHAR AS customer_status, NULL::BOOLEAN AS is_ambiguous"
+_NO_CUSTOMERS: Final = (
+    "NULL::VARCHAR AS customer_id, NULL::VARCHAR AS customer_status, NULL::BOOLEAN AS is_ambiguous"
+)
 _IS_MISSING: Final = "_missing_since IS NOT NULL AS is_missing"
 
 
@@ -78,7 +80,9 @@ class RawOrders:
         """Those of the build."""
         name = tables.numbered("orders")
         schema = tables.build.sql(f"FROM {name} LIMIT 0").to_arrow_table().schema
-        ((rows,),) = tables.build.execute(f"SELECT count(*) FROM {name} WHERE _missing_since IS NULL").fetchall()
+        ((rows,),) = tables.build.execute(
+            f"SELECT count(*) FROM {name} WHERE _missing_since IS NULL"
+        ).fetchall()
         return cls(tables, name, dict(zip(schema.names, schema.types, strict=True)), rows, lines)
 
     def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
@@ -103,22 +107,33 @@ class RawOrders:
         lines = frame({"order_id": TEXT, **LINE_SUMS})
         if self.lines is not None:
             filled = line_columns(filled_columns(build, f"raw.{self.lines}"))
-            read = [f"l.{sql_name(column)} AS {name}" for name, column in filled.items() if name != "product"]
+            read = [
+                f"l.{sql_name(column)} AS {name}"
+                for name, column in filled.items()
+                if name != "product"
+            ]
             if read:
                 table = f"raw.{self.lines} l SEMI JOIN some_orders s ON l.order_id = s.id"
-                rows_of = build.sql(f"SELECT l.order_id, {', '.join(read)} FROM {table}").to_arrow_table()
+                rows_of = build.sql(
+                    f"SELECT l.order_id, {', '.join(read)} FROM {table}"
+                ).to_arrow_table()
                 lines = line_sums(from_arrow(rows_of))
         build.execute("DROP TABLE some_orders")
         return rows.assign(**look_up(rows.pop("id"), lines, "order_id")[list(LINE_SUMS)])
 
 
 def match_customers(
-    orders: RawOrders, index: CustomerIndex, fields: OrderFields, last_matched_share: float | None = None
+    orders: RawOrders,
+    index: CustomerIndex,
+    fields: OrderFields,
+    last_matched_share: float | None = None,
 ) -> OrderCustomers:
     """Makes `temp.order_customers`, a row for each order; `last_matched_share` is that of the last run."""
     build = orders.tables.build
     if (name := fields.customer_id) is None:
-        build.execute(f"CREATE OR REPLACE TEMP TABLE order_customers AS SELECT {_NO_CUSTOMERS} FROM {orders.name}")
+        build.execute(
+            f"CREATE OR REPLACE TEMP TABLE order_customers AS SELECT {_NO_CUSTOMERS} FROM {orders.name}"
+        )
         return OrderCustomers(frame(ORDER_CUSTOMERS), None, None, "", frame(FINDINGS))
     values = orders.distinct([name], where="true")
     found = order_customers(values[name], values["row_count"], index, fields, last_matched_share)
@@ -160,11 +175,22 @@ def reconcile_orders(
         dates.add(texts_of(part["ordered_at"]))
     form = dates.form()
     if form.form in UNREAD_FORMS:
-        unknown["ordered_at"] = f"ordered_at: {names['ordered_at']} is {form.form}: no form of its dates is proven"
+        unknown["ordered_at"] = (
+            f"ordered_at: {names['ordered_at']} is {form.form}: no form of its dates is proven"
+        )
     if choice.amounts.is_ambiguous:
         unknown["total"] = f"total: {names['total']} has texts such as 1.234"
-    task = partial(orders_part, choice=replace(choice, unknown=unknown), form=form, context=context, gap=coverage_gap)
-    said = [f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}" for name in choice.cancellation.witnesses]
+    task = partial(
+        orders_part,
+        choice=replace(choice, unknown=unknown),
+        form=form,
+        context=context,
+        gap=coverage_gap,
+    )
+    said = [
+        f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}"
+        for name in choice.cancellation.witnesses
+    ]
     sides = {
         orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said]),
         "temp.order_customers": ", ".join(ORDER_CUSTOMERS),
@@ -172,7 +198,10 @@ def reconcile_orders(
     made, counts = tables.fill(ORDERS, task, tables.read(sides))
     tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
     passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))
-    raw = [f"o.{sql_name(name)} AS {sql_name(new)}" for name, new in raw_column_names(ORDERS, passed_on).items()]
+    raw = [
+        f"o.{sql_name(name)} AS {sql_name(new)}"
+        for name, new in raw_column_names(ORDERS, passed_on).items()
+    ]
     columns = [*(f"f.{name}" for name in ORDERS), *raw, *(f"o.{name}" for name in BOOKKEEPING)]
     tables.build.execute(
         f"CREATE OR REPLACE TABLE reconciled.orders AS SELECT {', '.join(columns)} "

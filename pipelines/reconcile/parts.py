@@ -35,7 +35,9 @@ Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """`map`, or that of a cluster: results in the order of the arguments, few of which are read ahead."""
 
 
-BLANK_ID: Final = r"(id IS NULL OR (id < '!' OR id > '~') AND regexp_full_match(id, '[\pZ\t-\r\x1c-\x1f\x85]*'))"
+BLANK_ID: Final = (
+    r"(id IS NULL OR (id < '!' OR id > '~') AND regexp_full_match(id, '[\pZ\t-\r\x1c-\x1f\x85]*'))"
+)
 """Of a row of a list (SQL), as versions before 0.3 loaded it: of whitespace alone."""
 
 
@@ -44,8 +46,12 @@ class RowFile:
 
     def __init__(self, folder: Path, schema: Schema) -> None:
         self._schema = schema
-        self._path = folder / f"{uuid4().hex}.parquet"  # DuckDB keeps what it knows of a file by its name
-        self._writer = pq.ParquetWriter(self._path, pa.schema(list(schema.items())), compression="lz4")
+        self._path = (
+            folder / f"{uuid4().hex}.parquet"
+        )  # DuckDB keeps what it knows of a file by its name
+        self._writer = pq.ParquetWriter(
+            self._path, pa.schema(list(schema.items())), compression="lz4"
+        )
 
     def add(self, rows: pd.DataFrame) -> None:
         """Adds the columns of the schema."""
@@ -105,7 +111,9 @@ class Parts:
     def blank_rows(self, name: str) -> int:
         """How many rows of a raw table have a `BLANK_ID`; only lists are searched, each once."""
         if name in LISTS and name not in self.blank:
-            ((self.blank[name],),) = self.build.execute(f"SELECT count(*) FROM raw.{name} WHERE {BLANK_ID}").fetchall()
+            ((self.blank[name],),) = self.build.execute(
+                f"SELECT count(*) FROM raw.{name} WHERE {BLANK_ID}"
+            ).fetchall()
         return self.blank.get(name, 0)
 
     def numbered(self, name: str) -> str:
@@ -123,7 +131,9 @@ class Parts:
                 return table
         kept = f"{table} WHERE NOT {BLANK_ID}" if blank else table
         columns = "* RENAME (rowid AS raw_rowid)" if hiding else "*"
-        self.build.execute(f"CREATE OR REPLACE TEMP TABLE {name}_numbered AS SELECT {columns} FROM {kept}")
+        self.build.execute(
+            f"CREATE OR REPLACE TEMP TABLE {name}_numbered AS SELECT {columns} FROM {kept}"
+        )
         return f"temp.{name}_numbered"
 
     def read(self, columns: Mapping[str, str]) -> Iterator[pd.DataFrame]:
@@ -139,7 +149,9 @@ class Parts:
                 f"WHERE rowid >= {first + done} AND rowid < {first + done + PART_ROWS})"
                 for table, (first, *_) in bounds.items()
             )
-            yield from_arrow(self.build.sql(f"FROM {' POSITIONAL JOIN '.join(sides)}").to_arrow_table())
+            yield from_arrow(
+                self.build.sql(f"FROM {' POSITIONAL JOIN '.join(sides)}").to_arrow_table()
+            )
 
     @contextmanager
     def given(self, name: str, rows: pd.DataFrame) -> Iterator[None]:
@@ -148,7 +160,9 @@ class Parts:
         yield
         self.build.unregister(name)
 
-    def fill(self, schema: Schema, task: Callable[[Any], Part], frames: Iterable[Any]) -> tuple[str, Counter[str]]:
+    def fill(
+        self, schema: Schema, task: Callable[[Any], Part], frames: Iterable[Any]
+    ) -> tuple[str, Counter[str]]:
         """Writes what a task makes of frames as one file, and keeps its findings.
 
         Returns:
@@ -162,7 +176,9 @@ class Parts:
             counts.update(part.counts)
             if part.values is not None:
                 values.add(part.values)
-        shared = from_arrow(self.build.sql(_SHARED.format(values=values.written())).to_arrow_table())
+        shared = from_arrow(
+            self.build.sql(_SHARED.format(values=values.written())).to_arrow_table()
+        )
         for rule, of_rule in shared.groupby("rule"):
             same = UniqueValues(of_rule["id"], of_rule["value"], of_rule["value"].notna())
             self.findings.add(shared_value_findings("customers", str(rule), same))
@@ -170,7 +186,9 @@ class Parts:
 
     def _rows(self, table: str) -> tuple[int, int, int]:
         """The number of the first row, the one after the last, and how many there are."""
-        ((first, last, count),) = self.build.execute(f"SELECT min(rowid), max(rowid), count(*) FROM {table}").fetchall()
+        ((first, last, count),) = self.build.execute(
+            f"SELECT min(rowid), max(rowid), count(*) FROM {table}"
+        ).fetchall()
         return (first, last + 1, count) if count else (0, 0, 0)
 
 

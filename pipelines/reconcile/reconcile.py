@@ -110,10 +110,21 @@ class ReconcileResult:
     @property
     def exit_code(self) -> int:
         """FINDINGS, see `fail_on`; else REJECTED where lines of the ERP's files were rejected; else 0."""
-        looked_at = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[self.fail_on]
-        if any(severity in looked_at and rule != "line_refused" for _, rule, severity, _ in self.findings):
-            return ExitCode.FINDINGS  # a rejected line is a finding too, and has an exit code of its own
-        return ExitCode.REJECTED if any(one is not None and one.refused for one in (self.match, self.variants)) else 0
+        looked_at = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[
+            self.fail_on
+        ]
+        if any(
+            severity in looked_at and rule != "line_refused"
+            for _, rule, severity, _ in self.findings
+        ):
+            return (
+                ExitCode.FINDINGS
+            )  # a rejected line is a finding too, and has an exit code of its own
+        return (
+            ExitCode.REJECTED
+            if any(one is not None and one.refused for one in (self.match, self.variants))
+            else 0
+        )
 
 
 def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> ReconcileResult:
@@ -131,7 +142,9 @@ def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> Recon
     run = WarehouseRun("reconcile")
     with run.preparation():
         if not run.build.path.exists():
-            raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge run` first.")
+            raise UsageError(
+                f"there is no warehouse at {run.build.path}", "Run `orderbridge run` first."
+            )
         reconciling = Reconciling(files, fail_on=fail_on)
     with run.building() as build, warehouse_errors(build.path.parent):
         with build.published():
@@ -155,7 +168,10 @@ class Reconciling:
     """
 
     def __init__(
-        self, files: ErpFiles | None = None, settings: ReconcileSettings | None = None, fail_on: FailOn = "error"
+        self,
+        files: ErpFiles | None = None,
+        settings: ReconcileSettings | None = None,
+        fail_on: FailOn = "error",
     ) -> None:
         files, self._fail_on = files or ErpFiles(), fail_on
         self._forget = files.forget
@@ -179,7 +195,9 @@ class Reconciling:
         self.result = self.build_tables(build, run_id, at)
         return self.result.exit_code
 
-    def build_tables(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> ReconcileResult:
+    def build_tables(
+        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime
+    ) -> ReconcileResult:
         """Makes the reconciled tables of a build, open for writing, anew and in one transaction.
 
         Where DuckDB runs out of the memory that it may use, they are made again with one thread and twice as much, in
@@ -192,14 +210,21 @@ class Reconciling:
         """
         ((rows, threads),) = build.execute(_SIZE).fetchall()
         least_mb = min(MEMORY_MB + rows * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
-        limits = [f"SET memory_limit = '{least_mb * 2**doublings}MB'" for doublings in range(_DOUBLINGS + 1)]
+        limits = [
+            f"SET memory_limit = '{least_mb * 2**doublings}MB'"
+            for doublings in range(_DOUBLINGS + 1)
+        ]
         use = f"SET threads = {min(THREADS_MAX, threads)}"
         for limit, more in pairwise([*limits, _DEFAULT[0]]):
             try:
                 return self._commit_tables(build, run_id, at, (limit, use))
             except duckdb.OutOfMemoryException:
-                steps.info("reconciling again: DuckDB needs more memory (%s)", limit.removeprefix("SET "))
-            with build.cursor() as cursor:  # an aborted transaction executes nothing, and its rollback takes memory
+                steps.info(
+                    "reconciling again: DuckDB needs more memory (%s)", limit.removeprefix("SET ")
+                )
+            with (
+                build.cursor() as cursor
+            ):  # an aborted transaction executes nothing, and its rollback takes memory
                 cursor.execute(more)
             build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
             build.execute("RESET disabled_optimizers")  # of a step that was interrupted
@@ -211,7 +236,9 @@ class Reconciling:
     def _commit_tables(
         self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, limits: Iterable[str]
     ) -> ReconcileResult:
-        mapper = nullcontext(map) if self._cluster is None else self._cluster.mapper(folder_of(build))
+        mapper = (
+            nullcontext(map) if self._cluster is None else self._cluster.mapper(folder_of(build))
+        )
         build.begin()  # otherwise each statement would be synced to disk
         for setting in limits:
             build.execute(setting)
@@ -265,9 +292,15 @@ class Reconciling:
         for name in LISTS:
             about_list = coverage.list_findings(build, inputs.reads, name)
             findings.add(combine_findings([*about_list, *lost_values(build, name, accepted)]))
-        result.rows["exceptions"], result.accepted = record_findings(build, run_id, at, findings.written(), accepted)
+        result.rows["exceptions"], result.accepted = record_findings(
+            build, run_id, at, findings.written(), accepted
+        )
         result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
-        observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
+        observed += [
+            ("order_fields", f"{name}: {column}")
+            for name, column in result.order_fields.items()
+            if column
+        ]
         statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
         observed += enumeration("orders.order_status", statuses)
         ops.record_observations(build, run_id, at, observed)
@@ -285,7 +318,8 @@ _NOT_UNIQUE: Final = """
     WHERE hash(id) IN (SELECT hash(id) FROM raw.{table} GROUP BY ALL HAVING count(*) > 1)
     GROUP BY id HAVING id IS NOT NULL AND count(*) > 1"""
 _KEEP_ONE: Final = (
-    "DELETE FROM raw.{table} WHERE id IS NOT NULL AND rowid NOT IN (SELECT max(rowid) FROM raw.{table} GROUP BY id);"
+    "DELETE FROM raw.{table} WHERE id IS NOT NULL "
+    "AND rowid NOT IN (SELECT max(rowid) FROM raw.{table} GROUP BY id);"
 )
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
@@ -297,7 +331,11 @@ _FINDINGS: Final = """
 
 
 def _record_entity(
-    inputs: StepInputs, result: ReconcileResult, name: str, entity: Entity, found_before: tuple[int, int]
+    inputs: StepInputs,
+    result: ReconcileResult,
+    name: str,
+    entity: Entity,
+    found_before: tuple[int, int],
 ) -> None:
     """Writes the table of an entity and its totals; `found_before` are the findings, and the errors, of earlier ones.
 
@@ -309,7 +347,13 @@ def _record_entity(
     rows, errors = inputs.row_count(f"reconciled.{name}"), inputs.findings.errors - found_before[1]
     raw_rows = inputs.row_count(f"raw.{name}") if entity.raw_rows is None else entity.raw_rows
     if not raw_rows - errors <= rows <= raw_rows:
-        raise BridgeError(f"{name}: {raw_rows} raw rows, {rows} reconciled, {errors} errors: the totals do not balance")
+        raise BridgeError(
+            f"{name}: {raw_rows} raw rows, {rows} reconciled, {errors} errors: the totals do not balance"
+        )
     result.rows[name] = rows
-    totals = {"raw": raw_rows, "reconciled": rows, "findings": inputs.findings.count - found_before[0]}
+    totals = {
+        "raw": raw_rows,
+        "reconciled": rows,
+        "findings": inputs.findings.count - found_before[0],
+    }
     ops.record_totals(inputs.build, result.run_id, f"reconciled.{name}", totals)

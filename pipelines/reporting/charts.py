@@ -23,7 +23,12 @@ _FACTORS: Final = tuple(map(Decimal, ("1", "1.5", "2", "2.5", "3", "4", "5", "6"
 _SIZES: Final = ((10**12, "tn"), (10**9, "bn"), (10**6, "M"), (10**3, "k"))
 _PERIODS: Final[Sequence[tuple[str, int, Callable[[date], int], Callable[[int], str]]]] = (
     ("day", MAX_DAYS, date.toordinal, lambda number: date.fromordinal(number).isoformat()),
-    ("month", MAX_MONTHS, lambda day: day.year * 12 + day.month - 1, lambda n: f"{n // 12:04}-{n % 12 + 1:02}"),
+    (
+        "month",
+        MAX_MONTHS,
+        lambda day: day.year * 12 + day.month - 1,
+        lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
+    ),
     ("year", date.max.year, lambda day: day.year, lambda number: f"{number:04}"),
 )
 """The units of time, and the most bars drawn of each; the number of the one with a day, the name of a number."""
@@ -78,7 +83,9 @@ def time_chart(
     """
     shown = {**dict.fromkeys(days or (), Decimal(0)), **values}
     first, last = min(shown, default=date.min), max(shown, default=date.min)
-    period, _, number_of, name_of = next(one for one in _PERIODS if one[2](last) - one[2](first) < one[1])
+    period, _, number_of, name_of = next(
+        one for one in _PERIODS if one[2](last) - one[2](first) < one[1]
+    )
     numbers = range(number_of(first), number_of(last) + 1)
     running = None if as_of is None else number_of(as_of)
     sums = defaultdict[int, Decimal](Decimal)
@@ -110,7 +117,9 @@ def _interval(value: Decimal) -> Decimal:
     """A third of a value, rounded up to a round number, and a whole one: there is no half order."""
     third = max(value / Y_STEPS, Decimal(1))
     magnitude = Decimal(10) ** third.adjusted()
-    return next(n * magnitude for n in _FACTORS if third <= n * magnitude).to_integral_value(ROUND_CEILING)
+    return next(n * magnitude for n in _FACTORS if third <= n * magnitude).to_integral_value(
+        ROUND_CEILING
+    )
 
 
 def _short(value: Decimal) -> str:

@@ -68,7 +68,9 @@ def write_erp_result(out: Path, files: ErpFiles) -> None:
         replace_file(target) as file,
         xlsxwriter.Workbook(file, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook,
     ):
-        text, head = (workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True}))
+        text, head = (
+            workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True})
+        )
         sheet = workbook.add_worksheet(SHEET)
         sheet.set_column(0, len(COLUMNS) - 1, 18, text)
         sheet.freeze_panes(1, 0)
@@ -77,11 +79,18 @@ def write_erp_result(out: Path, files: ErpFiles) -> None:
         rows = warehouse.execute(_ROWS)
         while part := rows.fetchmany(10_000):
             if at + len(part) > ROWS_MAX:
-                raise UsageError("a sheet does not hold so many rows", "Query reconciled.erp_customers (docs/erp.md).")
+                raise UsageError(
+                    "a sheet does not hold so many rows",
+                    "Query reconciled.erp_customers (docs/erp.md).",
+                )
             for _, _, status, *cells in part:
                 at += 1
                 row = texts_of.get(cells[0], "") if status == "rejected" else ""
-                texts = [_WORDS.get(status, status), *("" if cell is None else str(cell) for cell in cells), row]
+                texts = [
+                    _WORDS.get(status, status),
+                    *("" if cell is None else str(cell) for cell in cells),
+                    row,
+                ]
                 write_row(sheet, at, list(map(neutralize, texts)), [text] * len(COLUMNS))
         sheet.autofilter(0, 0, at, len(COLUMNS) - 1)
 
@@ -91,8 +100,12 @@ def _rejected_rows(found: Sequence[tuple[int]], files: ErpFiles) -> dict[int, st
     if not found or files.customers is None:
         return {}
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
-    table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
-    mapping = mapping or propose(table.columns, "customers", conflicts="leave", samples=sample(table))
+    table = open_input_table(
+        files.customers, mapping.read_options if mapping is not None else None, mapping
+    )
+    mapping = mapping or propose(
+        table.columns, "customers", conflicts="leave", samples=sample(table)
+    )
     writer = RejectsWriter(table, mapping, {line: ("", "", "") for (line,) in found})
     return {line: " | ".join(filter(None, cells)) for line, cells, _ in writer.rows()}
 

@@ -21,7 +21,9 @@ from pipelines.warehouse.sql import table_names
 MASK: Final = "•••"
 
 
-def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[str] = ()) -> pd.DataFrame:
+def masked(
+    frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[str] = ()
+) -> pd.DataFrame:
     """The frame for display: in masked columns only the presence of a value is visible.
 
     `harmless` are columns to show in addition to those of the dictionary, such as counts computed by a query.
@@ -29,19 +31,29 @@ def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[
     if show_personal:
         return frame
     shown = {*harmless_columns(), *harmless}
-    hidden = {name: frame[name].map(_mask).astype("object") for name in frame.columns if name not in shown}
+    hidden = {
+        name: frame[name].map(_mask).astype("object") for name in frame.columns if name not in shown
+    }
     return frame.assign(**hidden)
 
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame for display: nulls blank, whole numbers without decimals, amounts with two, times to the minute."""
-    columns = {name: pd.Series(_tidied(frame[name]), frame.index, dtype="object") for name in frame.columns}
+    columns = {
+        name: pd.Series(_tidied(frame[name]), frame.index, dtype="object") for name in frame.columns
+    }
     return pd.DataFrame(columns, index=frame.index)
 
 
 def _tidied(values: pd.Series[Any]) -> list[object]:
-    numbers = [float(value) for value in values if isinstance(value, float | Decimal) and not math.isnan(value)]
-    decimals = next((n for n in (0, 1) if all(round(value, n) == round(value, 2) for value in numbers)), 2)
+    numbers = [
+        float(value)
+        for value in values
+        if isinstance(value, float | Decimal) and not math.isnan(value)
+    ]
+    decimals = next(
+        (n for n in (0, 1) if all(round(value, n) == round(value, 2) for value in numbers)), 2
+    )
     return [_shown(value, decimals) for value in values]
 
 

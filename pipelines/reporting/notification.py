@@ -32,7 +32,9 @@ log = logging.getLogger("orderbridge.notification")
 
 
 @contextmanager
-def notify_failure(url: Secret | None, command: str = "run", signal_code: Callable[[int], int] = int) -> Iterator[None]:
+def notify_failure(
+    url: Secret | None, command: str = "run", signal_code: Callable[[int], int] = int
+) -> Iterator[None]:
     """Posts why the block failed, or that a signal stopped it; the error goes on. None: nothing is posted.
 
     `signal_code` gives the exit code with the number of the signal, for that of a stop.
@@ -44,22 +46,33 @@ def notify_failure(url: Secret | None, command: str = "run", signal_code: Callab
         raise
 
 
-def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileResult | None) -> None:
+def notify_result(
+    url: Secret | None, pulled: PullResult, reconciled: ReconcileResult | None
+) -> None:
     """Posts what a run did. None: nothing is posted."""
     _post(url, partial(run_summary, pulled, reconciled))
 
 
-def notify_import(url: Secret | None, result: ImportResult, lines: Sequence[str], code: int) -> None:
+def notify_import(
+    url: Secret | None, result: ImportResult, lines: Sequence[str], code: int
+) -> None:
     """Posts what an import did, with its result as text and its exit code. None: nothing is posted."""
     kind, error = result.plan.kind, result.push.error or result.error
     meaning = (ExitCode.STOPPED if code > 128 else ExitCode(code)).meaning
     text = [f"orderbridge import {kind}: {meaning} (exit code {int(code)})", *map(str.strip, lines)]
     text += [str(error)] if error is not None else []
-    counts = {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.push.lines.items())}
-    _post(url, lambda: {"text": "\n".join(text), "exit_code": int(code), "kind": kind, "lines": counts})
+    counts = {
+        f"{file}.{outcome}": count for (file, outcome), count in sorted(result.push.lines.items())
+    }
+    _post(
+        url,
+        lambda: {"text": "\n".join(text), "exit_code": int(code), "kind": kind, "lines": counts},
+    )
 
 
-def _failure(command: str, error: Exception | KeyboardInterrupt, signal_code: Callable[[int], int]) -> dict[str, Any]:
+def _failure(
+    command: str, error: Exception | KeyboardInterrupt, signal_code: Callable[[int], int]
+) -> dict[str, Any]:
     stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
     code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
     exit_code = signal_code(code)
@@ -69,7 +82,13 @@ def _failure(command: str, error: Exception | KeyboardInterrupt, signal_code: Ca
     published = was_published(error)
     failed = "the warehouse was published, but what follows failed" if published else "failed"
     text = f"orderbridge {command}{':' * published} {failed} with exit code {int(exit_code)}: {message}"
-    return {"text": text, "exit_code": int(exit_code), "published": published, "message": message, "hint": hint}
+    return {
+        "text": text,
+        "exit_code": int(exit_code),
+        "published": published,
+        "message": message,
+        "hint": hint,
+    }
 
 
 def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[str, Any]:
@@ -84,7 +103,10 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         "exit_code": int(pulled.exit_code),
         "published": pulled.published,
         "lists": [
-            {**pulled.counts(walk), "published_rows": reads[walk.resource].rows if walk.resource in reads else 0}
+            {
+                **pulled.counts(walk),
+                "published_rows": reads[walk.resource].rows if walk.resource in reads else 0,
+            }
             for walk in pulled.lists
         ],
         "new_findings": [asdict(one) for one in new],
@@ -92,21 +114,33 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
-    return {"text": _text(summary, in_words(new), reconciled.named if reconciled else []), **summary}
+    return {
+        "text": _text(summary, in_words(new), reconciled.named if reconciled else []),
+        **summary,
+    }
 
 
 def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
     code = ExitCode(summary["exit_code"])
     lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})", *new]
     for row in summary["lists"]:
-        counts = [f"{row[name]} {name}" for name in ("new", "changed", "missing", "quarantined") if row[name]]
+        counts = [
+            f"{row[name]} {name}"
+            for name in ("new", "changed", "missing", "quarantined")
+            if row[name]
+        ]
         shown = ", ".join([f"{row['rows']} {row['verdict']}", *counts])
         if row["problem"]:
             state = "held back" if row["rows"] else "not read"
-            shown = f"{state}; {number(row['published_rows'], 'row')} of before stay: {row['problem']}"
+            shown = (
+                f"{state}; {number(row['published_rows'], 'row')} of before stay: {row['problem']}"
+            )
         lines.append(f"{row['resource'].replace('_', ' ')}: {shown}")
     if summary["findings"]:
-        lines.append("findings: " + ", ".join(f"{count} {name}" for name, count in summary["findings"].items()))
+        lines.append(
+            "findings: "
+            + ", ".join(f"{count} {name}" for name, count in summary["findings"].items())
+        )
         lines += [f"  {one}" for one in findings]
     if summary["left_out"]:
         lines.append(f"not read, as their family has no settings: {', '.join(summary['left_out'])}")
@@ -121,7 +155,9 @@ def _post(url: Secret | None, make_payload: Callable[[], dict[str, Any]]) -> Non
         payload = {"project": find_root().name, **make_payload()}
         whose = f" ({payload['organization']})" if payload.get("organization") else ""
         # Slack takes <!channel> as a call to all
-        payload["text"] = f"{payload['project']}{whose}: {payload['text']}".translate({ord("<"): "(", ord(">"): ")"})
+        payload["text"] = f"{payload['project']}{whose}: {payload['text']}".translate(
+            {ord("<"): "(", ord(">"): ")"}
+        )
         failure = post_json(url, payload, http_settings())
     except Exception as error:  # whatever it is: the run is done
         failure = type(error).__name__

@@ -29,7 +29,9 @@ class Plot:
 
 def bars(counts: Mapping[str, int], title: str, unit: str) -> Plot:
     """Horizontal bars with their values, the first one on top, from counts of `unit` by label."""
-    return _plot("bars", [{"label": name, "count": count} for name, count in counts.items()], title, unit)
+    return _plot(
+        "bars", [{"label": name, "count": count} for name, count in counts.items()], title, unit
+    )
 
 
 def promotions_by_status(frame: pd.DataFrame) -> Plot:
@@ -39,12 +41,19 @@ def promotions_by_status(frame: pd.DataFrame) -> Plot:
 
 def findings(frame: pd.DataFrame) -> Plot:
     """Findings in the colour of their severity; a row for each `entity`, `rule`, `severity` with its `findings`."""
-    return _plot("findings_table", frame.to_dict("records"), "Findings by rule (logarithmic bars)", spaced("rule"))
+    return _plot(
+        "findings_table",
+        frame.to_dict("records"),
+        "Findings by rule (logarithmic bars)",
+        spaced("rule"),
+    )
 
 
 def funnel(frame: pd.DataFrame) -> Plot:
     """Customers by outcome, from `status`, `step` (the key that matched, else the side of the row) and `customers`."""
-    return _plot("outcomes_table", frame.to_dict("records"), "Customers of the ERP and the platform")
+    return _plot(
+        "outcomes_table", frame.to_dict("records"), "Customers of the ERP and the platform"
+    )
 
 
 def over_time(days: pd.DataFrame, title: str, unit: str, today: date | None = None) -> Plot:
@@ -55,8 +64,12 @@ def over_time(days: pd.DataFrame, title: str, unit: str, today: date | None = No
     """
     dates = (day.date() if isinstance(day, datetime) else day for day in days["day"])
     values = {day: Decimal(str(value)) for day, value in zip(dates, days["count"], strict=True)}
-    form = ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
-    chart = time_chart(f"{title} by {{period}}", values, today, lambda value: f"{value:{form}} {unit}")
+    form = (
+        ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
+    )
+    chart = time_chart(
+        f"{title} by {{period}}", values, today, lambda value: f"{value:{form}} {unit}"
+    )
     return _plot("chart", chart if chart.bars else None, chart.title)
 
 

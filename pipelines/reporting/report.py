@@ -27,7 +27,11 @@ from transforms.rules import RULES, SEVERITIES
 OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report --out FILE"
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
-_UNITS: Final = ((timedelta(days=1), "days"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "min"))
+_UNITS: Final = (
+    (timedelta(days=1), "days"),
+    (timedelta(hours=1), "h"),
+    (timedelta(minutes=1), "min"),
+)
 
 
 def report(out: Path) -> ReportData:
@@ -61,7 +65,10 @@ def _is_report(file: Path) -> bool:
 
 def page(data: ReportData) -> str:
     """The whole page."""
-    by_severity, by_entity = dict.fromkeys(SEVERITIES, 0), Counter[str](dict.fromkeys((*LISTS, "erp_customers"), 0))
+    by_severity, by_entity = (
+        dict.fromkeys(SEVERITIES, 0),
+        Counter[str](dict.fromkeys((*LISTS, "erp_customers"), 0)),
+    )
     findings = [row for row in data.rows["findings"] if row["findings"]]
     for row in findings:
         by_severity[row["severity"]] += row["findings"]
@@ -69,7 +76,10 @@ def page(data: ReportData) -> str:
     rules = {(rule.entity, rule.name): rule for rule in RULES}
     read = {row["resource"] for row in data.rows["lists"] if row["taken_at"] is not None}
     content = {
-        "listed": {name: data.counts[name][0] - data.counts[name][1] if name in read else None for name in LISTS},
+        "listed": {
+            name: data.counts[name][0] - data.counts[name][1] if name in read else None
+            for name in LISTS
+        },
         "never_read": [name for name in LISTS if name not in read],
         "by_severity": by_severity,
         "findings": findings,
@@ -81,10 +91,13 @@ def page(data: ReportData) -> str:
         ],
         "age": lambda row: row["taken_at"] and _age(data.run["as_of"] - row["taken_at"]),
         "severities": SEVERITIES,
-        "rule_link": lambda row: tag('<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])),
+        "rule_link": lambda row: tag(
+            '<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])
+        ),
         # a warehouse written by another version may have other rules
         "rules": [
-            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in findings
+            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"]))
+            for row in findings
         ],
         "proven": [row["resource"] for row in data.rows["lists"] if row["is_proven"]],
     }
@@ -105,7 +118,11 @@ def _orders(data: ReportData) -> dict[str, list[TimeChart]]:
     for row in rows["order_days"]:
         counts[row["day"]] += row["orders"]
     orders = {day: Decimal(count) for day, count in counts.items()}
-    charts = [time_chart("Orders by {period}", orders, today, lambda count: f"{count:,} orders")] if orders else []
+    charts = (
+        [time_chart("Orders by {period}", orders, today, lambda count: f"{count:,} orders")]
+        if orders
+        else []
+    )
     return {
         "recent_revenue": [
             _revenue_chart(recent, row["currency"], span, today, (first, today))
@@ -114,7 +131,10 @@ def _orders(data: ReportData) -> dict[str, list[TimeChart]]:
         ],
         "order_charts": [
             *charts,
-            *(_revenue_chart(rows["order_days"], row["currency"], "", today) for row in rows["order_totals"][:1]),
+            *(
+                _revenue_chart(rows["order_days"], row["currency"], "", today)
+                for row in rows["order_totals"][:1]
+            ),
         ],
     }
 
@@ -122,6 +142,12 @@ def _orders(data: ReportData) -> dict[str, list[TimeChart]]:
 def _revenue_chart(
     rows: Rows, currency: str | None, span: str, as_of: date, days: tuple[date, date] | None = None
 ) -> TimeChart:
-    values = {row["day"]: row["total"] for row in rows if row["currency"] == currency and row["total"] is not None}
+    values = {
+        row["day"]: row["total"]
+        for row in rows
+        if row["currency"] == currency and row["total"] is not None
+    }
     title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
-    return time_chart(title, values, as_of, lambda total: f"{total:,.2f} {currency or '(currency unknown)'}", days)
+    return time_chart(
+        title, values, as_of, lambda total: f"{total:,.2f} {currency or '(currency unknown)'}", days
+    )

@@ -51,7 +51,9 @@ class ReportData:
 
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     """Reads the data of the report. Raises UsageError where nothing has been reconciled by this version."""
-    queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
+    queries = tomllib.loads(
+        files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8")
+    )
     try:
         for run in read_rows(warehouse, queries["run"]):
             return _read(warehouse, run, queries)
@@ -63,13 +65,22 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     )
 
 
-def _read(warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any], queries: dict[str, Any]) -> ReportData:
+def _read(
+    warehouse: duckdb.DuckDBPyConnection, run: dict[str, Any], queries: dict[str, Any]
+) -> ReportData:
     sql = "SELECT DISTINCT concat(schema_name, '.', table_name) FROM duckdb_columns()"
     tables = {name for (name,) in warehouse.execute(sql).fetchall()}
-    data = ReportData(run, read_source(warehouse), new_findings(warehouse), schema_changes(warehouse, run["as_of"]))
+    data = ReportData(
+        run,
+        read_source(warehouse),
+        new_findings(warehouse),
+        schema_changes(warehouse, run["as_of"]),
+    )
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
-        (data.counts[table],) = warehouse.execute(f"SELECT count(*), {missing} FROM reconciled.{table}").fetchall()
+        (data.counts[table],) = warehouse.execute(
+            f"SELECT count(*), {missing} FROM reconciled.{table}"
+        ).fetchall()
     parts = {"lists": str(list(LISTS)), "currency": queries["currency"]}
     parts["total"] = queries["total"].format(**parts)
     for name, template in queries["rows"].items():

@@ -25,9 +25,9 @@ from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
 _CLOCK_SKEW_H: Final = 0.1
-_LAST_TRY: Final = (
-    "SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid) FROM ops.coverage GROUP BY 1 ORDER BY 1"
-)
+_LAST_TRY: Final = """
+    SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid)
+    FROM ops.coverage GROUP BY 1 ORDER BY 1"""
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY rowid DESC LIMIT 5"
 
 
@@ -94,11 +94,16 @@ def read_status(max_age_h: float | None = None) -> Status:
     status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
     holder, is_running = lock_holder(lock_file(path))
     status.running, status.killed = (holder, "") if is_running else ("", holder)
-    status.failure, status.destination_failure = failures.read(path), failures.read(path, is_destination=True)
+    status.failure, status.destination_failure = (
+        failures.read(path),
+        failures.read(path, is_destination=True),
+    )
     if path.exists() or not (status.failure or status.open_plans or is_running):
         _read_warehouse(path, status)
     if max_age_h is not None:
-        status.too_old = [one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)]
+        status.too_old = [
+            one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)
+        ]
         status.too_old += status.never_read if status.lists else LISTS
     return status
 
@@ -115,7 +120,9 @@ def _can_resume(plan: OpenPlan) -> bool:
     """Whether a push or an answer can still change something: not what was never sent of a plan that is out of date."""
     if not plan.states.keys().isdisjoint(("in_flight", "in_doubt", "conflict")):
         return True
-    from pipelines.push.checks import changed_file  # not needed without open plans, and imports httpx
+    from pipelines.push.checks import (
+        changed_file,
+    )  # not needed without open plans, and imports httpx
     from pipelines.push.lookups import intact_plan
 
     intact = intact_plan(plan.plan_id, plan.folder)
@@ -126,14 +133,19 @@ def _read_warehouse(path: Path, status: Status) -> None:
     """Adds what the warehouse has."""
     with open_warehouse(path) as connection:
         reads = last_reads(connection)
-        tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        tables = {
+            name
+            for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        }
         if not {"coverage", "runs"} <= tables:
             return
         status.lists = [reads[name] for name in LISTS if name in reads]
         tried = connection.execute(_LAST_TRY).fetchall()
         status.never_read = [name for name, *_ in tried if name not in reads]
         published = {name: read.newest[0] for name, read in reads.items()}
-        status.problems = {name: evidence for name, run_id, evidence in tried if published.get(name) != run_id}
+        status.problems = {
+            name: evidence for name, run_id, evidence in tried if published.get(name) != run_id
+        }
         status.runs = read_rows(connection, _RUNS_SQL)
         status.new_findings = new_findings(connection)
         if "observations" in tables:

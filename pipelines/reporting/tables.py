@@ -53,7 +53,9 @@ def build_table(rows: Rows, columns: TableColumns) -> Table:
         if heading or any(cells):
             drawn[heading] = cells
     kinds = [_kind(heading, cells) for heading, cells in drawn.items()]
-    return Table(list(drawn), list(zip(*drawn.values(), strict=True)), kinds, max(0, len(rows) - MAX_ROWS))
+    return Table(
+        list(drawn), list(zip(*drawn.values(), strict=True)), kinds, max(0, len(rows) - MAX_ROWS)
+    )
 
 
 def _kind(heading: str, cells: list[object]) -> str:
@@ -82,7 +84,11 @@ def bar_column(
 
     def bar(row: dict[str, Any]) -> str:
         percent = f"{100 * length(row) / longest:.1f}"
-        return tag('<span class="bar {}" style="width:{}%"></span>', row.get(css, ""), percent) if row[column] else ""
+        return (
+            tag('<span class="bar {}" style="width:{}%"></span>', row.get(css, ""), percent)
+            if row[column]
+            else ""
+        )
 
     longest = max(map(length, rows), default=0.0)
     return bar if len({row[column] for row in rows}) > 1 else lambda _: ""
@@ -95,7 +101,9 @@ def name_column(column: str) -> Callable[[dict[str, Any]], Markup | None]:
         if row[column] is None:
             return None
         text = label(row[column]).replace(" %", "\N{NO-BREAK SPACE}%")
-        return tag('<bdi class="{}">{}</bdi>', "" if " " in text else "short", text)  # no code is broken at a hyphen
+        return tag(
+            '<bdi class="{}">{}</bdi>', "" if " " in text else "short", text
+        )  # no code is broken at a hyphen
 
     return name
 
@@ -138,7 +146,9 @@ def render(template: str, **values: object) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = template_environment("pipelines.reporting", "templates", autoescape=True, finalize=_written)
+    environment = template_environment(
+        "pipelines.reporting", "templates", autoescape=True, finalize=_written
+    )
     environment.filters |= {"code": _with_code, "words": words}
     functions = (build_table, bar_column, mapped, name_column, spaced, styled)
     environment.globals |= {function.__name__: function for function in functions}
@@ -165,5 +175,7 @@ def _written(value: object) -> object:
 
 def _with_code(text: str) -> Markup:
     """Text in which what is between backticks becomes code."""
-    parts = (tag("<code>{}</code>" if n % 2 else "{}", part) for n, part in enumerate(text.split("`")))
+    parts = (
+        tag("<code>{}</code>" if n % 2 else "{}", part) for n, part in enumerate(text.split("`"))
+    )
     return Markup("").join(parts)

@@ -26,7 +26,11 @@ from transforms.rules import RULES, Severity
 FILE: Final = "accepted.toml"
 COMPARED: Final = frozenset(
     {"orders.form_changed", "orders.field_changed", "orders.matched_share_fell"}
-    | {f"{rule.entity}.{rule.name}" for rule in RULES if rule.name in ("values_gone", "values_jumped")}
+    | {
+        f"{rule.entity}.{rule.name}"
+        for rule in RULES
+        if rule.name in ("values_gone", "values_jumped")
+    }
 )
 """Rules that compare with the last accepted state."""
 RULE_NAMES: Final = frozenset(f"{rule.entity}.{rule.name}" for rule in RULES)
@@ -69,7 +73,9 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def holds(self, at: datetime) -> bool:
         """Whether it was made before an instant and has not ended by then."""
-        return self.when <= at and (self.until is None or at < datetime.combine(self.until, time.max, UTC))
+        return self.when <= at and (
+            self.until is None or at < datetime.combine(self.until, time.max, UTC)
+        )
 
     def covers(self, rule: str, subject: str) -> bool:
         """Whether it is about a finding, by its rule and its id or detail."""
@@ -91,8 +97,12 @@ class Accepted:
 
     def severity_sql(self) -> str:
         """The severity of a finding (columns of `FINDINGS`), as SQL: of several entries, one with a subject counts."""
-        entries = sorted((one for one in self._all if one.severity is not None), key=lambda one: not one.subject)
-        cases = [f"WHEN {is_about(one.rule, [one.subject])} THEN '{one.severity}'" for one in entries]
+        entries = sorted(
+            (one for one in self._all if one.severity is not None), key=lambda one: not one.subject
+        )
+        cases = [
+            f"WHEN {is_about(one.rule, [one.subject])} THEN '{one.severity}'" for one in entries
+        ]
         return f"CASE {' '.join(cases)} ELSE severity END" if cases else "severity"
 
     def accepted_sql(self, findings: str) -> str:
@@ -101,15 +111,21 @@ class Accepted:
         for one in self._all:
             if one.up_to is not None:
                 about = is_about(one.rule, [one.subject])
-                limited.append(f"{about} AND (SELECT count(*) FROM {findings} WHERE {about}) <= {one.up_to}")
+                limited.append(
+                    f"{about} AND (SELECT count(*) FROM {findings} WHERE {about}) <= {one.up_to}"
+                )
             elif one.severity is None and one.rule not in COMPARED:
                 wanted.setdefault(one.rule, []).append(one.subject)
-        return " OR ".join([*limited, *(is_about(rule, subjects) for rule, subjects in wanted.items())])
+        return " OR ".join(
+            [*limited, *(is_about(rule, subjects) for rule, subjects in wanted.items())]
+        )
 
     def is_changed(self, rule: str, subject: str, recorded_at: datetime | None) -> bool:
         """Whether a state that was recorded at an instant no longer counts, since a person accepted its change."""
         return any(
-            one.severity is None and one.covers(rule, subject) and (recorded_at is None or one.when > recorded_at)
+            one.severity is None
+            and one.covers(rule, subject)
+            and (recorded_at is None or one.when > recorded_at)
             for one in self._all
         )
 
@@ -121,7 +137,9 @@ def is_about(rule: str, subjects: Sequence[str]) -> str:
     if "" in subjects:
         return f"({is_rule})"
     pattern = sql_text(f"(?s)({'|'.join(map(re.escape, subjects))})(:.*)?")
-    texts = (f"coalesce(regexp_full_match({text}, {pattern}), false)" for text in ("entity_id", "detail"))
+    texts = (
+        f"coalesce(regexp_full_match({text}, {pattern}), false)" for text in ("entity_id", "detail")
+    )
     return f"({is_rule} AND ({' OR '.join(texts)}))"
 
 
@@ -139,10 +157,15 @@ def read_acceptances(path: Path) -> list[Acceptance]:
     check_private(path)
     document = read_toml(path)
     if unknown := document.keys() - {"accepted"}:
-        raise UsageError(f"{path}: {min(unknown)!r} is not known", "Its entries are tables [[accepted]].")
+        raise UsageError(
+            f"{path}: {min(unknown)!r} is not known", "Its entries are tables [[accepted]]."
+        )
     entries: Any = document.get("accepted", [])
     if not isinstance(entries, list):
-        raise UsageError(f"{path}: `accepted` is not a list of tables", "Write each entry as a table [[accepted]].")
+        raise UsageError(
+            f"{path}: `accepted` is not a list of tables",
+            "Write each entry as a table [[accepted]].",
+        )
     made: list[Acceptance] = []
     for number, entry in enumerate(entries, 1):
         try:
@@ -173,6 +196,10 @@ def write_acceptances(path: Path, entries: Sequence[Acceptance]) -> None:
     for entry in entries:
         if entry not in kept:
             values = {name: getattr(entry, name) for name in Acceptance.__struct_fields__}
-            tables.append(tomlkit.item({name: value for name, value in values.items() if value not in ("", None)}))
+            tables.append(
+                tomlkit.item(
+                    {name: value for name, value in values.items() if value not in ("", None)}
+                )
+            )
     path.parent.mkdir(mode=0o700, exist_ok=True)
     write_private(path, tomlkit.dumps(document).encode())

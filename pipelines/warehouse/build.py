@@ -34,15 +34,22 @@ from sources.settings import own_path, warehouse_path
 SCHEMAS: Final = ("raw", "reconciled", "ops")
 STORAGE_VERSION: Final = "v1.2.0"
 """Of the published file: the oldest that DuckDB 2 writes, so that clients from DuckDB 1.2 on open it."""
-_NO_EXTENSIONS: Final = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_NO_EXTENSIONS: Final = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
 _READ_CONFIG: Final[dict[str, Any]] = {"enable_external_access": "false", **_NO_EXTENSIONS}
-_BUILD_CONFIG: Final[dict[str, Any]] = {"storage_compatibility_version": STORAGE_VERSION, **_NO_EXTENSIONS}
+_BUILD_CONFIG: Final[dict[str, Any]] = {
+    "storage_compatibility_version": STORAGE_VERSION,
+    **_NO_EXTENSIONS,
+}
 _UNUSABLE_CHARACTERS: Final = "'%?\\"
 """In a path, these would get into dlt's SQL and URLs, where they have another meaning."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
 _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {_UNTOUCHED}"
 _LOCATION_HINT: Final = (
-    f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
+    "Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. "
+    f"{_UNTOUCHED}"
 )
 _OVERRIDDEN: Final = f"""
     WITH functions AS (SELECT schema_name, function_name, internal FROM system.main.duckdb_functions())
@@ -72,11 +79,14 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         raise UsageError(f"there is no warehouse at {file}", hint)
     connection = connect(file, read_only=True)
     connection.execute("SET TimeZone = 'UTC'")
-    if set(table_names(connection, "ops")) >= {"runs", "coverage"} and "warehouse" not in table_names(
-        connection, "ops"
-    ):
+    if set(table_names(connection, "ops")) >= {
+        "runs",
+        "coverage",
+    } and "warehouse" not in table_names(connection, "ops"):
         connection.close()
-        raise UsageError(f"{file} was written by orderbridge 0.1", "Run 0.2 with it once: docs/upgrade.md.")
+        raise UsageError(
+            f"{file} was written by orderbridge 0.1", "Run 0.2 with it once: docs/upgrade.md."
+        )
     return connection
 
 
@@ -87,7 +97,10 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(str(file), read_only=read_only, config=config)
     except duckdb.Error as error:
         if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
-            words, hint = "is open for writing in another program", "Close it there, then run again."
+            words, hint = (
+                "is open for writing in another program",
+                "Close it there, then run again.",
+            )
         else:
             words = "is not a DuckDB file that this version can read"
             hint = "Move it away, or name another file in WAREHOUSE__PATH. It was not touched."
@@ -101,8 +114,14 @@ def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """
     from pipelines.warehouse.descriptions import table_description
 
-    views = connection.execute("SELECT schema_name, view_name FROM system.main.duckdb_views()").fetchall()
-    views = [view for view in views if view[0] in SCHEMAS and view != ("ops", "last_read") and table_description(*view)]
+    views = connection.execute(
+        "SELECT schema_name, view_name FROM system.main.duckdb_views()"
+    ).fetchall()
+    views = [
+        view
+        for view in views
+        if view[0] in SCHEMAS and view != ("ops", "last_read") and table_description(*view)
+    ]
     found = {"view": views, "function": connection.execute(_OVERRIDDEN).fetchall()}
     return [f"{kind} {schema}.{name}" for kind, names in found.items() for schema, name in names]
 
@@ -196,7 +215,9 @@ class Build:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
         connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")
-        connection.execute("SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]])  # for `warn_of_writer`
+        connection.execute(
+            "SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]]
+        )  # for `warn_of_writer`
         connection.execute("SET enable_external_access = false")
         return connection
 
@@ -254,12 +275,16 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
                 reason = "no space left on the disk"
             elif isinstance(error, duckdb.OutOfMemoryException):
                 hint = f"Free memory and disk space, then run again. {_UNTOUCHED}"
-                raise UsageError("DuckDB ran out of memory, and of space for temporary files", hint) from None
+                raise UsageError(
+                    "DuckDB ran out of memory, and of space for temporary files", hint
+                ) from None
             elif isinstance(error, duckdb.IOException):
                 reason = "DuckDB could not write its file"
             else:
                 raise
-            raise UsageError(f"{folder}: {reason}", f"Free space, then run again. {_UNTOUCHED}") from None
+            raise UsageError(
+                f"{folder}: {reason}", f"Free space, then run again. {_UNTOUCHED}"
+            ) from None
 
 
 def _wal(file: Path) -> Path:

@@ -47,7 +47,9 @@ _GONE: Final = f"""
     FROM counted h ANTI JOIN (FROM now WHERE filled > 0) n USING (table_name, column_name)
     WHERE h.filled > 0 AND EXISTS (FROM now WHERE table_name = $resource AND rows > 0)
     GROUP BY ALL HAVING bool_or(h.filled >= {HAD_MIN} OR h.filled * 2 >= h.rows) ORDER BY ALL"""
-_FELL: Final = f"{{0}} / {{1}} * {{3}} - {{2}} >= {JUMP_MIN} AND {{2}} * {JUMP_FACTOR} < {{0}} / {{1}} * {{3}}"
+_FELL: Final = (
+    f"{{0}} / {{1}} * {{3}} - {{2}} >= {JUMP_MIN} AND {{2}} * {JUMP_FACTOR} < {{0}} / {{1}} * {{3}}"
+)
 """Whether a part of a whole (0 of 1) is far larger than it is now (2 of 3)."""
 _RECORD_JUMPS: Final = f"""
     WITH compared AS (
@@ -94,21 +96,31 @@ _FORGET: Final = """
     WHERE resource = $resource AND table_name = $table AND column_name = $column AND recorded_at <= $at"""
 
 
-def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult) -> None:
+def record_column_values(
+    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult
+) -> None:
     """Counts the rows that a walk brought into the raw tables of its list, and after a whole read their values.
 
     Raises:
         BridgeError: a raw table does not have the rows that were loaded.
     """
     for table, files in walked.files.items():
-        ((rows,),) = build.execute(f'SELECT count(*) FROM raw."{table}" WHERE _run_id = $1', [run_id]).fetchall()
+        ((rows,),) = build.execute(
+            f'SELECT count(*) FROM raw."{table}" WHERE _run_id = $1', [run_id]
+        ).fetchall()
         if rows != (loaded := sum(count for _, count in files)):
-            raise BridgeError(f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table")
+            raise BridgeError(
+                f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table"
+            )
         listed = {"listed": walked.items[table]} if table != walked.resource else {}
         record_totals(build, run_id, f"raw.{table}", {**listed, "loaded": loaded, "raw": rows})
         if not walked.is_whole:
             continue
-        own = {name: kind for name, kind in columns_of(build, f'raw."{table}"').items() if name not in RESERVED}
+        own = {
+            name: kind
+            for name, kind in columns_of(build, f'raw."{table}"').items()
+            if name not in RESERVED
+        }
         counts = ", ".join(_counts(name, kind) for name, kind in own.items())
         build.execute(
             f"""INSERT INTO ops.column_values BY NAME
@@ -117,7 +129,9 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
             {"run": run_id, "list": walked.resource, "table": table, "at": at},
         )
     if walked.is_whole:
-        list(jumped_values(build, walked.resource, Accepted.read(datetime.now(UTC))))  # those accepted are forgotten
+        list(
+            jumped_values(build, walked.resource, Accepted.read(datetime.now(UTC)))
+        )  # those accepted are forgotten
         values = {"resource": walked.resource, "run": run_id, "since": at - COMPARED_WITHIN}
         build.execute(_RECORD_JUMPS, values)
 
@@ -125,24 +139,32 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
 def _counts(name: str, kind: str) -> str:
     """What is counted of a column, as a struct in SQL; an empty text, list or object is no value."""
     column = f'"{name}"'
-    is_empty = f"{column} IS NULL" + (f" OR {column} IN ('', '[]', '{{}}')" if kind == "VARCHAR" else "")
+    is_empty = f"{column} IS NULL" + (
+        f" OR {column} IN ('', '[]', '{{}}')" if kind == "VARCHAR" else ""
+    )
     zeros = f"count_if({column} = 0)" if kind.startswith(_NUMBERS) else "NULL::BIGINT"
     zeros = f"count_if(NOT {column})" if kind == "BOOLEAN" else zeros
-    least, largest = (f"{limit}({column})" if kind.startswith(_ORDERED) else "NULL" for limit in ("min", "max"))
+    least, largest = (
+        f"{limit}({column})" if kind.startswith(_ORDERED) else "NULL" for limit in ("min", "max")
+    )
     return (
         f"{{column_name: {sql_text(name)}, rows: count(*), nulls: count_if({is_empty}), zeros: {zeros}, "
         f'"distinct": approx_count_distinct({column}), minimum: {least}::VARCHAR, maximum: {largest}::VARCHAR}}'
     )
 
 
-def gone_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted) -> Iterator[tuple[str, str]]:
+def gone_values(
+    build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted
+) -> Iterator[tuple[str, str]]:
     """The columns and child tables of a list that had values and have none, until a person accepts it.
 
     Yields:
         The place, as findings name it (`field_kinds.place`), and what it had.
     """
     names, gone = field_names(build, resource), list[list[str]]()
-    for table, column, filled, at, rows, zeros in build.execute(_GONE, {"resource": resource}).fetchall():
+    for table, column, filled, at, rows, zeros in build.execute(
+        _GONE, {"resource": resource}
+    ).fetchall():
         if not rows and column != "position":
             continue  # of a child table without rows one column stands for all
         keys = _keys(names, table, column if rows else "")
@@ -154,12 +176,17 @@ def gone_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Accep
         )
         if not is_accepted and not any(keys[: len(holder)] == holder for holder in gone):
             none = "only 0" if zeros else "none"
-            yield where, f"{filled} {f'values before, {none} in {rows} rows' if rows else 'rows before, none'} now"
+            yield (
+                where,
+                f"{filled} {f'values before, {none} in {rows} rows' if rows else 'rows before, none'} now",
+            )
         if not rows and keys:
             gone.append(keys)
 
 
-def jumped_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted) -> Iterator[tuple[str, str]]:
+def jumped_values(
+    build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted
+) -> Iterator[tuple[str, str]]:
     """The columns of a list whose values jumped in its last whole read, until a person accepts it.
 
     An accepted jump is forgotten, whenever it was: its read is the state to compare with, instead of earlier ones.
@@ -168,10 +195,14 @@ def jumped_values(build: duckdb.DuckDBPyConnection, resource: str, accepted: Acc
         The place, as `gone_values` names it, and how they jumped.
     """
     names = field_names(build, resource)
-    for table, column, text, at, is_last in build.execute(_JUMPS, {"resource": resource}).fetchall():
+    for table, column, text, at, is_last in build.execute(
+        _JUMPS, {"resource": resource}
+    ).fetchall():
         where = [f"{table}: {column}", *_places(resource, names, _keys(names, table, column))][-1]
         if accepted.is_changed(f"{resource}.values_jumped", where, at):
-            build.execute(_FORGET, {"resource": resource, "table": table, "column": column, "at": at})
+            build.execute(
+                _FORGET, {"resource": resource, "table": table, "column": column, "at": at}
+            )
         elif is_last:
             yield where, text
 

@@ -36,11 +36,15 @@ def _age(build: duckdb.DuckDBPyConnection, read: LastRead, later: LastRead) -> t
     age = max(ended_at - read.ended_at, timedelta())
     if read.run_id == run_id and age <= PROOF_AGE:
         return timedelta()
-    is_set_back = ended_at < read.ended_at and _was_walked_after(build, read, later.resource, run_id)
+    is_set_back = ended_at < read.ended_at and _was_walked_after(
+        build, read, later.resource, run_id
+    )
     return timedelta.max if is_set_back else age
 
 
-def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, named_by: str | None = None) -> str:
+def coverage_gap(
+    build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, named_by: str | None = None
+) -> str:
     """Why a list may hold records that its raw table lacks; empty where that is proven not to be.
 
     Args:
@@ -53,11 +57,15 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, 
     if read is None:
         return f"{resource}: never read"
     if read.verdict != "complete":
-        quarantined = f", quarantined rows: {read.quarantined_rows}" if read.quarantined_rows else ""
+        quarantined = (
+            f", quarantined rows: {read.quarantined_rows}" if read.quarantined_rows else ""
+        )
         return f"{resource}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
     age = _age(build, read, naming) if naming is not None else timedelta()
-    tried = "could not be read this time, " if age and _was_walked_after(build, read, resource) else ""
+    tried = (
+        "could not be read this time, " if age and _was_walked_after(build, read, resource) else ""
+    )
     if tried or age > PROOF_AGE:
         return f"{resource}: {tried}those of {read.ended_at:%Y-%m-%d %H:%M} UTC are older than the {named_by}"
     return ""
@@ -81,7 +89,9 @@ def _was_walked_after(
     return bool(attempts)
 
 
-def list_findings(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> Iterator[pd.DataFrame]:
+def list_findings(
+    build: duckdb.DuckDBPyConnection, reads: Reads, entity: str
+) -> Iterator[pd.DataFrame]:
     """The findings about the last read of a list; none where it was never read.
 
     Yields:
@@ -99,7 +109,11 @@ def list_findings(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -
             SELECT count(*) FROM raw.{entity}
             WHERE _missing_since IS NULL AND _run_id <> $run AND _last_seen_at < $at"""
         ((older,),) = build.execute(sql, {"run": read.run_id, "at": read.ended_at}).fetchall()
-        yield table_finding(entity, "unproven", f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}")
+        yield table_finding(
+            entity,
+            "unproven",
+            f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}",
+        )
     named = reads.get(RECORDS[entity].refers_to)
     if named is not None and named.verdict == "complete":
         age = _age(build, named, read)

@@ -38,7 +38,9 @@ def primary_keys(schema: str, table: str) -> tuple[str, ...]:
 
 @cache
 def _dictionary() -> dict[str, Any]:
-    return tomllib.loads(files("pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8"))
+    return tomllib.loads(
+        files("pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8")
+    )
 
 
 def harmless_columns() -> list[str]:
@@ -57,11 +59,15 @@ def table_description(schema: str, table: str) -> str:
 def column_description(schema: str, table: str, column: str) -> str:
     """What a column holds, by the dictionary or else by the interface; empty for one that neither describes."""
     if _is_undocumented_field(schema, table, column):
-        return _UNDOCUMENTED.format("orders" if schema == "reconciled" else table.partition("__")[0])
+        return _UNDOCUMENTED.format(
+            "orders" if schema == "reconciled" else table.partition("__")[0]
+        )
     if column.endswith("_position"):
         return f"position of the row in {table.rpartition('__')[0]} that it belongs to"
     dictionary = _dictionary()
-    text = dictionary["exceptions"].get(f"{schema}.{table}.{column}") or dictionary["columns"].get(column)
+    text = dictionary["exceptions"].get(f"{schema}.{table}.{column}") or dictionary["columns"].get(
+        column
+    )
     field = _field(table, column) if schema == "raw" else None
     return text or (field.meaning if field else "")
 
@@ -93,7 +99,11 @@ def column_source(table: str, column: str) -> str:
         return ""
     name, _, child = table.partition("__")
     where = f"{child}[].{field.name}" if child else field.name
-    meaning = f" ({field.meaning})" if field.meaning not in ("", column_description("raw", table, column)) else ""
+    meaning = (
+        f" ({field.meaning})"
+        if field.meaning not in ("", column_description("raw", table, column))
+        else ""
+    )
     return f"{where} of {LISTS[name].verb} {LISTS[name].path}{meaning}"
 
 
@@ -103,20 +113,35 @@ def _field(table: str, column: str) -> Field | None:
     if child:
         fields = next((field.fields for field in fields if snake(field.name) == child), ())
     return next(
-        (field for field in fields if snake(field.name) == column and (field.type != "array" or field.items)), None
+        (
+            field
+            for field in fields
+            if snake(field.name) == column and (field.type != "array" or field.items)
+        ),
+        None,
     )
 
 
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:
     """Describes the tables, views and columns of a build; tables of earlier runs get the texts of this version."""
     statements = []
-    for schema, table, column, kind, comment in build.execute(_COMMENTED, [list(DESCRIBED_SCHEMAS)]).fetchall():
-        text = table_description(schema, table) if column is None else column_comment(schema, table, column)
+    for schema, table, column, kind, comment in build.execute(
+        _COMMENTED, [list(DESCRIBED_SCHEMAS)]
+    ).fetchall():
+        text = (
+            table_description(schema, table)
+            if column is None
+            else column_comment(schema, table, column)
+        )
         if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))
             statements.append(f"COMMENT ON {kind} {name} IS {sql_text(text)};")
     if statements:  # one transaction: each of its own would be written to disk; a third of the time is the optimizer's
-        build.execute("BEGIN; PRAGMA disable_optimizer;" + "".join(statements) + "PRAGMA enable_optimizer; COMMIT")
+        build.execute(
+            "BEGIN; PRAGMA disable_optimizer;"
+            + "".join(statements)
+            + "PRAGMA enable_optimizer; COMMIT"
+        )
 
 
 @cache
@@ -126,7 +151,9 @@ def column_comment(schema: str, table: str, column: str) -> str:
     return "; ".join(filter(None, (column_description(schema, table, column), source)))
 
 
-def column_comments(warehouse: duckdb.DuckDBPyConnection, schema: str, table: str) -> dict[str, str]:
+def column_comments(
+    warehouse: duckdb.DuckDBPyConnection, schema: str, table: str
+) -> dict[str, str]:
     """The comments of a table's columns in the warehouse, for a copy of it."""
     sql = """SELECT column_name, comment FROM duckdb_columns()
         WHERE schema_name = $1 AND table_name = $2 AND comment IS NOT NULL ORDER BY column_index"""

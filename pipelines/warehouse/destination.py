@@ -25,7 +25,12 @@ import duckdb
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
 from pipelines.warehouse.destination_changes import REMOVED, CopyNotes, TableChanges
-from pipelines.warehouse.destination_errors import PUBLISHED, destination_errors, destination_settings, reason
+from pipelines.warehouse.destination_errors import (
+    PUBLISHED,
+    destination_errors,
+    destination_settings,
+    reason,
+)
 from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_postgres import (
     ColumnTypes,
@@ -61,8 +66,12 @@ def connect_destination(settings: WarehouseSettings) -> str:
         if isinstance(found, ParquetStore):
             version = (found.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {found.folder}: {version}"
-        file = Path(str(getattr(found.pipeline.destination_client().config.credentials, "database", "")))
-        if found.kind == "duckdb" and file.parent.is_dir() and not file.exists():  # a connection would make it
+        file = Path(
+            str(getattr(found.pipeline.destination_client().config.credentials, "database", ""))
+        )
+        if (
+            found.kind == "duckdb" and file.parent.is_dir() and not file.exists()
+        ):  # a connection would make it
             return f"{settings.destination}, {file}: no copy yet"
         existing = [schema for schema in SCHEMAS if found.last_copy(schema)[0]]
         with suppress(_TriedError), found.client() as client:
@@ -71,7 +80,9 @@ def connect_destination(settings: WarehouseSettings) -> str:
                     for dataset in (found.staging, *map(found.dataset, SCHEMAS)):
                         client.execute_sql(f"CREATE SCHEMA IF NOT EXISTS {dataset}")
                         client.execute_sql(f"DROP TABLE IF EXISTS {dataset}.{MARK}")
-                        client.execute_sql(f"CREATE TABLE {dataset}.{MARK} (table_name {found.text_type})")
+                        client.execute_sql(
+                            f"CREATE TABLE {dataset}.{MARK} (table_name {found.text_type})"
+                        )
                     raise _TriedError
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
 
@@ -97,7 +108,9 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> None:
     """
     with open_warehouse(path) as warehouse, _destination(settings) as found:
         if isinstance(found, ParquetStore):
-            names = ((schema, name) for schema in SCHEMAS for name in table_names(warehouse, schema))
+            names = (
+                (schema, name) for schema in SCHEMAS for name in table_names(warehouse, schema)
+            )
             found.copy(warehouse, names, read_source(warehouse))
         elif not found.is_postgres:
             found.replace(warehouse)
@@ -126,17 +139,23 @@ def create_views(settings: WarehouseSettings) -> str:
         if isinstance(found, ParquetStore):
             raise UsageError(f"{settings.destination} holds files, which have no views", hint)
         made = statements(f"{settings.destination_dataset}_")
-        drops = [f"DROP VIEW IF EXISTS {found.dataset(VIEW_SCHEMA)}.{name}" for name in reversed(VIEWS)]
+        drops = [
+            f"DROP VIEW IF EXISTS {found.dataset(VIEW_SCHEMA)}.{name}" for name in reversed(VIEWS)
+        ]
         with found.client() as client:
             try:
                 _execute(client, made)
-            except Exception:  # whatever a driver raises: a view that has other columns, or types, is made anew
+            except (
+                Exception
+            ):  # whatever a driver raises: a view that has other columns, or types, is made anew
                 _execute(client, [*drops, *made])
     return f"{len(VIEWS)} views in {settings.destination_dataset}_{VIEW_SCHEMA}"
 
 
 @contextmanager
-def _destination(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterator[ParquetStore | _Database]:
+def _destination(
+    settings: WarehouseSettings, state: str = PUBLISHED
+) -> Iterator[ParquetStore | _Database]:
     """The destination, with dlt's settings of destinations alone; `state` is that of the warehouse, for people.
 
     Raises:
@@ -158,7 +177,9 @@ def _destination(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterato
             ) from None
         # dlt 1.31 calls what DuckDB 2 has no more
         if database.kind == "ducklake" and not hasattr(duckdb.DuckDBPyRelation, "fetchone"):
-            versions = f"dlt {version('dlt')} cannot write to a DuckLake with duckdb {duckdb.__version__}"
+            versions = (
+                f"dlt {version('dlt')} cannot write to a DuckLake with duckdb {duckdb.__version__}"
+            )
             hint = f"Install duckdb 1.5: {sys.executable} -m pip install 'duckdb>=1.5,<2'."
             raise UsageError(f"WAREHOUSE__DESTINATION: {versions}", hint)
         with destination_errors(settings, state):
@@ -169,9 +190,15 @@ def _destination(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterato
                 yield database
 
 
-def _execute(client: SqlClient, changes: Sequence[str], check: Callable[[], None] = lambda: None) -> None:
+def _execute(
+    client: SqlClient, changes: Sequence[str], check: Callable[[], None] = lambda: None
+) -> None:
     """Executes statements, then a check, all or none where the destination has transactions for tables."""
-    with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
+    with (
+        client.begin_transaction()
+        if client.capabilities.supports_ddl_transactions
+        else nullcontext()
+    ):
         for statement in changes:
             client.execute_sql(statement)
         check()
@@ -205,12 +232,20 @@ class _Database:
         self.folder, self.prefix = folder, settings.destination_dataset
         name = f"{self.prefix}{_STAGING}"
         self.pipeline = dlt.pipeline(
-            "orderbridge", pipelines_dir=str(folder), destination=settings.destination, dataset_name=name
+            "orderbridge",
+            pipelines_dir=str(folder),
+            destination=settings.destination,
+            dataset_name=name,
         )
         self.kind = str(self.pipeline.destination.destination_type).rpartition(".")[2]
-        self.quoted: Callable[[str], str] = self.pipeline.destination.capabilities().escape_identifier
+        self.quoted: Callable[[str], str] = (
+            self.pipeline.destination.capabilities().escape_identifier
+        )
         self.staging, self.is_postgres = self.quoted(name), self.kind == "postgres"
-        self.has_keys, self.has_comments = self.kind not in ("ducklake", "bigquery"), self.kind != "bigquery"
+        self.has_keys, self.has_comments = (
+            self.kind not in ("ducklake", "bigquery"),
+            self.kind != "bigquery",
+        )
         self.text_type = "STRING" if self.kind == "bigquery" else "VARCHAR"
 
     def client(self) -> SqlClient:
@@ -253,17 +288,31 @@ class _Database:
                 return [], None
             if MARK not in existing:
                 raise UsageError(
-                    f"the dataset {name} holds tables that orderbridge did not create: nothing was touched", hint
+                    f"the dataset {name} holds tables that orderbridge did not create: nothing was touched",
+                    hint,
                 )
-            marks = client.execute_sql(f"SELECT {', '.join(('table_name', *SOURCE_COLUMNS))} FROM {mark}") or ()
+            marks = (
+                client.execute_sql(
+                    f"SELECT {', '.join(('table_name', *SOURCE_COLUMNS))} FROM {mark}"
+                )
+                or ()
+            )
             if self.is_postgres:  # an earlier version made a table without the column
-                ((copy_id,),) = client.execute_sql(f"SELECT max(to_jsonb(m) ->> 'copy_id') FROM {mark} m")
+                ((copy_id,),) = client.execute_sql(
+                    f"SELECT max(to_jsonb(m) ->> 'copy_id') FROM {mark} m"
+                )
         own = [str(table) for table, *_ in marks if table in existing]
         if foreign := sorted((existing - set(own)).intersection(tables)):
-            raise UsageError(f"{name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint)
-        differences = DataSource(*marks[0][1:]).differences(source) if marks and source is not None else []
+            raise UsageError(
+                f"{name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint
+            )
+        differences = (
+            DataSource(*marks[0][1:]).differences(source) if marks and source is not None else []
+        )
         if differences:
-            raise UsageError(f"the dataset {name} holds another source's data: {'; '.join(differences)}", hint)
+            raise UsageError(
+                f"the dataset {name} holds another source's data: {'; '.join(differences)}", hint
+            )
         return own, copy_id
 
     def replace(self, warehouse: duckdb.DuckDBPyConnection, notes: CopyNotes | None = None) -> None:
@@ -278,28 +327,47 @@ class _Database:
             PlatformError: rows are missing after they were loaded.
             _OtherCopyError: tables are not as the last copy left them: all rows have to be sent.
         """
-        source, tables, own = read_source(warehouse), dict[str, TableChanges](), dict[str, list[str]]()
-        with exclusive_client(self.client(), self.prefix) if self.is_postgres else nullcontext() as locked:
+        source, tables, own = (
+            read_source(warehouse),
+            dict[str, TableChanges](),
+            dict[str, list[str]](),
+        )
+        with (
+            exclusive_client(self.client(), self.prefix)
+            if self.is_postgres
+            else nullcontext() as locked
+        ):
             for schema in SCHEMAS:
                 names = table_names(warehouse, schema)
                 own[schema], copy_id = self.last_copy(schema, names, source)
                 for name in names:
                     held = copy_id if name in own[schema] else None
                     tables[f"t{len(tables)}"] = (
-                        TableChanges(schema, name) if notes is None else notes.changes(warehouse, schema, name, held)
+                        TableChanges(schema, name)
+                        if notes is None
+                        else notes.changes(warehouse, schema, name, held)
                     )
             self.load(warehouse, tables)
             with self.client() if locked is None else nullcontext(locked) as client:
                 facts = ", ".join(map(_text, (*astuple(source), notes.copy_id if notes else None)))
-                statements = [*self.swap(client, tables, own, facts), *self.comments(warehouse, tables.values())]
-                _execute(client, statements, partial(self.check_merged, client, warehouse, tables.values()))
+                statements = [
+                    *self.swap(client, tables, own, facts),
+                    *self.comments(warehouse, tables.values()),
+                ]
+                _execute(
+                    client,
+                    statements,
+                    partial(self.check_merged, client, warehouse, tables.values()),
+                )
             self.drop_staging()
 
     def target(self, table: TableChanges) -> str:
         """The quoted name of a table of the copy."""
         return f"{self.dataset(table.schema)}.{self.quoted(table.name)}"
 
-    def load(self, warehouse: duckdb.DuckDBPyConnection, tables: Mapping[str, TableChanges]) -> None:
+    def load(
+        self, warehouse: duckdb.DuckDBPyConnection, tables: Mapping[str, TableChanges]
+    ) -> None:
         """Loads the rows to be sent into the staging dataset, into tables by their number.
 
         Raises:
@@ -314,11 +382,15 @@ class _Database:
             for number, table in sent.items()
         ]
         if sent:  # the CSV loader for Postgres reads empty texts as null
-            self.pipeline.run(rows, loader_file_format="insert_values" if self.is_postgres else "parquet")
+            self.pipeline.run(
+                rows, loader_file_format="insert_values" if self.is_postgres else "parquet"
+            )
         with self.client() as client:
             for number, table in sent.items():
                 ((expected,),) = table.rows(warehouse).aggregate("count(*)").fetchall()
-                ((count,),) = client.execute_sql(f"SELECT count(*) FROM {self.staging}.{self.quoted(number)}")
+                ((count,),) = client.execute_sql(
+                    f"SELECT count(*) FROM {self.staging}.{self.quoted(number)}"
+                )
                 if count != expected:
                     raise PlatformError(
                         f"{self.target(table)}: {count} of {expected} rows are in staging: no table was replaced",
@@ -326,7 +398,11 @@ class _Database:
                     )
 
     def swap(
-        self, client: SqlClient, tables: Mapping[str, TableChanges], own: Mapping[str, Sequence[str]], facts: str
+        self,
+        client: SqlClient,
+        tables: Mapping[str, TableChanges],
+        own: Mapping[str, Sequence[str]],
+        facts: str,
     ) -> Iterator[str]:
         """The statements that make the tables of the copy those of the warehouse, from what is in staging.
 
@@ -338,36 +414,57 @@ class _Database:
         """
         new = table_columns(client, self.staging) if self.is_postgres else {}
         for schema in dict.fromkeys(table.schema for table in tables.values()):
-            copied = {table.name: number for number, table in tables.items() if table.schema == schema}
+            copied = {
+                table.name: number for number, table in tables.items() if table.schema == schema
+            }
             target = self.dataset(schema)
             old = table_columns(client, target) if self.is_postgres else {}
             yield f"CREATE SCHEMA IF NOT EXISTS {target}"
-            for name in dict.fromkeys([*(name for name in own[schema] if name not in copied or name not in old), MARK]):
+            for name in dict.fromkeys(
+                [*(name for name in own[schema] if name not in copied or name not in old), MARK]
+            ):
                 yield f"DROP TABLE IF EXISTS {target}.{self.quoted(name)}"
             for name, number in copied.items():
                 staged = f"{self.staging}.{self.quoted(number)}"
-                yield from self._swap_table(tables[number], staged, old.get(name, {}), new.get(number, {}))
-            columns = ", ".join(f"{name} {self.text_type}" for name in ("table_name", *SOURCE_COLUMNS, "copy_id"))
+                yield from self._swap_table(
+                    tables[number], staged, old.get(name, {}), new.get(number, {})
+                )
+            columns = ", ".join(
+                f"{name} {self.text_type}" for name in ("table_name", *SOURCE_COLUMNS, "copy_id")
+            )
             yield f"CREATE TABLE {target}.{MARK} ({columns})"
             marks = ", ".join(f"({_text(name)}, {facts})" for name in copied)
             yield f"INSERT INTO {target}.{MARK} VALUES {marks}"
 
-    def _swap_table(self, table: TableChanges, staged: str, old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
+    def _swap_table(
+        self, table: TableChanges, staged: str, old: ColumnTypes, new: ColumnTypes
+    ) -> Iterator[str]:
         """Those of one table, from its columns in the copy and in staging: none where it is not there, or unknown."""
-        target, changed = self.target(table), [name for name, kind in old.items() if new.get(name) != kind]
-        if table.changed is not None and new and {**new, REMOVED: "boolean"} != {**old, REMOVED: "boolean"}:
+        target, changed = (
+            self.target(table),
+            [name for name, kind in old.items() if new.get(name) != kind],
+        )
+        if (
+            table.changed is not None
+            and new
+            and {**new, REMOVED: "boolean"} != {**old, REMOVED: "boolean"}
+        ):
             raise _OtherCopyError
         if not self.is_postgres:
             yield f"CREATE TABLE {target} AS SELECT * FROM {staged}"
         else:
-            if not old:  # the default privileges of a schema are those of tables that are created in it
+            if (
+                not old
+            ):  # the default privileges of a schema are those of tables that are created in it
                 yield f"CREATE TABLE {target} (LIKE {staged} INCLUDING ALL)"
             yield from update_table(target, staged, table, old or new, new)
         key = primary_keys(table.schema, table.name) if self.has_keys else ()
         if key and (not old or (new and set(map(unquoted, changed)) & set(key))):
             yield f"ALTER TABLE {target} ADD PRIMARY KEY ({', '.join(map(self.quoted, key))})"
 
-    def comments(self, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[TableChanges]) -> Iterator[str]:
+    def comments(
+        self, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[TableChanges]
+    ) -> Iterator[str]:
         """The statements that describe the tables of a copy and their columns."""
         for table in tables if self.has_comments else ():
             if description := table_description(table.schema, table.name):
@@ -376,12 +473,17 @@ class _Database:
                 yield f"COMMENT ON COLUMN {self.target(table)}.{self.quoted(column)} IS {_text(text)}"
 
     def check_merged(
-        self, client: SqlClient, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[TableChanges]
+        self,
+        client: SqlClient,
+        warehouse: duckdb.DuckDBPyConnection,
+        tables: Iterable[TableChanges],
     ) -> None:
         """Compares the number of rows in tables that were merged with the warehouse's. Raises _OtherCopyError."""
         for table in tables:
             if table.changed is not None and table.is_sent:
-                ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {table.quoted}").fetchall()
+                ((expected,),) = warehouse.execute(
+                    f"SELECT count(*) FROM {table.quoted}"
+                ).fetchall()
                 ((count,),) = client.execute_sql(f"SELECT count(*) FROM {self.target(table)}")
                 if count != expected:
                     raise _OtherCopyError
@@ -399,7 +501,9 @@ class _Database:
         with self.client() as client:
             for prefix in (self.prefix, *(f"{self.prefix}_{schema}" for schema in SCHEMAS)):
                 name = f"{prefix}{_STAGING}"
-                if exists(name) and (prefix == self.prefix or not any(exists(f"{prefix}_{one}") for one in SCHEMAS)):
+                if exists(name) and (
+                    prefix == self.prefix or not any(exists(f"{prefix}_{one}") for one in SCHEMAS)
+                ):
                     with client.with_alternative_dataset_name(name):
                         client.drop_dataset()
 

@@ -100,7 +100,9 @@ class CopyNotes:
 
     def __init__(self, path: Path) -> None:
         self.copy_id = uuid4().hex
-        self._kept, self._new = (path.with_name(f".{path.name}.{name}") for name in ("copied", "copying"))
+        self._kept, self._new = (
+            path.with_name(f".{path.name}.{name}") for name in ("copied", "copying")
+        )
         shutil.rmtree(self._new, ignore_errors=True)
         private_folder(self._new)
         exclude_from_git(self._new)
@@ -117,7 +119,9 @@ class CopyNotes:
             copied: the copy that the destination holds; None: it has none, or not this table.
         """
         name = sql_name(schema, table)
-        columns = {column: kind for column, kind, *_ in warehouse.execute(f"DESCRIBE {name}").fetchall()}
+        columns = {
+            column: kind for column, kind, *_ in warehouse.execute(f"DESCRIBE {name}").fetchall()
+        }
         stamps = tuple(column for column in _STAMPS if column in columns)
         ids = (column for column in columns if column.endswith("_id") and column not in stamps)
         key = primary_keys(schema, table) or (next(ids, next(iter(columns))),)
@@ -129,7 +133,9 @@ class CopyNotes:
         with warehouse.cursor() as cursor:
             cursor.execute("SET TimeZone = 'UTC'")
             texts = " || chr(31) || ".join(f"{column}::VARCHAR" for column in stamps) or "''"
-            sql = _NOTE.format(key=_names(key), content=_names(content), stamps=f"({texts})", table=name)
+            sql = _NOTE.format(
+                key=_names(key), content=_names(content), stamps=f"({texts})", table=name
+            )
             reader = cursor.sql(f"SELECT * EXCLUDE (_sum) FROM ({sql})").to_arrow_reader()
             with pq.ParquetWriter(note, reader.schema, compression="zstd") as writer:
                 for batch in reader:
@@ -146,7 +152,11 @@ class CopyNotes:
             moves = cursor.sql(_MOVES.format(key=_names(key))).to_arrow_table()
             cursor.register("moves", moves)
             changed = cursor.sql(_CHANGED.format(key=_names(key))).to_arrow_table()
-        pairs = ((row["before"], row["after"]) for row in moves.to_pylist() if row["before"] != row["after"])
+        pairs = (
+            (row["before"], row["after"])
+            for row in moves.to_pylist()
+            if row["before"] != row["after"]
+        )
         moved = [_BETWEEN.join(pair).split(_BETWEEN) for pair in pairs]
         return TableChanges(schema, table, key, changed, stamps, moved)
 

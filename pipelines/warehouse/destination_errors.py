@@ -28,7 +28,10 @@ _FILE_ERRORS: Final = {
     "Cannot open file": "Make the folder, for this user to write.",
 }
 """Errors of a DuckDB file, with what to do."""
-_DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
+_DEPENDENTS: Final = {
+    "DependentObjectsStillExist": "message_detail",
+    "ForeignKeyViolation": "message_primary",
+}
 """Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
 
 
@@ -58,13 +61,19 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
             hint = "Drop the object, run again, then create it anew."
         elif found := [fix for part, fix in _FILE_ERRORS.items() if part in words]:
             (hint,) = found
-        raise PlatformError(f"the destination {settings.destination} {words}", f"{hint} {state}".strip()) from None
+        raise PlatformError(
+            f"the destination {settings.destination} {words}", f"{hint} {state}".strip()
+        ) from None
 
 
 def _cause(error: BaseException) -> BaseException:
     """The error of the database's driver that dlt wrapped."""
     while True:
-        inner = getattr(error, "dbapi_exception", None) or getattr(error, "exception", None) or error.__cause__
+        inner = (
+            getattr(error, "dbapi_exception", None)
+            or getattr(error, "exception", None)
+            or error.__cause__
+        )
         if not isinstance(inner, BaseException) or inner is error:
             return error
         error = inner
@@ -79,6 +88,8 @@ def reason(error: BaseException) -> str:
         lacking = [line for line in str(error).split("\n")[:2] if "issing" in line]
         return f"its settings lack {lacking[-1].rpartition(': ')[2]}"
     text = " ".join(str(error).split("DETAIL:")[0].split())
-    shown = _CREDENTIALS.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text)
+    shown = _CREDENTIALS.sub(
+        lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text
+    )
     _, cut, given = shown.partition("The actual reason given is: ")
     return given if cut else f"{type(error).__name__}: {shown}"

@@ -66,16 +66,24 @@ class ParquetStore:
             if not self.is_local:
                 with suppress(PermissionError):  # a key may be allowed to list its own folder only
                     self.files.ls(self.folder.lstrip("/").partition("/")[0])
-            others = [name for name in self._names() if not _VERSION.fullmatch(name) and name != _NEW_POINTER]
+            others = [
+                name
+                for name in self._names()
+                if not _VERSION.fullmatch(name) and name != _NEW_POINTER
+            ]
             if others:
                 raise UsageError(
-                    f"the folder {self.folder} holds files that orderbridge did not create: nothing was touched", _HINT
+                    f"the folder {self.folder} holds files that orderbridge did not create: nothing was touched",
+                    _HINT,
                 )
             return None
         content = self.files.cat_file(path)
         try:
             pointer: dict[str, Any] = json.loads(content)
-            existing, is_valid = DataSource(**pointer["source"]), bool(_VERSION.fullmatch(pointer["version"]))
+            existing, is_valid = (
+                DataSource(**pointer["source"]),
+                bool(_VERSION.fullmatch(pointer["version"])),
+            )
         except (ValueError, KeyError, TypeError, RecursionError):
             is_valid = False
         if not is_valid:
@@ -85,10 +93,18 @@ class ParquetStore:
             )
         differences = existing.differences(source) if source is not None else []
         if differences:
-            raise UsageError(f"the folder {self.folder} holds another source's data: {'; '.join(differences)}", _HINT)
+            raise UsageError(
+                f"the folder {self.folder} holds another source's data: {'; '.join(differences)}",
+                _HINT,
+            )
         return pointer
 
-    def copy(self, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[tuple[str, str]], source: DataSource) -> None:
+    def copy(
+        self,
+        warehouse: duckdb.DuckDBPyConnection,
+        tables: Iterable[tuple[str, str]],
+        source: DataSource,
+    ) -> None:
         """Writes a new version, points to it, and removes those older than the one before.
 
         Args:
@@ -102,7 +118,10 @@ class ParquetStore:
         """
         before = self.current(source)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"
-        written = {f"{schema}.{table}": self._write(warehouse, version, schema, table) for schema, table in tables}
+        written = {
+            f"{schema}.{table}": self._write(warehouse, version, schema, table)
+            for schema, table in tables
+        }
         if self.current(source) != before:
             raise PlatformError(
                 f"another run copied to the folder {self.folder} at the same time: its version stays the current one",
@@ -115,14 +134,20 @@ class ParquetStore:
             if _VERSION.fullmatch(name) and name < oldest:
                 self.files.rm(f"{self.folder}/{name}", recursive=True)
 
-    def _write(self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str) -> dict[str, Any]:
+    def _write(
+        self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str
+    ) -> dict[str, Any]:
         path = f"{version}/{schema}/{table}.parquet"
         if self.is_local:  # in an object store it would create a missing bucket
             self.files.makedirs(f"{self.folder}/{version}/{schema}", exist_ok=True)
         cursor = warehouse.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
         reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()
-        key, comments, rows = primary_keys(schema, table), column_comments(warehouse, schema, table), 0
+        key, comments, rows = (
+            primary_keys(schema, table),
+            column_comments(warehouse, schema, table),
+            0,
+        )
         columns = pa.schema(
             column.with_metadata(
                 ({"description": comments[column.name]} if column.name in comments else {})
@@ -158,4 +183,6 @@ class ParquetStore:
     def _names(self) -> list[str]:
         if not self.files.exists(self.folder):
             return []
-        return [path.rstrip("/").rpartition("/")[2] for path in self.files.ls(self.folder, detail=False)]
+        return [
+            path.rstrip("/").rpartition("/")[2] for path in self.files.ls(self.folder, detail=False)
+        ]

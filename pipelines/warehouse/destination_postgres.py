@@ -37,7 +37,9 @@ def exclusive_client(client: SqlClient, prefix: str) -> Iterator[SqlClient]:
         PlatformError: another run is copying to them.
     """
     with client:
-        ((is_locked,),) = client.execute_sql("SELECT pg_try_advisory_lock(hashtext(%s))", f"orderbridge copy {prefix}")
+        ((is_locked,),) = client.execute_sql(
+            "SELECT pg_try_advisory_lock(hashtext(%s))", f"orderbridge copy {prefix}"
+        )
         if not is_locked:
             raise PlatformError(
                 f"another run is copying to the datasets {prefix}_* at the moment: nothing was touched",
@@ -59,7 +61,9 @@ def unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def update_table(table: str, staged: str, changes: TableChanges, old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
+def update_table(
+    table: str, staged: str, changes: TableChanges, old: ColumnTypes, new: ColumnTypes
+) -> Iterator[str]:
     """The statements that give a table the columns and rows of a staged one, in one transaction.
 
     Where not all rows are sent: the rows of the staged keys, and the other rows their new stamps.

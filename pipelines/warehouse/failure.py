@@ -30,7 +30,12 @@ def failure_file(path: Path, *, is_destination: bool = False) -> Path:
 
 @contextmanager
 def record_failure(
-    path: Path, command: str, started_at: datetime, run_id: str = "", *, is_destination: bool = False
+    path: Path,
+    command: str,
+    started_at: datetime,
+    run_id: str = "",
+    *,
+    is_destination: bool = False,
 ) -> Iterator[None]:
     """Writes the note of a warehouse where the block raises; before a run has an id only where the file exists.
 
@@ -45,7 +50,11 @@ def record_failure(
         is_stop = isinstance(error, KeyboardInterrupt) or is_interrupted(error)
         if (run_id or path.exists()) and not (is_stop and (is_destination or was_published(error))):
             file = failure_file(path, is_destination=is_destination)
-            described = describe_error(error) if isinstance(error, Exception) and not is_stop else _stopped(error)
+            described = (
+                describe_error(error)
+                if isinstance(error, Exception) and not is_stop
+                else _stopped(error)
+            )
             _write(file, command, started_at, run_id, described)
         if is_interrupted(error):
             raise KeyboardInterrupt from None
@@ -56,10 +65,18 @@ def record_unfinished_copy(path: Path, command: str, started_at: datetime, run_i
     """Writes the note of a copy to the destination that begins: it stays where a signal or a kill ends the copy."""
     words = "the copy to the destination did not end: the run was interrupted, or is still copying"
     hint = "Until a run has copied, the destination has the version before."
-    _write(failure_file(path, is_destination=True), command, started_at, run_id, (ExitCode.STOPPED, words, hint))
+    _write(
+        failure_file(path, is_destination=True),
+        command,
+        started_at,
+        run_id,
+        (ExitCode.STOPPED, words, hint),
+    )
 
 
-def _write(file: Path, command: str, started_at: datetime, run_id: str, described: tuple[int, str, str]) -> None:
+def _write(
+    file: Path, command: str, started_at: datetime, run_id: str, described: tuple[int, str, str]
+) -> None:
     note = {
         "command": command,
         "run_id": run_id,
@@ -87,19 +104,35 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint
     if is_disk_full(error):
-        words = "no space left: the disk is full, or a quota or a limit on the size of files is reached"
-        return ExitCode.USAGE, words, "Free space, or raise the limit, then run the same command again."
+        words = (
+            "no space left: the disk is full, or a quota or a limit on the size of files is reached"
+        )
+        return (
+            ExitCode.USAGE,
+            words,
+            "Free space, or raise the limit, then run the same command again.",
+        )
     if isinstance(error, OSError) and error.filename:
         hint = "Check its name, and whether this user may use it and the folders above."
         return ExitCode.USAGE, f"{error.filename} cannot be used: {error.strerror}", hint
-    if type(error).__name__ == "PermissionException":  # DuckDB's, which is not imported for this alone
+    if (
+        type(error).__name__ == "PermissionException"
+    ):  # DuckDB's, which is not imported for this alone
         hint = "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one."
-        return ExitCode.USAGE, "a view in the warehouse reads other files or the network, which is not allowed", hint
+        return (
+            ExitCode.USAGE,
+            "a view in the warehouse reads other files or the network, which is not allowed",
+            hint,
+        )
     if is_out_of_memory(error):
         hint = "Free some, or run where this user may use more of it, and start more threads."
         return ExitCode.USAGE, "out of memory", hint
     # its text may hold values of rows
-    return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
+    return (
+        ExitCode.BUG,
+        f"internal error in orderbridge: {type(error).__name__}",
+        "The run wrote where to stderr.",
+    )
 
 
 @contextmanager

@@ -20,7 +20,14 @@ from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources.contract import RECORDS
-from sources.decode.schema_inference import CHILD_TABLES, RESERVED, FieldNames, KeptKind, KeptKinds, path_text
+from sources.decode.schema_inference import (
+    CHILD_TABLES,
+    RESERVED,
+    FieldNames,
+    KeptKind,
+    KeptKinds,
+    path_text,
+)
 from sources.decode.table_schema import KEY_COLUMN
 from sources.errors import UsageError
 from sources.extract.result import ListResult
@@ -69,13 +76,25 @@ def declared_kinds(resource: str) -> KeptKinds:
     check_private(path)
     for key, value in read_toml(path).items():
         try:
-            entry = msgspec.convert({"kind": value} if isinstance(value, str) else value, DeclaredField)
-            keys = msgspec.json.decode(key, type=list[str]) if key.startswith("[") else key.split(".")
+            entry = msgspec.convert(
+                {"kind": value} if isinstance(value, str) else value, DeclaredField
+            )
+            keys = (
+                msgspec.json.decode(key, type=list[str]) if key.startswith("[") else key.split(".")
+            )
         except msgspec.MsgspecError as error:
-            raise UsageError(f"{path}, {key!r}: {error}", 'A line is "path.of.field" = "kind"; see its head.') from None
+            raise UsageError(
+                f"{path}, {key!r}: {error}", 'A line is "path.of.field" = "kind"; see its head.'
+            ) from None
         is_table = entry.kind == "table"
-        if keys == [RECORDS[resource].key] or (entry.name or "") in {KEY_COLUMN, "position", *RESERVED}:
-            raise UsageError(f"{path}, {key!r}: its name or the field is reserved", "Choose another name.")
+        if keys == [RECORDS[resource].key] or (entry.name or "") in {
+            KEY_COLUMN,
+            "position",
+            *RESERVED,
+        }:
+            raise UsageError(
+                f"{path}, {key!r}: its name or the field is reserved", "Choose another name."
+            )
         if entry.name is not None and is_table != entry.name.startswith(f"{resource}__"):
             words = f"{path}, {key!r}: names of tables, and no others, begin with {resource}__"
             raise UsageError(words, "Choose another name.")
@@ -83,7 +102,9 @@ def declared_kinds(resource: str) -> KeptKinds:
     return declared
 
 
-def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str, *, is_refreshed: bool = False) -> KeptKinds:
+def kept_kinds(
+    warehouse: duckdb.DuckDBPyConnection, resource: str, *, is_refreshed: bool = False
+) -> KeptKinds:
     """What is known of each place of a list, by its path, but of those whose change was accepted since.
 
     Of a list that is refreshed, only what a person has declared counts.
@@ -97,22 +118,38 @@ def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str, *, is_refres
     known = {
         path: KeptKind(kind, values)
         for path, kind, values, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall()
-        if not accepted.is_changed(f"{resource}.form_changed", place(resource, path, names), decided_at)
+        if not accepted.is_changed(
+            f"{resource}.form_changed", place(resource, path, names), decided_at
+        )
     }
     return {**known, **declared_kinds(resource)}
 
 
 def record_kinds(
-    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult, *, is_refreshed: bool = False
+    build: duckdb.DuckDBPyConnection,
+    run_id: str,
+    at: datetime,
+    walked: ListResult,
+    *,
+    is_refreshed: bool = False,
 ) -> None:
     """Records the kinds that a published walk decided, for later walks: new ones, and those that became wider."""
     kept = kept_kinds(build, walked.resource, is_refreshed=is_refreshed)
     build.execute(
-        "DELETE FROM ops.field_kinds WHERE resource = ? AND NOT list_contains(?, path)", [walked.resource, list(kept)]
+        "DELETE FROM ops.field_kinds WHERE resource = ? AND NOT list_contains(?, path)",
+        [walked.resource, list(kept)],
     )
-    paths, kinds, values = map(list, zip(*walked.kinds, strict=True)) if walked.kinds else ([], [], [])
+    paths, kinds, values = (
+        map(list, zip(*walked.kinds, strict=True)) if walked.kinds else ([], [], [])
+    )
     declared = [path for path, known in kept.items() if known.values is None]
-    parameters = {"resource": walked.resource, "paths": paths, "kinds": kinds, "values": values, "declared": declared}
+    parameters = {
+        "resource": walked.resource,
+        "paths": paths,
+        "kinds": kinds,
+        "values": values,
+        "declared": declared,
+    }
     build.execute(_RECORD, {**parameters, "run": run_id, "at": at})
 
 

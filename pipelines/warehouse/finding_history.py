@@ -63,7 +63,11 @@ def record_findings(
         The number of all findings, and of those that are accepted.
     """
     sql = files("pipelines.warehouse").joinpath("findings.sql").read_text("utf-8")
-    accepts = {"severity": accepted.severity_sql(), "accepted": accepted.accepted_sql(findings), "findings": findings}
+    accepts = {
+        "severity": accepted.severity_sql(),
+        "accepted": accepted.accepted_sql(findings),
+        "findings": findings,
+    }
     build.execute(sql.format(run=sql_text(run_id), at=f"{sql_text(at)}::TIMESTAMPTZ", **accepts))
     sql = "SELECT count(*), count_if(is_accepted) FROM reconciled.exceptions"
     ((count, number_accepted),) = build.execute(sql).fetchall()
@@ -82,8 +86,13 @@ def new_findings(warehouse: duckdb.DuckDBPyConnection) -> list[NewFindings]:
 
 def in_words(new: Sequence[NewFindings]) -> list[str]:
     """New findings as lines: their number, then a line for each rule with errors or warnings."""
-    counts = {severity: sum(one.findings for one in new if one.severity == severity) for severity in SEVERITIES}
+    counts = {
+        severity: sum(one.findings for one in new if one.severity == severity)
+        for severity in SEVERITIES
+    }
     plural = {"info": "info"}
-    shown = ", ".join(number(count, one, plural.get(one, "")) for one, count in counts.items() if count)
+    shown = ", ".join(
+        number(count, one, plural.get(one, "")) for one, count in counts.items() if count
+    )
     lines = [f"  {one.text}" for one in new if one.severity != "info"]
     return [f"new since the last run: {shown}", *lines] if new else []

@@ -59,11 +59,16 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
             yield from file_resources(walked)
 
     # Not by the name "filesystem": its settings are those of the user's own destination.
-    files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
+    files = dlt.destinations.filesystem(
+        str(folder), layout=_LAYOUT, destination_name="orderbridge_load"
+    )
     try:
         with without_settings():
             pipeline = dlt.pipeline(
-                "orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET
+                "orderbridge",
+                pipelines_dir=str(folder / ".dlt"),
+                destination=files,
+                dataset_name=DATASET,
             )
             pipeline.config.restore_from_destination = False  # a new folder holds no state
             pipeline.run(resources(), loader_file_format="parquet")
@@ -90,7 +95,9 @@ def without_settings(*kept: str) -> Iterator[None]:
 
     used = Container()[PluggableRunContext].providers
     providers = used.providers
-    used.providers = [_limited_to(("runtime", *kept), provider) for provider in providers if not provider.is_empty]
+    used.providers = [
+        _limited_to(("runtime", *kept), provider) for provider in providers if not provider.is_empty
+    ]
     try:
         yield
     finally:
@@ -101,7 +108,9 @@ def _limited_to(sections: Sequence[str], provider: ConfigProvider) -> ConfigProv
     """A provider of dlt's that has the settings in these sections alone."""
     limited = copy(provider)
 
-    def get_value(key: str, hint: type[Any], pipeline_name: str | None, *path: str) -> tuple[Any | None, str]:
+    def get_value(
+        key: str, hint: type[Any], pipeline_name: str | None, *path: str
+    ) -> tuple[Any | None, str]:
         if (*path, key)[0] in sections:  # some have a value without a section
             return provider.get_value(key, hint, pipeline_name, *path)
         return None, key
@@ -130,15 +139,21 @@ def _imported_pandas() -> ModuleType | None:
 
 
 @contextmanager
-def attached(build: duckdb.DuckDBPyConnection, lists: Sequence[ListResult], folder: Path) -> Iterator[None]:
+def attached(
+    build: duckdb.DuckDBPyConnection, lists: Sequence[ListResult], folder: Path
+) -> Iterator[None]:
     """The rows loaded into a folder as views in `LOADED`. Raises BridgeError where their totals do not balance."""
     build.execute(f"ATTACH ':memory:' AS {CATALOG}")
     build.execute(f"CREATE SCHEMA {LOADED}")
     try:
         for walked in lists:
             for table in walked.files:
-                files = ", ".join(map(sql_text, sorted((folder / DATASET / table).glob("*.parquet"))))
-                build.execute(f'CREATE VIEW {LOADED}."{table}" AS FROM read_parquet([{files}], {_AS_STORED})')
+                files = ", ".join(
+                    map(sql_text, sorted((folder / DATASET / table).glob("*.parquet")))
+                )
+                build.execute(
+                    f'CREATE VIEW {LOADED}."{table}" AS FROM read_parquet([{files}], {_AS_STORED})'
+                )
             _check_totals(build, walked)
         yield
     finally:

@@ -60,7 +60,9 @@ def lock_holder(path: Path) -> tuple[str, bool]:
     with file:
         is_held = _is_held(file.fileno())
         # a run that begins has just made it, empty; one that ended since it was opened has removed it
-        is_left = is_held or (os.fstat(file.fileno()).st_size > 0 and _is_same_file(file.fileno(), path))
+        is_left = is_held or (
+            os.fstat(file.fileno()).st_size > 0 and _is_same_file(file.fileno(), path)
+        )
         return _holder(file.fileno()) if is_left else "", is_held
 
 
@@ -74,7 +76,9 @@ def _acquire(path: Path) -> int:
         elif _is_held(descriptor):
             holder = _holder(descriptor)
             os.close(descriptor)
-            raise LockedError(f"another run holds the lock: {holder}", "Wait for it to end, or end that process.")
+            raise LockedError(
+                f"another run holds the lock: {holder}", "Wait for it to end, or end that process."
+            )
         os.close(descriptor)
         time.sleep(_PAUSE_S)  # `lock_holder` of another process is asking, and is done in a moment
 
@@ -97,7 +101,10 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
 
 def _holder(descriptor: int) -> str:
     """What the process that holds a lock, or held it last, has written about itself."""
-    return os.pread(descriptor, 1000, 0).decode("utf-8", "replace") or "a process that is just starting"
+    return (
+        os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
+        or "a process that is just starting"
+    )
 
 
 def warn_of_writer(build: duckdb.DuckDBPyConnection, file: Path) -> None:

@@ -27,7 +27,12 @@ from sources.extract.result import ListResult
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _BOOKKEEPING: Final = pa.schema(
-    {"_run_id": pa.string(), "_first_seen_at": _TIME, "_last_seen_at": _TIME, "_missing_since": _TIME}
+    {
+        "_run_id": pa.string(),
+        "_first_seen_at": _TIME,
+        "_last_seen_at": _TIME,
+        "_missing_since": _TIME,
+    }
 )
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
@@ -59,13 +64,17 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     build.execute("CREATE SCHEMA IF NOT EXISTS raw")
     known = table_names(build, "raw")
     for record in RECORDS.values():
-        key = [] if record.fields else [pa.field("id", pa.string())]  # the fields of an order are not shown
+        key = (
+            [] if record.fields else [pa.field("id", pa.string())]
+        )  # the fields of an order are not shown
         for table, schema in schema_of(record).items():
             if table in known:
                 continue
             columns = [column for column in schema if column.name not in dict(PLACE)]
             # A reader and no table: pyarrow imports pandas to make one without rows, which takes 0.3 s.
-            no_rows = pa.RecordBatchReader.from_batches(pa.schema([*key, *columns, *_BOOKKEEPING]), [])
+            no_rows = pa.RecordBatchReader.from_batches(
+                pa.schema([*key, *columns, *_BOOKKEEPING]), []
+            )
             build.register("declared", no_rows)
             build.execute(f'CREATE TABLE raw."{table}" AS FROM declared')
             build.unregister("declared")
@@ -126,7 +135,9 @@ def merge_list(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str
     merge_table(build, walked, resource, run_id)
 
 
-def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str) -> None:
+def merge_table(
+    build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str
+) -> None:
     """Replaces a raw table of a list by the loaded rows, and the earlier rows that are not among them.
 
     Where the list is `complete`, earlier rows that it lacks are marked as missing; otherwise they stay. A row of a
@@ -136,13 +147,19 @@ def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str
     # Without a join, DuckDB writes in parallel and to a smaller file.
     is_first = not _number(build, f'SELECT count(*) FROM raw."{resource}"')
     first_seen = "$at" if is_first else "coalesce(o._first_seen_at, $at)"
-    marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
+    marked = (
+        "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
+    )
     parameters = {"run": run_id, "at": walked.ended_at}
     key = KEY_COLUMN if table == resource else parent_key(RECORDS[resource])
     exists, parts = table == resource or table in _children(build, resource), []
     if table in walked.files:
         casts = _align(build, walked, table, key) if exists and not is_first else {}
-        empty = ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table)) if exists else ""
+        empty = (
+            ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table))
+            if exists
+            else ""
+        )
         replaced = ", ".join(f'{value} AS "{name}"' for name, value in casts.items())
         columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
         parts.append(f"""
@@ -179,11 +196,15 @@ def _empty_columns(build: duckdb.DuckDBPyConnection, walked: ListResult, table: 
         return []
     old = columns_of(build, f'raw."{table}"')
     new = [name for name in columns_of(build, f'{LOADED}."{table}"') if name not in old]
-    filled = f"""FROM {LOADED}."{table}" SELECT count(*) FILTER ("%s"::VARCHAR NOT IN ('{{}}', '[]'))"""
+    filled = (
+        f"""FROM {LOADED}."{table}" SELECT count(*) FILTER ("%s"::VARCHAR NOT IN ('{{}}', '[]'))"""
+    )
     return [name for name in new if not _number(build, filled % name)]
 
 
-def _align(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, key: str) -> dict[str, str]:
+def _align(
+    build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, key: str
+) -> dict[str, str]:
     """Gives a raw column whose type changed between runs the type that holds its new values and those that are kept.
 
     Only undocumented fields change type. After a whole read a column has the type that was decided, and not that of a
@@ -205,11 +226,15 @@ def _align(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, key
             casts[name] = _cast(f'l."{name}"', new[name], common)
             if common != old[name]:
                 stored = _cast(f'"{name}"', old[name], common)
-                build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}')
+                build.execute(
+                    f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}'
+                )
     return casts
 
 
-def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds: tuple[str, str], kept: str) -> str:
+def _common_type(
+    build: duckdb.DuckDBPyConnection, table: str, name: str, kinds: tuple[str, str], kept: str
+) -> str:
     """The narrowest type that holds the loaded values of a column and its `kept` ones exactly, at worst text.
 
     Values of replaced rows do not count. A double, which version 0.2 made, is rounded to the decimals of the column.
@@ -219,21 +244,31 @@ def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds:
         return old  # nulls have no type
     stored, text = f'o."{name}"', _text(f'o."{name}"', old)
     as_new = _text(_cast(stored, old, new), new)
-    if not _number(build, f"SELECT count({stored}) FILTER ({as_new} IS DISTINCT FROM {text}) FROM {kept}"):
+    if not _number(
+        build, f"SELECT count({stored}) FILTER ({as_new} IS DISTINCT FROM {text}) FROM {kept}"
+    ):
         return new
     if {old, new} <= {"BIGINT", _DECIMAL, "DOUBLE"}:
-        lost = f"SELECT count({stored}) FILTER (try_cast({stored} AS {_DECIMAL}) IS NULL) FROM {kept}"
+        lost = (
+            f"SELECT count({stored}) FILTER (try_cast({stored} AS {_DECIMAL}) IS NULL) FROM {kept}"
+        )
         return "VARCHAR" if _number(build, lost) else _DECIMAL
     return "VARCHAR"
 
 
-def _set_beside(build: duckdb.DuckDBPyConnection, table: str, name: str, kind: str, to: str) -> None:
+def _set_beside(
+    build: duckdb.DuckDBPyConnection, table: str, name: str, kind: str, to: str
+) -> None:
     """Moves the values of a raw column that another type does not hold to `_extra`, as odd values of their field."""
     names = field_names(build, table.partition("__")[0]).get(table, {})
     keys = next((path for path, column in names.items() if column == name), path_text([name]))
     field, value = ".".join(msgspec.json.decode(keys, type=list[str])), f'"{name}"'
     fits = f"{_text(_cast(value, kind, to), to)} IS NOT DISTINCT FROM {_text(value, kind)}"
-    if pattern := {"BIGINT": WHOLE_TEXT, _DECIMAL: DECIMAL_TEXT}.get(to) if kind == "VARCHAR" else None:
+    if (
+        pattern := {"BIGINT": WHOLE_TEXT, _DECIMAL: DECIMAL_TEXT}.get(to)
+        if kind == "VARCHAR"
+        else None
+    ):
         fits = f"{value} IS NULL OR regexp_matches({value}, '{pattern}')"
     odd = f"left(json_object($1, {_text(value, kind)})::VARCHAR, -1)"  # no JSON is parsed: its numbers are exact
     build.execute(
@@ -263,7 +298,9 @@ def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:
 
 
 @contextmanager
-def interruptible(build: duckdb.DuckDBPyConnection, stop: Event) -> Iterator[duckdb.DuckDBPyConnection]:
+def interruptible(
+    build: duckdb.DuckDBPyConnection, stop: Event
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor of a build. Raises Stopped once `stop` is set, also while the cursor runs a statement."""
     has_ended = Event()
 

@@ -110,19 +110,24 @@ def insert(build: duckdb.DuckDBPyConnection, table: str, **values: object) -> No
     Not a statement per row: there may be hundreds of thousands.
     """
     columns = (
-        f'{f"unnest(${name})" if isinstance(value, list) else f"${name}"} AS "{name}"' for name, value in values.items()
+        f'{f"unnest(${name})" if isinstance(value, list) else f"${name}"} AS "{name}"'
+        for name, value in values.items()
     )
     build.execute(f"INSERT INTO ops.{table} BY NAME SELECT {', '.join(columns)}", values)
 
 
-def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, *, published: bool) -> None:
+def record_coverage(
+    build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, *, published: bool
+) -> None:
     """Records one row in `ops.coverage`, and one in `ops.quarantine` for each quarantined row.
 
     `published`: whether the raw table takes over what was read.
     """
     last = walked.sweeps[-1] if walked.sweeps else None
     failed, run = walked.error is not None, {"run_id": run_id, "resource": walked.resource}
-    ((read_number,),) = build.execute("SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage").fetchall()
+    ((read_number,),) = build.execute(
+        "SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage"
+    ).fetchall()
     insert(
         build,
         "coverage",
@@ -143,7 +148,10 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
         read_number=read_number,
     )
     if rows := walked.quarantined:
-        places = {name: [getattr(row, name) for row in rows] for name in ("page", "position", "reason", "row_hash")}
+        places = {
+            name: [getattr(row, name) for row in rows]
+            for name in ("page", "position", "reason", "row_hash")
+        }
         insert(
             build,
             "quarantine",
@@ -153,14 +161,25 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
         )
 
 
-def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]) -> None:
+def record_totals(
+    build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]
+) -> None:
     """Writes a row of `ops.control_totals` for each measure."""
-    insert(build, "control_totals", run_id=run_id, entity=entity, measure=list(totals), value=list(totals.values()))
+    insert(
+        build,
+        "control_totals",
+        run_id=run_id,
+        entity=entity,
+        measure=list(totals),
+        value=list(totals.values()),
+    )
 
 
 def record_reconciled_reads(build: duckdb.DuckDBPyConnection, run_id: str) -> None:
     """Records that the reconciled tables are made from all reads up to now."""
-    ((number,),) = build.execute("SELECT coalesce(max(read_number), 0) FROM ops.coverage").fetchall()
+    ((number,),) = build.execute(
+        "SELECT coalesce(max(read_number), 0) FROM ops.coverage"
+    ).fetchall()
     record_totals(build, run_id, RECONCILED_READS, {"read_number": number})
 
 
@@ -184,7 +203,12 @@ def record_observations(
     build.execute(
         """INSERT INTO ops.observations SELECT unnest($whats), unnest($values), $run, $at, $run, $at
         ON CONFLICT DO UPDATE SET last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
-        {"whats": [what for what, _ in pairs], "values": [value for _, value in pairs], "run": run_id, "at": at},
+        {
+            "whats": [what for what, _ in pairs],
+            "values": [value for _, value in pairs],
+            "run": run_id,
+            "at": at,
+        },
     )
 
 
@@ -208,10 +232,16 @@ def last_order_fields(build: duckdb.DuckDBPyConnection) -> LastOrderFields:
     return LastOrderFields(columns, *rows[0][2:]) if rows else LastOrderFields(columns)
 
 
-def record_order_fields(build: duckdb.DuckDBPyConnection, run_id: str, used: LastOrderFields) -> None:
+def record_order_fields(
+    build: duckdb.DuckDBPyConnection, run_id: str, used: LastOrderFields
+) -> None:
     """Pins the columns that orders are read from, for the next run. Without any, the last ones stay pinned."""
     if used.columns:
         build.execute("DELETE FROM ops.order_fields")
         fields = {"field": list(used.columns), "column_name": list(used.columns.values())}
-        known = {"matched_share": used.matched_share, "notation": used.notation, "recorded_at": used.at}
+        known = {
+            "matched_share": used.matched_share,
+            "notation": used.notation,
+            "recorded_at": used.at,
+        }
         insert(build, "order_fields", run_id=run_id, **fields, **known)

@@ -77,10 +77,16 @@ def decisions_in(path: Path) -> dict[str, tuple[Decision, str]]:
 
 
 def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
-    is_ours = path.is_file() and path.read_bytes().startswith(_OURS)  # nothing is guessed about a file of ours
-    table = open_table(path, ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None)
+    is_ours = path.is_file() and path.read_bytes().startswith(
+        _OURS
+    )  # nothing is guessed about a file of ours
+    table = open_table(
+        path, ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None
+    )
     if missing := sorted(set(names) - set(table.columns)):
-        raise UsageError(f"{path} has no column {', '.join(missing)}", "Keep the columns that `review` wrote.")
+        raise UsageError(
+            f"{path} has no column {', '.join(missing)}", "Keep the columns that `review` wrote."
+        )
     reviews = {}
     for row in table.rows():
         if not isinstance(row, Row):
@@ -88,9 +94,13 @@ def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
         cells = dict(zip(table.columns, row.cells, strict=True))
         pair, answer = cells["pair"], cells["decision"].strip().lower()
         if SEPARATOR not in pair:
-            raise UsageError(f"{path}, line {row.line}: {pair!r} is no pair", "Keep the column `pair` as it is.")
+            raise UsageError(
+                f"{path}, line {row.line}: {pair!r} is no pair", "Keep the column `pair` as it is."
+            )
         if answer not in _DECISIONS and (answer or names == Review._fields):
-            raise UsageError(f"{path}: {answer!r} is neither accept nor reject", "Correct the line.")
+            raise UsageError(
+                f"{path}: {answer!r} is neither accept nor reject", "Correct the line."
+            )
         if answer:
             rest = {name: cells[name] for name in names if name not in ("pair", "decision")}
             reviews[pair] = Review(pair, _DECISIONS[answer], **rest)
@@ -101,7 +111,9 @@ def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None
     """Adds decisions to the file of the project, in their order; the last one counts. Raises OSError, UsageError."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
     reviews = {pair: one for pair, one in read_reviews().items() if pair not in decided}
-    reviews |= {pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()}
+    reviews |= {
+        pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()
+    }
     text = io.StringIO()
     write_csv(text, Review._fields, (one._asdict() for one in reviews.values()))
     reviews_file().parent.mkdir(mode=0o700, exist_ok=True)
@@ -117,7 +129,10 @@ def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> Rows:
         UsageError: the warehouse has no pairs.
     """
     if "erp_pairs" not in table_names(warehouse, "reconciled"):
-        raise UsageError("this warehouse has no match with the ERP", "Run `orderbridge run --erp-customers FILE`.")
+        raise UsageError(
+            "this warehouse has no match with the ERP",
+            "Run `orderbridge run --erp-customers FILE`.",
+        )
     return read_rows(warehouse, _DOUBTFUL, below=below, certain=CERTAIN_FROM)
 
 
@@ -145,5 +160,11 @@ def review_frame(reviews: Iterable[Review]) -> pd.DataFrame:
     rows = []
     for one in reviews:
         line_key, _, customer_id = one.pair.rpartition(SEPARATOR)
-        rows.append({"line_key": line_key, "customer_id": customer_id, "is_accepted": one.decision == "accept"})
+        rows.append(
+            {
+                "line_key": line_key,
+                "customer_id": customer_id,
+                "is_accepted": one.decision == "accept",
+            }
+        )
     return frame(REVIEWS, rows)

@@ -82,13 +82,19 @@ class WarehouseRun:
                 finally:
                     build.clear(self.resumable)
             clear_failure(path, self.command)
-            if self._settings.destination:  # a run without one leaves the note of a copy that failed
+            if (
+                self._settings.destination
+            ):  # a run without one leaves the note of a copy that failed
                 record_unfinished_copy(path, self.command, self.started_at, self.run_id)
-                with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
+                with record_failure(
+                    path, self.command, self.started_at, self.run_id, is_destination=True
+                ):
                     copy_to_destination(path, self._settings)
                 failure_file(path, is_destination=True).unlink(missing_ok=True)
 
-    def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
+    def record(
+        self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None
+    ) -> None:
         """Writes this run's row of `ops.runs`, `facts` as further columns, and the comments on tables and columns."""
         write_comments(connection)
         ops.insert(

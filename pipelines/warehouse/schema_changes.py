@@ -98,7 +98,9 @@ def field_names(warehouse: duckdb.DuckDBPyConnection, resource: str) -> FieldNam
     names: dict[str, dict[str, str]] = {}
     if "observations" not in table_names(warehouse, "ops"):
         return names
-    for name, field in warehouse.execute(_FIELD_NAMES, [f": {FIELD}"]).fetchall():  # of several, the last
+    for name, field in warehouse.execute(
+        _FIELD_NAMES, [f": {FIELD}"]
+    ).fetchall():  # of several, the last
         table, _, column = name.rpartition(".")
         if _parts(f"{name}: {FIELD}")[0] == resource:
             names.setdefault(table, {})[field] = column
@@ -127,7 +129,11 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
         resource, subject, about = _parts(what)
         if not is_new or about not in _KINDS or value == "None":
             continue
-        is_known = (resource, about) in observed_before if about in _ALWAYS_OBSERVED else resource in earlier
+        is_known = (
+            (resource, about) in observed_before
+            if about in _ALWAYS_OBSERVED
+            else resource in earlier
+        )
         if not is_known or (about == _TYPE and what not in earlier):
             continue  # a list that was not observed before, or the type of a new field
         name, detail = map(_shown, (value, "") if about in (FOUND, UNKNOWN) else (subject, value))

@@ -38,12 +38,16 @@ class DataSource:
         return [
             f"{field.name.replace('_', ' ')} {mine}, not {its}"
             for field in fields(self)
-            if (mine := getattr(self, field.name)) and (its := getattr(other, field.name)) and mine != its
+            if (mine := getattr(self, field.name))
+            and (its := getattr(other, field.name))
+            and mine != its
         ]
 
     def updated(self, newer: DataSource) -> DataSource:
         """With all that `newer` knows."""
-        return DataSource(*(new or old for old, new in zip(astuple(self), astuple(newer), strict=True)))
+        return DataSource(
+            *(new or old for old, new in zip(astuple(self), astuple(newer), strict=True))
+        )
 
 
 SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
@@ -52,13 +56,17 @@ SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
 def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     """Whose data the warehouse holds; nothing is known of a new one."""
     if "warehouse" in table_names(warehouse, "ops"):
-        for row in warehouse.execute(f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse").fetchall():
+        for row in warehouse.execute(
+            f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse"
+        ).fetchall():
             return DataSource(*row)
     return DataSource()
 
 
 def check_source(
-    warehouse: duckdb.DuckDBPyConnection, source: DataSource, replaced: Collection[str] | None = None
+    warehouse: duckdb.DuckDBPyConnection,
+    source: DataSource,
+    replaced: Collection[str] | None = None,
 ) -> None:
     """Checks that a run reads what the warehouse holds.
 
@@ -90,7 +98,9 @@ def check_source(
         )
 
 
-def record_source(build: duckdb.DuckDBPyConnection, source: DataSource, run_id: str, at: datetime) -> None:
+def record_source(
+    build: duckdb.DuckDBPyConnection, source: DataSource, run_id: str, at: datetime
+) -> None:
     """Replaces the row of `ops.warehouse`; what this run does not know of its source stays."""
     recorded = read_source(build).updated(source)
     build.execute("DELETE FROM ops.warehouse")

@@ -41,7 +41,9 @@ def create_views(build: duckdb.DuckDBPyConnection) -> None:
 
 def statements(prefix: str = "") -> list[str]:
     """The statements that make the views; `prefix` comes before each schema, as in a copy (`orderbridge_`)."""
-    resources = " UNION ALL ".join(f"SELECT CAST('{name}' AS VARCHAR) AS resource" for name in LISTS)
+    resources = " UNION ALL ".join(
+        f"SELECT CAST('{name}' AS VARCHAR) AS resource" for name in LISTS
+    )
     made = [f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"]
     made += [sql.format(is_reconciled=_IS_RECONCILED, lists=resources) for sql in VIEWS.values()]
     return [re.sub(r" (reconciled|ops|bi)\b", rf" {prefix}\1", sql) for sql in made]

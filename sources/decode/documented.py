@@ -58,7 +58,10 @@ _ALL: Final[Mapping[str, pa.Array]] = {}
 
 
 def read_extra_fields(
-    pages: Sequence[Page], names: frozenset[str], array: str = "", selected: Mapping[str, pa.Array] = _ALL
+    pages: Sequence[Page],
+    names: frozenset[str],
+    array: str = "",
+    selected: Mapping[str, pa.Array] = _ALL,
 ) -> tuple[pa.Array, Counter[str]]:
     """Reads the fields with these names in the rows, or in the objects of one of their arrays.
 
@@ -81,7 +84,9 @@ def read_extra_fields(
     masks = [(attributes[name], pc.invert(mask).to_pylist()) for name, mask in selected.items()]
     counts: Counter[str] = Counter()
     texts: list[bytes] = []
-    for page in pages:  # the objects of one page at a time: they need far more memory than their texts
+    for (
+        page
+    ) in pages:  # the objects of one page at a time: they need far more memory than their texts
         items = decoder.decode(page.rows)
         if array:
             items = [item for row in items for item in row.items or ()]
@@ -102,11 +107,17 @@ def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
     """Reads these fields alone, as f0, f1 …, each as it is written: a third faster than all fields of a row."""
     members = [(f"f{n}", msgspec.Raw | UnsetType, UNSET) for n in range(len(names))]
     try:
-        item = msgspec.defstruct("Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False)
+        item = msgspec.defstruct(
+            "Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False
+        )
     except ValueError:  # a quote or a control character in a name
         raise ColumnarFallback from None
     rows: Any = list[item] | None  # type: ignore[valid-type]
-    row = msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array}) if array else item
+    row = (
+        msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array})
+        if array
+        else item
+    )
     return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
 
 
@@ -126,7 +137,9 @@ def by_rows(table: TableSchema, page: Page) -> Decoded:
 
     def take(row: _Object, data: bytes, key: str, place: tuple[int, int]) -> None:
         shown: Counter[tuple[str, str]] = Counter()
-        for name, line in list(_lines_of(table, row, data, [], (key, place), shown)):  # all of the row, or none
+        for name, line in list(
+            _lines_of(table, row, data, [], (key, place), shown)
+        ):  # all of the row, or none
             lines[name].append(line)
         observations.update(shown)
 
@@ -159,7 +172,9 @@ def _lines_of(
         value = item.get(field.name)
         if value is None and field.required:
             shown[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
-        read, is_exact = (None, True) if value is None else read_value(field, value, path + field.name)
+        read, is_exact = (
+            (None, True) if value is None else read_value(field, value, path + field.name)
+        )
         values.append(read)
         if not is_exact:
             mistyped.add(field.name)
@@ -176,7 +191,9 @@ def _lines_of(
             continue
         if not isinstance(items, list):
             raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
-        for n, (inner, part) in enumerate(zip(items, rows.split(Page(place[0], bytes(raw[name]))), strict=True), 1):
+        for n, (inner, part) in enumerate(
+            zip(items, rows.split(Page(place[0], bytes(raw[name]))), strict=True), 1
+        ):
             if not isinstance(inner, dict):
                 raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
             yield from _lines_of(child, inner, part, [key, n], row, shown, f"{name}[].")
@@ -202,7 +219,9 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
                 return canonical, True
             case "integer":
                 if (whole := rows.integer(value)) is None:
-                    raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
+                    raise InvalidRow(
+                        f"{path}: expected integer, found a number with a fraction or beyond 64 bits"
+                    )
                 return whole, True
     elif isinstance(value, str):
         match field.type:
@@ -219,7 +238,9 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
         return dump(value), True
     elif isinstance(value, dict) and field.type == "object":
         return dump(value), True
-    raise InvalidRow(f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}")
+    raise InvalidRow(
+        f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}"
+    )
 
 
 def _date(value: str) -> date | None:
@@ -238,7 +259,9 @@ def _decimal(value: str, path: str) -> object:
     try:
         return pa.scalar(number, DECIMAL).as_py()
     except pa.ArrowInvalid:
-        raise InvalidRow(f"{path}: expected decimal, found more than 9 decimals or 29 digits") from None
+        raise InvalidRow(
+            f"{path}: expected decimal, found more than 9 decimals or 29 digits"
+        ) from None
 
 
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
@@ -253,7 +276,9 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
     """
     table = table_schema(record)
     whole = columnar(table, pages)
-    parts = [whole] if whole else [columnar(table, [page]) or by_rows(table, page) for page in pages]
+    parts = (
+        [whole] if whole else [columnar(table, [page]) or by_rows(table, page) for page in pages]
+    )
     return merged(parts, schema_of(record))
 
 
@@ -303,7 +328,9 @@ class _Columnar:
             places = [key.take(parents), positions(parents)]
             place = [column.take(parents) for column in self._place]
             columns = self._columns(child, items)
-            result[child.name] = pa.Table.from_arrays([*places, *columns, *place], schema=child.schema)
+            result[child.name] = pa.Table.from_arrays(
+                [*places, *columns, *place], schema=child.schema
+            )
         return Decoded(result, [], self._observations)
 
     def _columns(self, table: TableSchema, items: pa.StructArray) -> list[pa.Array]:
@@ -325,8 +352,12 @@ class _Columnar:
         if table is self._table and names == self._names and not mistyped:
             texts, counts = self._extra
         else:
-            texts, counts = read_extra_fields(self._pages, names.union(mistyped), table.array, mistyped)
-        self._observations.update({(f"{table.name}: {UNKNOWN}", name): counts[name] for name in names & counts.keys()})
+            texts, counts = read_extra_fields(
+                self._pages, names.union(mistyped), table.array, mistyped
+            )
+        self._observations.update(
+            {(f"{table.name}: {UNKNOWN}", name): counts[name] for name in names & counts.keys()}
+        )
         if len(texts) != len(items):
             raise ColumnarFallback
         return [*columns, texts]
@@ -348,7 +379,9 @@ def _parse_type(field: Field, first: _Items) -> pa.DataType:
     is_number = field.type == "identifier" and field.json != "string"
     if field.type in ("identifier", "text"):
         values = (bytes(row[field.name]).lstrip(b"[ ")[:1] for row in first if field.name in row)
-        is_number = next((value != b'"' for value in values if value not in (b"n", b"]")), is_number)
+        is_number = next(
+            (value != b'"' for value in values if value not in (b"n", b"]")), is_number
+        )
     return pa.int64() if is_number else pa.string()
 
 
@@ -374,7 +407,9 @@ def _column(field: Field, parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 
 def _dates(parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-    has_form = pc.and_(pc.match_substring_regex(parsed, _DATE), pc.invert(pc.starts_with(parsed, "0000")))
+    has_form = pc.and_(
+        pc.match_substring_regex(parsed, _DATE), pc.invert(pc.starts_with(parsed, "0000"))
+    )
     if pc.all(has_form, min_count=0).as_py():
         return pc.cast(parsed, pa.date32()), None  # raises for a day that does not exist
     other = pc.fill_null(pc.invert(has_form), False)

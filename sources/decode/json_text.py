@@ -62,7 +62,9 @@ def parse_type(root: InferredNode, key: str) -> DeclaredType:
     return DeclaredType(declared, None in types, decimals)
 
 
-def _struct(node: InferredNode, leaves: list[tuple[str, pa.DataType | None]], key: str | None = None) -> pa.StructType:
+def _struct(
+    node: InferredNode, leaves: list[tuple[str, pa.DataType | None]], key: str | None = None
+) -> pa.StructType:
     """The type of an object without the fields that are left out; adds the types of its fields to `leaves`."""
     types = {}
     for name, inner in node.fields.items():
@@ -91,7 +93,13 @@ def _leaf(node: InferredNode) -> pa.DataType | None:
         return _list_type(node.items)
     if node.kind == "empty":  # the parser rejects anything else, so that it is noticed
         empty = {Count.EMPTY_OBJECT: pa.struct([]), Count.EMPTY_LIST: pa.list_(pa.null())}
-        return empty[next(iter(node.counts))] if len(node.counts) == 1 else None if node.counts else pa.null()
+        return (
+            empty[next(iter(node.counts))]
+            if len(node.counts) == 1
+            else None
+            if node.counts
+            else pa.null()
+        )
     if node.kind == "text" and node.seen - TEXTS:
         return None
     return None if node.kind == "json" else ARROW[node.kind]
@@ -114,7 +122,10 @@ def has_odd_decimals(text: NdjsonBatch, names: frozenset[str]) -> bool:
         return False
     fields = "|".join(map(re.escape, sorted(msgspec.json.encode(name).decode() for name in names)))
     code = r"\"[-+]?(?:0[0-9]|[+.]|[0-9]+\.\"|[0-9]{30}|[0-9.]*[eE])"
-    large, list_ = r"-?(?:[0-9]{30}|[0-9.]+[eE]\+?[0-9])", r"\[[^\]]*(?:\"|[0-9]{30}|[0-9][eE]\+?[0-9])"
+    large, list_ = (
+        r"-?(?:[0-9]{30}|[0-9.]+[eE]\+?[0-9])",
+        r"\[[^\]]*(?:\"|[0-9]{30}|[0-9][eE]\+?[0-9])",
+    )
     pattern = rf"(?:{fields})\s*:\s*(?:{code}|{large}|{list_})"
     return bool(pc.any(pc.match_substring_regex(text.as_value(pa.large_binary()), pattern)).as_py())
 
@@ -138,16 +149,22 @@ def json_texts(parsed: pa.Array) -> pa.Array:
         raise ColumnarFallback
     texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
     if pa.types.is_decimal(items.type):
-        texts = pa.ListArray.from_arrays(_offsets(parsed), _plain_decimals(texts.flatten()), mask=parsed.is_null())
+        texts = pa.ListArray.from_arrays(
+            _offsets(parsed), _plain_decimals(texts.flatten()), mask=parsed.is_null()
+        )
     begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
-    joined = pc.binary_join_element_wise(begin, pc.binary_join(texts, between), end, text_scalar(""))
+    joined = pc.binary_join_element_wise(
+        begin, pc.binary_join(texts, between), end, text_scalar("")
+    )
     has_items = pc.cast(pc.list_value_length(parsed), pa.bool_())
     return pc.if_else(has_items, joined, text_scalar("[]"))
 
 
 def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
     """Decimals in plain form, as `rows.canonical` writes them, of texts that Arrow made of them."""
-    trimmed = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")  # each has nine decimals, or an exponent
+    trimmed = pc.ascii_rtrim(
+        pc.ascii_rtrim(texts, "0"), "."
+    )  # each has nine decimals, or an exponent
     plain = pc.if_else(pc.equal(trimmed, text_scalar("0E-9")), text_scalar("0"), trimmed)
     if pc.any(pc.match_substring(plain, "E")).as_py():  # below 0.000001
         raise ColumnarFallback
@@ -192,8 +209,12 @@ class RawReader:
             raise ColumnarFallback from None
 
     def _member(self, node: InferredNode) -> Any:  # noqa: ANN401 — a type expression
-        if node.kind == "object" or (node.kind == "empty" and node.counts.keys() == {Count.EMPTY_OBJECT}):
-            return self._struct(node) | None | UnsetType  # an object that was always empty must stay so
+        if node.kind == "object" or (
+            node.kind == "empty" and node.counts.keys() == {Count.EMPTY_OBJECT}
+        ):
+            return (
+                self._struct(node) | None | UnsetType
+            )  # an object that was always empty must stay so
         if node.kind == "table":
             return list[self._struct(node)] | None | UnsetType  # type: ignore[misc]
         return Raw | UnsetType
@@ -211,7 +232,9 @@ class RawReader:
             page_items: list[msgspec.Struct] = self._decoder.decode(page.rows)
             encoded = msgspec.json.encode(page_items)
             # Most platforms write no spaces between values: then the lengths are equal at once.
-            if len(encoded) != len(page.rows) and len(_compact(encoded)) != len(_compact(page.rows)):
+            if len(encoded) != len(page.rows) and len(_compact(encoded)) != len(
+                _compact(page.rows)
+            ):
                 raise ColumnarFallback
             items += page_items
         return items
@@ -247,7 +270,9 @@ class RawReader:
     def _fitted(self, column: InferredColumn, data: bytes) -> object:
         value, odd = self._parsed(data), dict[str, object]()
         if column.kind == "key":
-            if not isinstance(value, str) or (isinstance(value, Number) and not rows.canonical(value)):
+            if not isinstance(value, str) or (
+                isinstance(value, Number) and not rows.canonical(value)
+            ):
                 raise ColumnarFallback
         else:
             value = column.node.fit(value, "", odd)

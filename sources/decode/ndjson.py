@@ -58,7 +58,9 @@ class NdjsonBatch:
         return True
 
 
-def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> ParsedRows:
+def parse(
+    text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]
+) -> ParsedRows:
     """Parses pages at once.
 
     Raises:
@@ -70,7 +72,9 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     has_line_ends = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
     table = pj.read_json(
         pa.BufferReader(text.data),
-        read_options=pj.ReadOptions(block_size=max(_BLOCK_MIN, 16 + max(len(page.rows) for page in pages))),
+        read_options=pj.ReadOptions(
+            block_size=max(_BLOCK_MIN, 16 + max(len(page.rows) for page in pages))
+        ),
         parse_options=pj.ParseOptions(
             explicit_schema=pa.schema([("rows", pa.list_(row))]),
             newlines_in_values=has_line_ends,
@@ -92,7 +96,13 @@ def attempted(pages: Sequence[Page], read: Callable[[NdjsonBatch], T]) -> T | No
         return None
     try:
         return read(text)
-    except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (
+        ColumnarFallback,
+        msgspec.MsgspecError,
+        RecursionError,
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+    ):
         return None
 
 
@@ -127,7 +137,9 @@ def positions(parents: pa.Array) -> pa.Array:
 
 def int32_array(values: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
     """Numbers as an array of Arrow."""
-    return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values.astype(np.int32))])
+    return pa.Array.from_buffers(
+        pa.int32(), len(values), [None, pa.py_buffer(values.astype(np.int32))]
+    )
 
 
 @lru_cache(maxsize=16)
@@ -139,9 +151,13 @@ def text_scalar(text: str) -> pa.StringScalar:
 def text_array(texts: Sequence[bytes]) -> pa.StringArray:
     """Texts in UTF-8 as an array of Arrow."""
     offsets = np.cumsum([0, *map(len, texts)]).astype(np.int32)
-    return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))])
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
+    )
 
 
 def has_blank(texts: pa.Array) -> bool:
     """Whether a text is empty or whitespace, as `str.isspace` has it."""
-    return bool(pc.min(pc.binary_length(texts)).as_py() == 0 or pc.any(pc.utf8_is_space(texts)).as_py())
+    return bool(
+        pc.min(pc.binary_length(texts)).as_py() == 0 or pc.any(pc.utf8_is_space(texts)).as_py()
+    )

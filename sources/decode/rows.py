@@ -53,7 +53,9 @@ def object_members(data: bytes) -> list[tuple[bytes, bytes]]:
 
 def depth(data: bytes) -> int:
     """Levels of arrays and objects."""
-    return max(accumulate(_LEVELS.get(token.group(), 0) for token in _TOKEN.finditer(data)), default=0)
+    return max(
+        accumulate(_LEVELS.get(token.group(), 0) for token in _TOKEN.finditer(data)), default=0
+    )
 
 
 def _members(data: bytes, opening: bytes) -> list[bytes]:
@@ -168,11 +170,15 @@ def split(page: Page) -> list[bytes]:
         try:
             return array_items(page.rows)
         except ValueError as error:
-            raise ContractBroken(f"page {page.number}: the rows are not a JSON array: {error}") from None
+            raise ContractBroken(
+                f"page {page.number}: the rows are not a JSON array: {error}"
+            ) from None
 
 
 def read_rows(
-    pages: Iterable[Page], key_field: str, take: Callable[[dict[str, object], bytes, str, tuple[int, int]], None]
+    pages: Iterable[Page],
+    key_field: str,
+    take: Callable[[dict[str, object], bytes, str, tuple[int, int]], None],
 ) -> list[QuarantinedRow]:
     """Gives `take` the values, bytes, identifier and place (page, position) of each row.
 
@@ -261,7 +267,13 @@ def check_nul(value: object, path: str = "row") -> None:
             check_nul(inner, f"{path}[]")
 
 
-_KINDS: Final = ((type(None), "null"), (bool, "boolean"), (Number, "number"), (str, "string"), (list, "array"))
+_KINDS: Final = (
+    (type(None), "null"),
+    (bool, "boolean"),
+    (Number, "number"),
+    (str, "string"),
+    (list, "array"),
+)
 
 
 def kind(value: object) -> str:
@@ -319,6 +331,8 @@ def integer(number: Number) -> int | None:
     return whole if -INT64_MAX - 1 <= whole <= INT64_MAX else None
 
 
-def quarantine(place: tuple[int, int], row: bytes, reason: InvalidRow, key: str | None) -> QuarantinedRow:
+def quarantine(
+    place: tuple[int, int], row: bytes, reason: InvalidRow, key: str | None
+) -> QuarantinedRow:
     """The record of a row that cannot be loaded; `place` is its page and position."""
     return QuarantinedRow(*place, str(reason), sha256(row).hexdigest(), row, key)

@@ -55,7 +55,9 @@ _DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
 _INDEX: Final = re.compile(r"0|[1-9][0-9]*")
 
 
-ColumnKind = Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"]
+ColumnKind = Literal[
+    "text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"
+]
 """How the values of a place are held. `json` holds any value, `list` lists without objects; both are JSON text. Nothing
 was seen of an `empty` place but null, `[]` and `{}`."""
 ARROW: Final = {
@@ -190,10 +192,16 @@ class InferredNode:
             elif item is not None:
                 self.counts[Count.OTHER_ITEM] += 1
 
-    def _widen_fields(self, value: dict[str, object], budget: NodeBudget, is_root: bool = False) -> None:
+    def _widen_fields(
+        self, value: dict[str, object], budget: NodeBudget, is_root: bool = False
+    ) -> None:
         for name, inner in value.items():
             if name not in self.fields:
-                if self.is_wide or not budget.left or (len(self.fields) >= FIELDS_MAX and not is_root):
+                if (
+                    self.is_wide
+                    or not budget.left
+                    or (len(self.fields) >= FIELDS_MAX and not is_root)
+                ):
                     self.is_wide = True
                     if not is_root and self.kept is None:
                         budget.left += sum(1 for _ in self.below())
@@ -273,8 +281,14 @@ class InferredNode:
         if not total:
             return self._scalar_kind if self._count(Count.EMPTY_TEXT, Count.FALSE) else "empty"
         listed = lists + keyed if lists + singles else 0
-        if self.counts[Count.OBJECT_ITEM] >= BULK * self._count(Count.OBJECT_ITEM, Count.OTHER_ITEM):
-            is_list = singles > objects if not listed else listed >= LIST_SHARE * (listed + objects + singles)
+        if self.counts[Count.OBJECT_ITEM] >= BULK * self._count(
+            Count.OBJECT_ITEM, Count.OTHER_ITEM
+        ):
+            is_list = (
+                singles > objects
+                if not listed
+                else listed >= LIST_SHARE * (listed + objects + singles)
+            )
             best = listed + singles + objects if is_list else objects + singles
             kind: ColumnKind = "table" if is_list else "object"
         else:
@@ -295,7 +309,9 @@ class InferredNode:
     def _values(self) -> int:
         """The values that are not empty."""
         objects = self._count(Count.OBJECT) and self._count(Count.OBJECT, Count.EMPTY_OBJECT)
-        return objects + self._count(Count.LIST_OF_ONE, Count.LIST, Count.KEYED_OBJECT) + self._scalars
+        return (
+            objects + self._count(Count.LIST_OF_ONE, Count.LIST, Count.KEYED_OBJECT) + self._scalars
+        )
 
     @property
     def _scalars(self) -> int:
@@ -316,7 +332,9 @@ class InferredNode:
             return "text"
         return "decimal" if self._count(*_NOT_WHOLE) else "bigint"
 
-    def fit_fields(self, value: dict[str, object], path: str, odd: dict[str, object]) -> dict[str, object]:
+    def fit_fields(
+        self, value: dict[str, object], path: str, odd: dict[str, object]
+    ) -> dict[str, object]:
         """The fields of an object as their columns and tables hold them.
 
         Args:
@@ -347,7 +365,9 @@ class InferredNode:
         elif kind == "object":
             single: object = value[0] if isinstance(value, list) and len(value) == 1 else value
             is_object = isinstance(single, dict) and bool(single) and not is_keyed(single)
-            fitted = self.fit_fields(cast("dict[str, object]", single), path, odd) if is_object else None
+            fitted = (
+                self.fit_fields(cast("dict[str, object]", single), path, odd) if is_object else None
+            )
         else:
             fitted = coerced(kind, value)
             if isinstance(fitted, Decimal) and fitted != _decimal(value):
@@ -381,7 +401,11 @@ def _item(value: object, path: str, odd: dict[str, object]) -> dict[str, object]
 
 def is_nothing(value: object, kind: ColumnKind) -> bool:
     """Whether a value that is not of its place's kind is empty: nothing is lost where it is left out."""
-    if value is None or value == {} or (isinstance(value, list) and _list_count(value) == Count.EMPTY_LIST):
+    if (
+        value is None
+        or value == {}
+        or (isinstance(value, list) and _list_count(value) == Count.EMPTY_LIST)
+    ):
         return True
     if value == "" and not isinstance(value, Number):
         return True
@@ -402,7 +426,9 @@ _LIMIT: Final = Decimal(10) ** (DECIMAL.precision - DECIMAL.scale)
 
 def _decimal(number: object) -> Decimal | None:
     """The value of a number, or of a text of one; None where it is none, or its plain form is too long."""
-    if not isinstance(number, str) or not (isinstance(number, Number) or _NUMERIC.fullmatch(number)):
+    if not isinstance(number, str) or not (
+        isinstance(number, Number) or _NUMERIC.fullmatch(number)
+    ):
         return None
     return rows.exact(Number(number))
 
@@ -429,7 +455,11 @@ def scalar_count(value: object) -> Count:
 
 
 def _number_count(number: Number) -> Count:
-    if number.lstrip("-").isdigit() and -INT64_MAX - 1 <= int(number[:DIGITS]) <= INT64_MAX and len(number) < DIGITS:
+    if (
+        number.lstrip("-").isdigit()
+        and -INT64_MAX - 1 <= int(number[:DIGITS]) <= INT64_MAX
+        and len(number) < DIGITS
+    ):
         return Count.WHOLE
     value = _decimal(number)
     return Count.LONG if value is None or round_decimal(value) != value else Count.DECIMAL
@@ -451,7 +481,11 @@ def coerced(kind: ColumnKind, value: object) -> object:
     if number is None:
         return None
     if kind == "bigint":
-        return int(number) if number == number.to_integral_value() and -INT64_MAX - 1 <= number <= INT64_MAX else None
+        return (
+            int(number)
+            if number == number.to_integral_value() and -INT64_MAX - 1 <= number <= INT64_MAX
+            else None
+        )
     return round_decimal(number)
 
 
@@ -546,7 +580,9 @@ class _Names:
         return unique
 
 
-def inferred_table(record: Record, root: InferredNode, earlier: FieldNames | None = None) -> InferredTable:
+def inferred_table(
+    record: Record, root: InferredNode, earlier: FieldNames | None = None
+) -> InferredTable:
     """The tables that hold everything seen, named as before."""
     earlier = earlier or {}
     names = _Names({KEY_COLUMN} | RESERVED, earlier.get(record.name, {}))
@@ -554,13 +590,23 @@ def inferred_table(record: Record, root: InferredNode, earlier: FieldNames | Non
     key = InferredColumn(KEY_COLUMN, (record.key,), "key", root.fields[record.key])
     tables = _Names({record.name}, earlier.get(CHILD_TABLES, {}))
 
-    def child(at: tuple[str, ...], items: InferredNode, above: tuple[str, ...], holders: list[str]) -> InferredTable:
+    def child(
+        at: tuple[str, ...], items: InferredNode, above: tuple[str, ...], holders: list[str]
+    ) -> InferredTable:
         """The table of an array of objects; `holders` are the paths of the arrays around it, outermost first."""
         path = "__".join([*holders[-1:], _joined(at)])
-        places = (parent_key(record), *(shorten(f"{holder}_position") for holder in holders), "position")
+        places = (
+            parent_key(record),
+            *(shorten(f"{holder}_position") for holder in holders),
+            "position",
+        )
         name = tables.add(f"{record.name}__{path}", (*above, *at), items.name)
-        columns, children = _contents(items, _Names(set(places) | RESERVED, earlier.get(name, {})), frozenset())
-        below = tuple(child(inner, node, (*above, *at), [*holders, path]) for inner, node in children)
+        columns, children = _contents(
+            items, _Names(set(places) | RESERVED, earlier.get(name, {})), frozenset()
+        )
+        below = tuple(
+            child(inner, node, (*above, *at), [*holders, path]) for inner, node in children
+        )
         return InferredTable(name, at, places, columns, below, items)
 
     below = tuple(child(at, node, (), []) for at, node in children)
@@ -576,7 +622,13 @@ def _contents(
     """The columns of a table, and the arrays of objects in it."""
     places = [place for place in _places(node, ()) if place[0] not in skipped]
     # A name that needs no change keeps it, so that a clash renames as little as possible.
-    places.sort(key=lambda place: (place[1].name is None, _joined(place[0]) != "__".join(place[0]), place[0]))
+    places.sort(
+        key=lambda place: (
+            place[1].name is None,
+            _joined(place[0]) != "__".join(place[0]),
+            place[0],
+        )
+    )
     columns = [
         InferredColumn(names.add(_joined(at), at, inner.name), at, inner.kind, inner)
         for at, inner in places

@@ -17,7 +17,12 @@ import pyarrow.compute as pc
 from sources.decode.rows import Number
 from sources.decode.schema_inference import ARROW, ColumnKind, coerced
 
-_KINDS: Final[dict[str, ColumnKind]] = {"text": "text", "bigint": "bigint", "decimal": "decimal", "bool": "boolean"}
+_KINDS: Final[dict[str, ColumnKind]] = {
+    "text": "text",
+    "bigint": "bigint",
+    "decimal": "decimal",
+    "bool": "boolean",
+}
 """The kinds of columns by dlt's types."""
 _BY_ARROW: Final = {ARROW[kind]: name for name, kind in _KINDS.items()}
 _CASTS: Final = {("bigint", "decimal"), ("decimal", "bigint"), ("bigint", "text"), ("bool", "text")}
@@ -43,7 +48,9 @@ def as_stored(batch: pa.Table, stored: Mapping[str, str]) -> tuple[pa.Table, lis
         own = _BY_ARROW.get(values.type)
         kind = stored.get(name, own)
         if kind == _DOUBLE and own in ("bigint", "decimal"):
-            columns[name] = pc.cast(pc.cast(values, pa.string()), pa.float64())  # directly, 1905.33 is ….3300000000002
+            columns[name] = pc.cast(
+                pc.cast(values, pa.string()), pa.float64()
+            )  # directly, 1905.33 is ….3300000000002
         if own is None or kind == own or kind not in _KINDS:
             continue
         columns[name], others = _split(values, own, kind)
@@ -53,7 +60,9 @@ def as_stored(batch: pa.Table, stored: Mapping[str, str]) -> tuple[pa.Table, lis
     return pa.table(columns), variants
 
 
-def _split(values: pa.ChunkedArray, own: str, stored: str) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
+def _split(
+    values: pa.ChunkedArray, own: str, stored: str
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
     """The values in the stored type, and those that it does not hold; None if there are none."""
     kind = _KINDS[stored]
     if (own, stored) in _CASTS:

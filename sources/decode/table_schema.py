@@ -77,7 +77,9 @@ def table_schema(record: Record) -> TableSchema:
     """
     places = ((parent_key(record), pa.string()), ("position", pa.int32()))
     children = tuple(
-        TableSchema(f"{record.name}__{snake(f.name)}", f.name, "", f.fields, _schema(f.fields, places))
+        TableSchema(
+            f"{record.name}__{snake(f.name)}", f.name, "", f.fields, _schema(f.fields, places)
+        )
         for f in record.fields
         if f.fields and f.type == "array"
     )
@@ -89,7 +91,14 @@ def _schema(fields: Sequence[Field], places: Sequence[tuple[str, pa.DataType]] =
     for f in fields:
         if f.type not in TYPES:
             raise ValueError(f"{f.name}: no column for the type {f.type}")
-    return pa.schema([*places, *((snake(f.name), TYPES[f.type]) for f in fields), ("_extra", pa.string()), *PLACE])
+    return pa.schema(
+        [
+            *places,
+            *((snake(f.name), TYPES[f.type]) for f in fields),
+            ("_extra", pa.string()),
+            *PLACE,
+        ]
+    )
 
 
 def schema_of(record: Record) -> dict[str, pa.Schema]:
@@ -103,12 +112,17 @@ def lists_of(record: Record) -> dict[tuple[str, ...], str]:
     return {(child.array,): child.name for child in table_schema(record).children}
 
 
-def tables_from_lines(lines: Mapping[str, list[list[object]]], schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
+def tables_from_lines(
+    lines: Mapping[str, list[list[object]]], schemas: Mapping[str, pa.Schema]
+) -> dict[str, pa.Table]:
     """The table of each schema, from lists of values in the order of its columns."""
     tables = {}
     for name, schema in schemas.items():
         columns = zip(*lines[name], strict=True) if lines[name] else ([] for _ in schema)
-        arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
+        arrays = [
+            pa.array(list(column), field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ]
         tables[name] = pa.Table.from_arrays(arrays, schema=schema)
     return tables
 
@@ -120,7 +134,9 @@ def merged(parts: Sequence[Decoded], schemas: Mapping[str, pa.Schema]) -> Decode
         counts.update(part.observations)
     return Decoded(
         {
-            name: pa.concat_tables([part.tables[name] for part in parts]) if parts else schema.empty_table()
+            name: pa.concat_tables([part.tables[name] for part in parts])
+            if parts
+            else schema.empty_table()
             for name, schema in schemas.items()
         },
         [row for part in parts for row in part.quarantined],

@@ -26,7 +26,14 @@ import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode import rows
-from sources.decode.json_text import RawReader, column_value, dump, has_odd_decimals, json_texts, parse_type
+from sources.decode.json_text import (
+    RawReader,
+    column_value,
+    dump,
+    has_odd_decimals,
+    json_texts,
+    parse_type,
+)
 from sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
@@ -71,7 +78,9 @@ class InferredSchema:
         version: how often the tables changed.
     """
 
-    def __init__(self, record: Record, names: FieldNames | None = None, kept: KeptKinds | None = None) -> None:
+    def __init__(
+        self, record: Record, names: FieldNames | None = None, kept: KeptKinds | None = None
+    ) -> None:
         self.record, self._names = record, names
         self.version = 0
         self._root, self._budget = InferredNode(kept="object"), NodeBudget()
@@ -98,7 +107,9 @@ class InferredSchema:
 
     def kinds(self) -> list[tuple[str, ColumnKind, int]]:
         """The kinds that later walks are to keep: the path of each place, its kind, and how many values decided it."""
-        return [known for known in self._root.known_kinds() if known[0] != path_text([self.record.key])]
+        return [
+            known for known in self._root.known_kinds() if known[0] != path_text([self.record.key])
+        ]
 
     def decode(self, pages: Sequence[Page], *, is_known: bool = False) -> Decoded:
         """Decodes pages, with types of the bulk of them and of all pages before.
@@ -125,7 +136,9 @@ class InferredSchema:
                     self._count(part, [page], counted)
             self._widen([page for page, part in parts if part is None], counted)
             if self._state == before:
-                exact = [self._by_rows([page]) if part is None else part.decoded for page, part in parts]
+                exact = [
+                    self._by_rows([page]) if part is None else part.decoded for page, part in parts
+                ]
                 return merged(exact, self.schema_of())
 
     def look_at(self, pages: Sequence[Page]) -> None:
@@ -146,7 +159,9 @@ class InferredSchema:
                 rows.check_nul(row)
             self._root.widen(row, self._budget, is_root=True)
 
-        rows.read_rows([page for page in pages if page.number not in counted], self.record.key, take)
+        rows.read_rows(
+            [page for page in pages if page.number not in counted], self.record.key, take
+        )
         counted.update(page.number for page in pages)
         self._settle()
 
@@ -245,7 +260,12 @@ class _ColumnarBatch:
         self._count(root, self._items.values, self._items.raw, key, budget)
 
     def _count(
-        self, node: InferredNode, values: pa.StructArray, raw: list[Any], key: InferredNode | None, budget: NodeBudget
+        self,
+        node: InferredNode,
+        values: pa.StructArray,
+        raw: list[Any],
+        key: InferredNode | None,
+        budget: NodeBudget,
     ) -> None:
         for name, inner in list(node.fields.items()):
             index = values.type.get_field_index(name)
@@ -263,7 +283,13 @@ class _ColumnarBatch:
             if inner.kind == "object":
                 self._count(inner, parsed, held, None, budget)
             elif inner.kind == "table":
-                self._count(inner, parsed.flatten(), [item for items in held for item in items], None, budget)
+                self._count(
+                    inner,
+                    parsed.flatten(),
+                    [item for items in held for item in items],
+                    None,
+                    budget,
+                )
 
 
 def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
@@ -295,7 +321,9 @@ def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
 
 
 def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
-    before_letters = parsed.filter(pc.less(parsed, text_scalar(":")))  # a tenth of the time of a pattern
+    before_letters = parsed.filter(
+        pc.less(parsed, text_scalar(":"))
+    )  # a tenth of the time of a pattern
 
     def matching(pattern: str) -> int:
         return pc.sum(pc.match_substring_regex(before_letters, pattern)).as_py() or 0

@@ -93,7 +93,9 @@ class PageFetcher:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _fetch(self, request: Request, paginator: Paginator) -> tuple[PageBody, bytes]:
-        body, response = self._client.get(self._operation.path, request.params, check=paginator.parse)
+        body, response = self._client.get(
+            self._operation.path, request.params, check=paginator.parse
+        )
         if response.throttled:
             self.throttled.set()
         return body, response.body

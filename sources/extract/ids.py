@@ -73,12 +73,16 @@ class IdHashes:
 
     def shared(self) -> Rows:
         """The rows whose hash another row has too, in order."""
-        shared = [rows[rows_with_shared_hash(hashes)] for rows, hashes in self._parts(self._part_count())]
+        shared = [
+            rows[rows_with_shared_hash(hashes)] for rows, hashes in self._parts(self._part_count())
+        ]
         return np.sort(np.concatenate(shared))
 
     def equals(self, other: IdHashes) -> bool:
         """Whether both have the same hashes, each as often."""
-        return all(np.array_equal(np.sort(own), np.sort(its)) for (_, own), (_, its) in self._pairs(other))
+        return all(
+            np.array_equal(np.sort(own), np.sort(its)) for (_, own), (_, its) in self._pairs(other)
+        )
 
     def count_absent(self, other: IdHashes, also: Hashes | None = None) -> int:
         """How many hashes of the other sweep are neither in this sweep nor in `also`."""
@@ -110,8 +114,14 @@ class IdHashes:
             rows, hashes = [np.array([], np.int64)], [np.array([], np.uint64)]
             for start in range(0, self._rows, PART_ROWS):
                 chunk = np.fromfile(self._path, np.uint64, PART_ROWS, offset=start * _WORD)
-                selected = np.flatnonzero((chunk >> np.uint64(32)) * np.uint64(count) >> np.uint64(32) == part)
-                selected = selected[~np.isin(selected + start, self._dropped)] if len(self._dropped) else selected
+                selected = np.flatnonzero(
+                    (chunk >> np.uint64(32)) * np.uint64(count) >> np.uint64(32) == part
+                )
+                selected = (
+                    selected[~np.isin(selected + start, self._dropped)]
+                    if len(self._dropped)
+                    else selected
+                )
                 rows.append(selected + start)
                 hashes.append(chunk[selected])
             yield np.concatenate(rows), np.concatenate(hashes)
@@ -150,7 +160,9 @@ class RepeatedIds:
     def conflicts(self, earlier: Sequence[RepeatedIds]) -> list[int]:
         """Places of the rows, other than the last one of their id, that the earlier sweeps have too, in order."""
         stable = set(self.counts).intersection(*(sweep.counts for sweep in earlier))
-        return sorted(self._places[key, digest] for key, digest in stable if self._last[key] != digest)
+        return sorted(
+            self._places[key, digest] for key, digest in stable if self._last[key] != digest
+        )
 
 
 def distinct_rows(sweeps: Iterable[Sequence[QuarantinedRow]]) -> list[QuarantinedRow]:

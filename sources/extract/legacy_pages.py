@@ -55,7 +55,9 @@ class LegacyPages:
         is_page_0_unknown: page 0 failed, or was rejected while page 1 is empty, and no `total` shows the list whole.
     """
 
-    def __init__(self, limit: int, key: str = "id", first_page: int | None = None, rows_field: str = "data") -> None:
+    def __init__(
+        self, limit: int, key: str = "id", first_page: int | None = None, rows_field: str = "data"
+    ) -> None:
         self.limit = limit
         self.first_page = 1 if first_page is None else first_page
         self.size: int | None = None
@@ -65,7 +67,9 @@ class LegacyPages:
         self.reader, self._rows_field = RowReader(key), rows_field
         self._ended_by = ""
         self._next_page = self.first_page
-        self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
+        self._probe: Literal["open", "due", "sent", "done"] = (
+            "open" if first_page is None else "done"
+        )
         self._page_1_ids: frozenset[bytes] = frozenset()
         self.is_page_0_larger = False
         self.is_page_0_unknown = False
@@ -93,7 +97,9 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        page, members = read_page(body, self._rows_field, "pagination", reader=self.reader, may_be_object=True)
+        page, members = read_page(
+            body, self._rows_field, "pagination", reader=self.reader, may_be_object=True
+        )
         return replace(page, pagination=_pagination(members["pagination"]))
 
     def accept(self, request: Request, page: PageBody) -> bool:
@@ -120,7 +126,11 @@ class LegacyPages:
         if (repeat := self._repeats.check(page)) != "new":
             self._ended_by = "repeated page" if repeat == "repeated" else WITHOUT_NEW_ID
             return False
-        if pagination is not None and pagination.page is not None and pagination.page != request.params["page"]:
+        if (
+            pagination is not None
+            and pagination.page is not None
+            and pagination.page != request.params["page"]
+        ):
             raise ContractBroken(
                 f"requested page {request.params['page']}, received page {pagination.page}",
                 "The platform does not paginate as its interface describes.",
@@ -147,7 +157,9 @@ class LegacyPages:
         """See Paginator."""
         if request.probe:
             self._probe = "done"
-            self.is_page_0_unknown = self.total is None and not (self.size and isinstance(error, HttpRejected))
+            self.is_page_0_unknown = self.total is None and not (
+                self.size and isinstance(error, HttpRejected)
+            )
             return
         if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error
@@ -167,7 +179,9 @@ class LegacyPages:
         issues = []
         if len(self._totals) > 1:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
-        elif self.total is None and (self._is_continued or self._pages_reported > max(self._pages, 1)):
+        elif self.total is None and (
+            self._is_continued or self._pages_reported > max(self._pages, 1)
+        ):
             issues.append(f"the pagination announces further rows after {self._pages} pages")
         if self.is_page_0_unknown:
             issues.append("page 0 could not be read, and nothing shows whether the list has one")
@@ -176,7 +190,9 @@ class LegacyPages:
         if self._ended_by == WITHOUT_NEW_ID:
             issues.append("a page had no new id")
         if self.size is not None and self.size > self.limit:
-            issues.append(f"page 1 has {self.size} rows for a limit of {self.limit}: the platform ignores `limit`")
+            issues.append(
+                f"page 1 has {self.size} rows for a limit of {self.limit}: the platform ignores `limit`"
+            )
         return issues
 
 

@@ -176,8 +176,13 @@ class PageFiles:
         self.quarantined: list[QuarantinedRow] = []
         self.repeated = RepeatedIds()
         # Places of quarantined rows and of repeated ids are those of their own sweep.
-        is_exact = is_compared and earlier and not earlier.quarantined and not earlier.repeated.counts
-        self._earlier, self._digest = earlier if is_exact else None, RowDigest() if is_compared else None
+        is_exact = (
+            is_compared and earlier and not earlier.quarantined and not earlier.repeated.counts
+        )
+        self._earlier, self._digest = (
+            earlier if is_exact else None,
+            RowDigest() if is_compared else None,
+        )
         self._record, self._folder, self._paginator = record, folder, paginator
         self.observations: Counter[tuple[str, str]] = Counter()
         self.items: Counter[str] = Counter()
@@ -188,7 +193,13 @@ class PageFiles:
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
         self.ids = IdHashes(folder.with_name(f"{folder.name}.ids"))
-        self._submitted, self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, 0, CHECK_ROWS
+        self._submitted, self._received, self._rows, self._distinct, self._next_check = (
+            0,
+            0,
+            0,
+            0,
+            CHECK_ROWS,
+        )
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -276,7 +287,9 @@ class PageFiles:
         distinct += len({row.key or row.row_hash for row in self.quarantined})
         if (distinct - self._distinct) * 10 < self._next_check // 2:
             words = f"{distinct - self._distinct} new ids in the last {self._next_check // 2} rows"
-            raise ContractBroken(words, "The list would never end. Report it to the platform's operator.")
+            raise ContractBroken(
+                words, "The list would never end. Report it to the platform's operator."
+            )
         self._distinct, self._next_check = distinct, max(self._rows, self._next_check) * 2
 
     def _without_places(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -284,7 +297,9 @@ class PageFiles:
         bare = {name: table.drop_columns(["_page", "_position"]) for name, table in tables.items()}
         own = bare[self._record.name]
         key = own.schema.get_field_index(KEY_COLUMN)
-        bare[self._record.name] = own.cast(own.schema.set(key, own.schema.field(key).with_nullable(False)))
+        bare[self._record.name] = own.cast(
+            own.schema.set(key, own.schema.field(key).with_nullable(False))
+        )
         return bare
 
     def finish(self) -> PageFiles:
@@ -305,7 +320,9 @@ class PageFiles:
             pending.result()
         self._pool.shutdown()
         if self._rows != self._received:
-            raise BridgeError(f"{self._record.name}: {self._received} rows were read, {self._rows} decoded")
+            raise BridgeError(
+                f"{self._record.name}: {self._received} rows were read, {self._rows} decoded"
+            )
         self._written = self._files.close()
         self._starts = np.cumsum([0, *(batch.rows for batch in self._batches)])
         self.ids.drop(self._find_repeated(self.ids.shared()))
@@ -329,7 +346,10 @@ class PageFiles:
     def _by_batch(self, rows: Rows) -> list[tuple[_Batch, Rows]]:
         """Rows, numbered over the whole sweep and in order, as row numbers in each batch."""
         parts = np.split(rows, np.searchsorted(rows, self._starts[1:-1]))
-        return [(batch, part - start) for batch, part, start in zip(self._batches, parts, self._starts, strict=False)]
+        return [
+            (batch, part - start)
+            for batch, part, start in zip(self._batches, parts, self._starts, strict=False)
+        ]
 
     def _bodies_of(self, batch: _Batch) -> Iterator[PageBody]:
         """The pages of a batch, read again from the spool."""
@@ -337,7 +357,10 @@ class PageFiles:
 
     def _pages_of(self, batch: _Batch) -> list[Page]:
         numbers = (number for number, _ in batch.pages)
-        return [Page(number, body.rows) for number, body in zip(numbers, self._bodies_of(batch), strict=True)]
+        return [
+            Page(number, body.rows)
+            for number, body in zip(numbers, self._bodies_of(batch), strict=True)
+        ]
 
     def _rows_at(self, rows: Rows) -> Iterator[tuple[str, tuple[int, int], bytes]]:
         """Key, page and position, and bytes of these rows, read again from the spool."""
@@ -346,7 +369,9 @@ class PageFiles:
                 pages = self._pages_of(batch)
                 table = self._decode(pages, is_known=True).tables[self._record.name].take(part)
                 places = list(_places(table))
-                yield from zip(table[KEY_COLUMN].to_pylist(), places, _row_bytes(pages, places), strict=True)
+                yield from zip(
+                    table[KEY_COLUMN].to_pylist(), places, _row_bytes(pages, places), strict=True
+                )
 
     def conflicting_rows(self, earlier: Sequence[PageFiles]) -> list[QuarantinedRow]:
         """The rows that this sweep and the earlier ones have although a later row of this sweep has the same id."""
@@ -367,7 +392,9 @@ class PageFiles:
             return True
         if self.repeated.counts != other.repeated.counts:
             return False
-        if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):
+        if sorted(row.row_hash for row in self.quarantined) != sorted(
+            row.row_hash for row in other.quarantined
+        ):
             return False
         return self.ids.equals(other.ids)
 
@@ -386,7 +413,10 @@ class PageFiles:
         Raises:
             BridgeError: a child table does not have the items that the rows have in the pages.
         """
-        current, written = self._files if self._files.version == self._version else None, self._written
+        current, written = (
+            self._files if self._files.version == self._version else None,
+            self._written,
+        )
         self.items = Counter()
         if selected.all() and all(batch.files is current for batch in self._batches):
             for batch in self._batches:

@@ -83,7 +83,11 @@ class RowReader:
         Raises:
             ValueError: it is not JSON.
         """
-        return read.ids if (read := self.read(rows)) is not None else list(map(self._id, array_items(rows)))
+        return (
+            read.ids
+            if (read := self.read(rows)) is not None
+            else list(map(self._id, array_items(rows)))
+        )
 
     def _id(self, row: bytes) -> bytes:
         decoded = self._decoded(self._ids, b"[%b]" % row)
@@ -92,7 +96,11 @@ class RowReader:
     def items(self, rows: bytes) -> Counter[str]:
         """The objects in each list of the rows of a JSON array."""
         read = self.read(rows)
-        return read.items if read is not None and read.items is not None else self.items_of(split(Page(0, rows)))
+        return (
+            read.items
+            if read is not None and read.items is not None
+            else self.items_of(split(Page(0, rows)))
+        )
 
     def items_of(self, rows: Iterable[bytes]) -> Counter[str]:
         """The objects in each list of these rows. One that is not JSON has none."""
@@ -293,7 +301,9 @@ def read_page(
         # The usual form needs one pass: what is cut out is a single array, and what is left a small object.
         rows = body[match.end() : end]
         if (read := reader.read(rows)) is not None and read.ids:
-            return _page(rows, reader, read), _members(body[: match.end()] + b"[]" + body[end:], names)
+            return _page(rows, reader, read), _members(
+                body[: match.end()] + b"[]" + body[end:], names
+            )
     members, form = _members(body, names), "array"
     rows = members[rows_field]
     if rows in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
@@ -330,7 +340,10 @@ def _rows_of_object(data: bytes, field: str, key: str) -> tuple[bytes, str]:
         return arrays[0], "object_wrapped"
     if all(value.startswith(b"{") for _, value in members):
         return b"[" + b",".join(value for _, value in members) + b"]", "object_by_id"
-    raise ContractBroken(f"`{field}` is an object of no known form", "The platform may have changed. Ask its operator.")
+    raise ContractBroken(
+        f"`{field}` is an object of no known form",
+        "The platform may have changed. Ask its operator.",
+    )
 
 
 @lru_cache(maxsize=16)
@@ -347,7 +360,9 @@ def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
             return {name: bytes(found.get(name, b"")).strip() for name in names}
     pairs = _named_members(body)
     members = dict(pairs)
-    if twice := next((name for name in names if [found for found, _ in pairs].count(name) > 1), None):
+    if twice := next(
+        (name for name in names if [found for found, _ in pairs].count(name) > 1), None
+    ):
         raise ContractBroken(f"`{twice}` occurs twice in the response")
     return {name: members.get(name, b"") for name in names}
 
@@ -362,7 +377,14 @@ def _named_members(data: bytes) -> list[tuple[str, bytes]]:
 
 def kind_of(data: bytes) -> str:
     """The JSON type of a value, with its article; `absent` for no bytes."""
-    kinds = {b"{": "an object", b"[": "an array", b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
+    kinds = {
+        b"{": "an object",
+        b"[": "an array",
+        b'"': "a string",
+        b"t": "a boolean",
+        b"f": "a boolean",
+        b"n": "null",
+    }
     return kinds.get(data[:1], "a number") if data else "absent"
 
 

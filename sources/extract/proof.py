@@ -37,9 +37,16 @@ def next_limit(sweeps: Sequence[Sweep], page_limit: int) -> int:
     if not sweeps[0].assumed_end:
         limit = second if len(sweeps) % 2 else size
         return limit if limit != sweeps[-1].limit else limit + 1
-    rows, used = sweeps[-1].rows, {number for sweep in sweeps for number in (sweep.limit, sweep.size)}
+    rows, used = (
+        sweeps[-1].rows,
+        {number for sweep in sweeps for number in (sweep.limit, sweep.size)},
+    )
     start = int(sweeps[-1].size * SECOND_SIZE)
-    sizes = [n for n in (*range(start, 1, -1), *range(start + 1, max(size, SMALL))) if rows % n] if rows > 2 else [1, 3]
+    sizes = (
+        [n for n in (*range(start, 1, -1), *range(start + 1, max(size, SMALL))) if rows % n]
+        if rows > 2
+        else [1, 3]
+    )
     return next((n for n in sizes if n not in used), second)
 
 
@@ -97,5 +104,9 @@ def observations_of(resource: str, sweep: Sweep, first_page: int) -> Iterator[tu
         yield "legacy_first_page", f"{resource}: {first_page}"
     yield f"{resource}_end", sweep.ended_by
     if sweep.rows > sweep.size:
-        honoured = "honoured" if sweep.size == sweep.limit else f"not honoured: {sweep.size} rows for {sweep.limit}"
+        honoured = (
+            "honoured"
+            if sweep.size == sweep.limit
+            else f"not honoured: {sweep.size} rows for {sweep.limit}"
+        )
         yield "legacy_limit", f"{resource}: {honoured}"

@@ -135,7 +135,9 @@ class ListResult:
 
     def total(self, what: Literal["pages", "rows"]) -> int:
         """The sum over the sweeps whose rows are published."""
-        return sum(getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps)
+        return sum(
+            getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps
+        )
 
     @property
     def is_whole(self) -> bool:

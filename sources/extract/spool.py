@@ -41,9 +41,13 @@ DIGEST_COST = 2**12
 """How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
 _RUN: Final = "run-"
-_HEADER: Final = struct.Struct("<4sIIII")  # magic, bytes of label and packed body, crc32, bytes of body
+_HEADER: Final = struct.Struct(
+    "<4sIIII"
+)  # magic, bytes of label and packed body, crc32, bytes of body
 _MAGIC: Final = b"OBS2"
-_CODEC: Final = pa.Codec("zstd", 1)  # an eighth of the size; compressing takes less time than writing the rest would
+_CODEC: Final = pa.Codec(
+    "zstd", 1
+)  # an eighth of the size; compressing takes less time than writing the rest would
 
 
 class Spool:
@@ -66,7 +70,9 @@ class Spool:
             return None
         frame = self._frame(self.offset)
         if frame is None or frame[0] != label:
-            if os.fstat(self._descriptor).st_size > self.offset:  # else the file keeps the time of its last page
+            if (
+                os.fstat(self._descriptor).st_size > self.offset
+            ):  # else the file keeps the time of its last page
                 os.ftruncate(self._descriptor, self.offset)
             self._replaying = False
             return None
@@ -98,7 +104,9 @@ class Spool:
         """Appends a frame. Raises OSError if the disk is full: a walk cannot continue without its spool."""
         text, packed = label.encode(), _CODEC.compress(body, asbytes=True)
         crc = zlib.crc32(packed, zlib.crc32(text, len(body)))
-        left = memoryview(_HEADER.pack(_MAGIC, len(text), len(packed), crc, len(body)) + text + packed)
+        left = memoryview(
+            _HEADER.pack(_MAGIC, len(text), len(packed), crc, len(body)) + text + packed
+        )
         while left:
             written = os.pwrite(self._descriptor, left, self.offset)
             self.offset += written
@@ -144,7 +152,9 @@ class SpoolFolder:
             is_same = hmac.compare_digest(self._digest(self._walk["salt"]), self._walk["digest"])
             started_at = self._walk["started_at"]
             last_page_at = self.last_page_at() or started_at
-            is_fresh = 0 <= now - started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
+            is_fresh = (
+                0 <= now - started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
+            )
             is_usable = not self._walk["finished"] or last_page_at > finished_after
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
@@ -152,7 +162,9 @@ class SpoolFolder:
 
     def _digest(self, salt: str) -> str:
         """Of identity and key; slow to guess."""
-        return hashlib.scrypt(self._identity.encode(), salt=bytes.fromhex(salt), n=DIGEST_COST, r=8, p=1).hex()
+        return hashlib.scrypt(
+            self._identity.encode(), salt=bytes.fromhex(salt), n=DIGEST_COST, r=8, p=1
+        ).hex()
 
     def last_page_at(self) -> float:
         """When the last page arrived, in seconds since 1970; 0 if none has."""
@@ -163,7 +175,12 @@ class SpoolFolder:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
         salt = os.urandom(16).hex()
-        self._walk = {"salt": salt, "digest": self._digest(salt), "started_at": time.time(), "finished": False}
+        self._walk = {
+            "salt": salt,
+            "digest": self._digest(salt),
+            "started_at": time.time(),
+            "finished": False,
+        }
         self._write()
 
     def finish(self) -> None:

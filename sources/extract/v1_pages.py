@@ -90,7 +90,11 @@ class V1Cursor:
     """
 
     def __init__(
-        self, limit: int, key: str = "id", rows_field: str = "data", start: CursorPosition | None = None
+        self,
+        limit: int,
+        key: str = "id",
+        rows_field: str = "data",
+        start: CursorPosition | None = None,
     ) -> None:
         self.limit = limit if start is None else start.limit
         self.reader, self._rows_field = RowReader(key), rows_field
@@ -116,7 +120,9 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        page, members = read_page(body, self._rows_field, "hasMore", "nextCursor", reader=self.reader)
+        page, members = read_page(
+            body, self._rows_field, "hasMore", "nextCursor", reader=self.reader
+        )
         return self._with_paging(page, members["hasMore"], members["nextCursor"])
 
     def _with_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> PageBody:
@@ -130,9 +136,13 @@ class V1Cursor:
         self.size = page.count if self.size is None else self.size
         self._empty_pages = 0 if page.count else self._empty_pages + 1
         if page.has_more and not page.cursor:
-            raise ContractBroken("`hasMore` is true without a cursor", "There are rows that cannot be requested.")
+            raise ContractBroken(
+                "`hasMore` is true without a cursor", "There are rows that cannot be requested."
+            )
         if not page.has_more and page.cursor:
-            raise ContractBroken("`hasMore` is false although there is a cursor", "There may be further rows.")
+            raise ContractBroken(
+                "`hasMore` is false although there is a cursor", "There may be further rows."
+            )
         if page.cursor in self._cursors:
             raise ContractBroken("a cursor was issued twice", "The list would never end.")
         if page.count and self._repeats.check(page) != "new":
@@ -153,18 +163,29 @@ class V1Cursor:
         """Compares the first rows with those of the earlier walk, until all of them have come."""
         if self._start is not None and len(self._repeated) < self._start.rows:
             self._repeated += self.reader.ids(page.rows)[: self._start.rows - len(self._repeated)]
-            if len(self._repeated) == self._start.rows and _digest(self._repeated) != self._start.digest:
-                raise TailMismatch("the saved cursor leads to other rows than before", "leads to other rows")
+            if (
+                len(self._repeated) == self._start.rows
+                and _digest(self._repeated) != self._start.digest
+            ):
+                raise TailMismatch(
+                    "the saved cursor leads to other rows than before", "leads to other rows"
+                )
 
     def _end(self) -> CursorPosition | None:
         """Where a later walk can start. Raises TailMismatch where the rows of the earlier walk did not come."""
         if self._start is not None and len(self._repeated) < self._start.rows:
-            raise TailMismatch("the saved cursor leads to fewer rows than before", "leads to other rows")
+            raise TailMismatch(
+                "the saved cursor leads to fewer rows than before", "leads to other rows"
+            )
         if not self._last:
             return None
         pages = [self._last[-1]] if self._last[-1][1].count >= self.limit else [*self._last]
         cursor = pages[0][0].params.get(_CURSOR)
-        if not isinstance(cursor, str) or not cursor.isprintable() or not 0 < len(cursor) <= CURSOR_LENGTH_MAX:
+        if (
+            not isinstance(cursor, str)
+            or not cursor.isprintable()
+            or not 0 < len(cursor) <= CURSOR_LENGTH_MAX
+        ):
             return None
         ids = [one for _, page in pages for one in self.reader.ids(page.rows)]
         return CursorPosition(cursor, self.limit, len(ids), _digest(ids))
@@ -222,4 +243,8 @@ class SinglePage(V1Cursor):
 
     def issues(self) -> list[str]:
         """See Paginator."""
-        return ["the response announces further rows, which the interface cannot request"] if self._has_more else []
+        return (
+            ["the response announces further rows, which the interface cannot request"]
+            if self._has_more
+            else []
+        )

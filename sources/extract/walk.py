@@ -16,16 +16,36 @@ from typing import Final
 
 from sources.contract import LISTS, RECORDS, Operation
 from sources.decode.undocumented import InferredSchema
-from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
+from sources.errors import (
+    AccessError,
+    BridgeError,
+    ContractBroken,
+    HttpRejected,
+    PlatformError,
+    Stopped,
+)
 from sources.extract.fetch import PageFetcher
 from sources.extract.ids import distinct_rows
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
-from sources.extract.proof import agree, confirmed_gap, evidence_of, have_equal_pages, next_limit, observations_of
+from sources.extract.proof import (
+    agree,
+    confirmed_gap,
+    evidence_of,
+    have_equal_pages,
+    next_limit,
+    observations_of,
+)
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import CursorExpired, CursorPosition, SinglePage, TailMismatch, V1Cursor
+from sources.extract.v1_pages import (
+    CursorExpired,
+    CursorPosition,
+    SinglePage,
+    TailMismatch,
+    V1Cursor,
+)
 from sources.http.client import Client
 
 RESTARTS_MAX: Final = 3
@@ -34,12 +54,18 @@ CURSOR_SWEEPS_MAX: Final = 2
 log = logging.getLogger("orderbridge.walk")
 
 
-def paginator_for(operation: Operation, limit: int, key: str = "id", first_page: int | None = None) -> Paginator:
+def paginator_for(
+    operation: Operation, limit: int, key: str = "id", first_page: int | None = None
+) -> Paginator:
     """A paginator for a list of the contract; `first_page` if an earlier sweep found it."""
     rows_field = operation.rows_field
     if operation.paging == "pages":
         return LegacyPages(limit, key, first_page, rows_field)
-    return V1Cursor(limit, key, rows_field) if operation.paging == "cursor" else SinglePage(key, rows_field)
+    return (
+        V1Cursor(limit, key, rows_field)
+        if operation.paging == "cursor"
+        else SinglePage(key, rows_field)
+    )
 
 
 def walk(
@@ -70,7 +96,9 @@ def walk(
         Stopped: the client was stopped; the spool keeps the pages read so far.
         OSError: the disk is full or cannot be written.
     """
-    return _ListWalk(resource, client, folder, spools, options or WalkOptions(), start).run(progress)
+    return _ListWalk(resource, client, folder, spools, options or WalkOptions(), start).run(
+        progress
+    )
 
 
 class _ListWalk:
@@ -104,15 +132,28 @@ class _ListWalk:
                 self._read_tail(self._start, progress)
             self._spools.finish()
             # its end is known now
-            progress(result.resource, result.total("pages"), result.distinct, result.distinct, len(result.sweeps))
+            progress(
+                result.resource,
+                result.total("pages"),
+                result.distinct,
+                result.distinct,
+                len(result.sweeps),
+            )
         except Stopped:
             raise
         except BridgeError as failure:
             error = self._with_request(failure)
             if isinstance(error, AccessError):
-                gap = "legacy_auth_failure" if self._operation.family == "legacy" else "missing_scope"
+                gap = (
+                    "legacy_auth_failure" if self._operation.family == "legacy" else "missing_scope"
+                )
                 result.observations[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
-            result.verdict, result.error, result.used_sweeps, result.files = "incomplete", error, [], {}
+            result.verdict, result.error, result.used_sweeps, result.files = (
+                "incomplete",
+                error,
+                [],
+                {},
+            )
             result.evidence.append(str(error).splitlines()[0])
             if isinstance(error, (ContractBroken, HttpRejected)):
                 self._spools.clear()  # resuming would fail on the same page again
@@ -121,19 +162,29 @@ class _ListWalk:
         if self._fetcher.throttled.is_set():
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
         result.ended_at = datetime.now(UTC)
-        if all(sweep.resumed_pages == sweep.pages for sweep in result.sweeps) and (at := self._spools.last_page_at()):
-            result.ended_at = datetime.fromtimestamp(at, UTC)  # all was read by a run that was killed
+        if all(sweep.resumed_pages == sweep.pages for sweep in result.sweeps) and (
+            at := self._spools.last_page_at()
+        ):
+            result.ended_at = datetime.fromtimestamp(
+                at, UTC
+            )  # all was read by a run that was killed
         return result
 
     def _new_schema(self) -> InferredSchema | None:
-        return None if self._record.fields else InferredSchema(self._record, self._options.names, self._options.kinds)
+        return (
+            None
+            if self._record.fields
+            else InferredSchema(self._record, self._options.names, self._options.kinds)
+        )
 
     def _with_request(self, error: BridgeError) -> BridgeError:
         """The error with the request that it is about, if a paginator raised it without one."""
         if not isinstance(error, ContractBroken) or error.family:
             return error
         operation = self._operation
-        return ContractBroken(error.message, error.hint, family=operation.family, verb="GET", path=operation.path)
+        return ContractBroken(
+            error.message, error.hint, family=operation.family, verb="GET", path=operation.path
+        )
 
     def _walk(self, progress: Progress) -> None:
         """Sweeps the list; from the beginning again where a cursor expires."""
@@ -158,7 +209,9 @@ class _ListWalk:
         sweep = Sweep(1, start.limit)
         self._result.sweeps.append(sweep)
         with closing(self._spools.sweep(sweep.number)) as spool:
-            files = PageFiles(self._record, self._folder / "sweep-1", spool, paginator, self._inferred)
+            files = PageFiles(
+                self._record, self._folder / "sweep-1", spool, paginator, self._inferred
+            )
             try:
                 self._sweep(sweep, paginator, files, progress)
             except CursorExpired:
@@ -167,8 +220,12 @@ class _ListWalk:
                 raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
             if sweep.issues or files.repeated.counts:
                 raise TailMismatch("ids occur twice after the saved cursor", "repeats rows")
-            if sweep.quarantined:  # only whole reads keep count of them: a tail would be the last to mention these
-                raise TailMismatch(f"{sweep.quarantined} rows after the saved cursor were quarantined", "continues")
+            if (
+                sweep.quarantined
+            ):  # only whole reads keep count of them: a tail would be the last to mention these
+                raise TailMismatch(
+                    f"{sweep.quarantined} rows after the saved cursor were quarantined", "continues"
+                )
             self._take([(sweep, files)])
         self._result.verdict = "tail"
         self._result.observations["cursor_reuse", "continues"] += 1
@@ -181,15 +238,28 @@ class _ListWalk:
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
         first_page: int | None = None
-        sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
+        sweeps_max = (
+            self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
+        )
         for number in range(1, sweeps_max + 1):
             limit = next_limit(sweeps, self._options.page_limit)
             paginator = paginator_for(self._operation, limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
             earlier = files[-1] if files else None
-            folder, is_compared = self._folder / f"sweep-{number}", self._is_paged and sweeps_max > 1
+            folder, is_compared = (
+                self._folder / f"sweep-{number}",
+                self._is_paged and sweeps_max > 1,
+            )
             files.append(
-                PageFiles(self._record, folder, spool, paginator, self._inferred, earlier, is_compared=is_compared)
+                PageFiles(
+                    self._record,
+                    folder,
+                    spool,
+                    paginator,
+                    self._inferred,
+                    earlier,
+                    is_compared=is_compared,
+                )
             )
             sweeps.append(Sweep(number, limit))
             try:
@@ -199,7 +269,9 @@ class _ListWalk:
                     raise
                 # The platform takes certain limits only: the sweeps so far stand.
                 del sweeps[-1], files[-1]
-                self._result.evidence.append(f"limit {limit} was rejected with status {error.status}: no further sweep")
+                self._result.evidence.append(
+                    f"limit {limit} was rejected with status {error.status}: no further sweep"
+                )
                 break
             if isinstance(paginator, LegacyPages):
                 self._check_total(sweeps[-1], paginator.gap, files[-1])
@@ -208,14 +280,18 @@ class _ListWalk:
                 first_page = None if paginator.is_page_0_larger else paginator.first_page
             if number > 1 and self._is_paged and have_equal_pages(sweeps):
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
-                    sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")
+                    sweeps[-1].issues.append(
+                        "the platform ignores `limit`: both sweeps had pages of the same size"
+                    )
                 break  # further sweeps cannot prove more
             self._result.is_agreed = self._is_agreed(files)
             if self._result.is_agreed:
                 break
         self._conclude(files)
 
-    def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> PageFiles:
+    def _sweep(
+        self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress
+    ) -> PageFiles:
         """Reads the list once, from its first page to its end; returns the files that have its rows."""
         name, earlier = self._record.name, self._result.sweeps[:-1]
         expected = earlier[-1].rows if earlier else None
@@ -224,7 +300,9 @@ class _ListWalk:
                 sweep.pages += 1
                 if page.is_listed:
                     sweep.rows += page.body.count
-                    files.add(int(page.request.params.get("page", sweep.pages)), page.body, page.offset)
+                    files.add(
+                        int(page.request.params.get("page", sweep.pages)), page.body, page.offset
+                    )
                     if self._is_paged:
                         self._result.observations[f"{name}_data", page.body.form] += 1
                 total = expected if paginator.total is None else paginator.total
@@ -235,7 +313,11 @@ class _ListWalk:
             raise
         if sweep.number == 1 and isinstance(paginator, V1Cursor):  # a later sweep has another limit
             self._result.position = paginator.position
-        sweep.size, sweep.total, sweep.ended_by = paginator.size or 0, paginator.total, paginator.ended_by
+        sweep.size, sweep.total, sweep.ended_by = (
+            paginator.size or 0,
+            paginator.total,
+            paginator.ended_by,
+        )
         sweep.resumed_pages = files.spool.replayed
         sweep.distinct, sweep.quarantined = len(finished.ids), len(finished.quarantined)
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
@@ -255,7 +337,11 @@ class _ListWalk:
         """
         known, known_ids = self._options.known_gap, self._options.known_ids
         sweep.gap = gap
-        if gap and gap != known and (not known or known_ids is None or gap - known != files.count_absent(known_ids)):
+        if (
+            gap
+            and gap != known
+            and (not known or known_ids is None or gap - known != files.count_absent(known_ids))
+        ):
             sweep.issues.append(f"total is {sweep.total}, but {sweep.rows} rows were read")
 
     def _learn_gap(self, files: list[PageFiles], *, is_proven: bool) -> None:
@@ -280,7 +366,9 @@ class _ListWalk:
         last = files[-1]
         if not self._is_paged and not last.repeated.counts:
             if len(files) == 1:
-                return self._options.known_ids is None or not last.count_absent(self._options.known_ids)
+                return self._options.known_ids is None or not last.count_absent(
+                    self._options.known_ids
+                )
             return not any(last.ids.count_absent(earlier.ids) for earlier in files[:-1])
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
@@ -294,11 +382,15 @@ class _ListWalk:
         self._take(used)
         result.evidence += map(evidence_of, sweeps)
         if len(sweeps) == 1 and not is_agreed:
-            result.evidence.append("a single sweep does not prove a list: rows may have moved while it was read")
+            result.evidence.append(
+                "a single sweep does not prove a list: rows may have moved while it was read"
+            )
         elif len(sweeps) > 1:
             is_equal = self._is_paged or files[-1].repeated.counts
             proof = (
-                "the last two sweeps agree" if is_equal else "the last sweep has each id once, and all ids before it"
+                "the last two sweeps agree"
+                if is_equal
+                else "the last sweep has each id once, and all ids before it"
             )
             result.evidence.append(proof if is_agreed else "no two sweeps agree: all are merged")
         self._learn_gap(files, is_proven=is_proven)

@@ -16,11 +16,28 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.file_kinds import InputFile, is_workbook, open_file
-from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
+from sources.files.model import (
+    CellRules,
+    DetectedFormat,
+    ReadOptions,
+    RejectedRow,
+    Row,
+    SourceTable,
+    Unclear,
+)
 from sources.files.reader import open_text
 from sources.files.workbook import open_workbook
 
-__all__ = ["CellRules", "DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "Unclear", "open_table"]
+__all__ = [
+    "CellRules",
+    "DetectedFormat",
+    "ReadOptions",
+    "RejectedRow",
+    "Row",
+    "SourceTable",
+    "Unclear",
+    "open_table",
+]
 TRIED_ROWS: Final = 200
 
 
@@ -41,7 +58,11 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         try:
             table = read(source, options)
         except Unclear as error:
-            kept = {meaning: given for meaning, given in error.choices.items() if _reads(read, source, options, given)}
+            kept = {
+                meaning: given
+                for meaning, given in error.choices.items()
+                if _reads(read, source, options, given)
+            }
             raise Unclear(error.problem, error.fix, kept) from None
         source.file.seek(0)
         table.sha256 = hashlib.file_digest(source.file, "sha256").hexdigest()

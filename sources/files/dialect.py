@@ -82,7 +82,9 @@ def lines_of(text: str) -> io.StringIO:
 
 def is_blank(cells: list[str], width: int) -> bool:
     """Whether a line is empty, or in a table of several columns only spaces or delimiters."""
-    return not cells or (width > 1 and (not any(cells) or (len(cells) == 1 and not cells[0].strip(" \t"))))
+    return not cells or (
+        width > 1 and (not any(cells) or (len(cells) == 1 and not cells[0].strip(" \t")))
+    )
 
 
 def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
@@ -124,13 +126,20 @@ def check_options(options: ReadOptions) -> None:
         ("escape", escape or None, f"{delimiter or ''}{quote or ''}", "--escape backslash"),
     ):
         if value is not None and (len(value) != 1 or value in f"\r\n\0 {others}"):
-            raise UsageError(f"the {name} must be one character, not a space or another mark", f"Example: {example}")
+            raise UsageError(
+                f"the {name} must be one character, not a space or another mark",
+                f"Example: {example}",
+            )
 
 
-def best_dialect(text: str, delimiters: Sequence[str], options: ReadOptions, *, cut_off: bool) -> Detection:
+def best_dialect(
+    text: str, delimiters: Sequence[str], options: ReadOptions, *, cut_off: bool
+) -> Detection:
     """The best of some delimiters."""
     best = Detection(Dialect(delimiters[0], options.quote or "", options.escape or ""), -1.0, [])
-    for dialect in (dialect for delimiter in delimiters for dialect in _dialects(text, delimiter, options)):
+    for dialect in (
+        dialect for delimiter in delimiters for dialect in _dialects(text, delimiter, options)
+    ):
         records = records_of(text, dialect, cut_off=cut_off)
         score = _score(records, dialect)
         if score > best.score * 1.001:  # on a tie, the earlier one
@@ -142,7 +151,9 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
     is_padded = options.delimiter is None and _is_padded(text, delimiter)
     wrapped = {quote: _wrapped(text, delimiter, quote) for quote in ('"', "'")}
     # one cell such as 'Classic' does not make a quote
-    is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(bool(line.strip()) for line in lines_of(text))
+    is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(
+        bool(line.strip()) for line in lines_of(text)
+    )
     quotes = ("'", '"') if is_usual else ('"',)
     for quote in (options.quote,) if options.quote is not None else quotes:
         if quote == delimiter:
@@ -158,7 +169,10 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
 def _is_padded(text: str, delimiter: str) -> bool:
     """Whether a space follows every delimiter in most of the lines with a delimiter."""
     lines = [line.rstrip("\r\n") for line in lines_of(text) if delimiter in line]
-    padded = sum(line.count(delimiter) == line.count(f"{delimiter} ") + line.endswith(delimiter) for line in lines)
+    padded = sum(
+        line.count(delimiter) == line.count(f"{delimiter} ") + line.endswith(delimiter)
+        for line in lines
+    )
     return padded > len(lines) / 2
 
 
@@ -167,7 +181,9 @@ def _wrapped(text: str, delimiter: str, quote: str) -> int:
     if quote not in text:
         return 0
     edge, mark = re.escape(delimiter), re.escape(quote)
-    cells = re.findall(rf"(?:^|{edge}|[\r\n]){mark}((?:[^{mark}]|{mark}{mark})*+){mark}(?={edge}|[\r\n]|$)", text)
+    cells = re.findall(
+        rf"(?:^|{edge}|[\r\n]){mark}((?:[^{mark}]|{mark}{mark})*+){mark}(?={edge}|[\r\n]|$)", text
+    )
     return sum(quote in cell or not _LINE_END.search(cell) for cell in cells)
 
 

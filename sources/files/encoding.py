@@ -188,7 +188,9 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
     """
     if not source.head.strip(b"\0"):  # NULs: the file was never written to its end
         raise UsageError(f"{source.name} is empty", "Export it again.")
-    bom, detected = next(((mark, name) for mark, name in _BOMS if source.head.startswith(mark)), (b"", None))
+    bom, detected = next(
+        ((mark, name) for mark, name in _BOMS if source.head.startswith(mark)), (b"", None)
+    )
     if encoding is not None:
         name = _codec_name(encoding)
         family = name.removesuffix("-sig")
@@ -234,13 +236,17 @@ def _codec_name(encoding: str) -> str:
         "a;b\r\n".encode(encoding)
         codecs.getincrementaldecoder(encoding)
     except (LookupError, UnicodeError, TypeError, ValueError):
-        raise UsageError(f"unknown text encoding {encoding!r}", "Examples: utf-8, cp1252, utf-16, cp850.") from None
+        raise UsageError(
+            f"unknown text encoding {encoding!r}", "Examples: utf-8, cp1252, utf-16, cp850."
+        ) from None
     return codec.name
 
 
 def _check_binary(source: InputFile) -> None:
     text = source.head.rstrip(b"\0\x1a")
-    if len(text) - len(text.translate(None, _CONTROLS)) > max(0.05 * len(text), min(len(text) / 4, 8)):
+    if len(text) - len(text.translate(None, _CONTROLS)) > max(
+        0.05 * len(text), min(len(text) / 4, 8)
+    ):
         hint = "If it is a text, give its encoding, e.g. --encoding utf-16-le."
         raise UsageError(f"{source.name} is a binary file, not a CSV or .xlsx file", hint)
 
@@ -254,7 +260,9 @@ def find_utf8(source: InputFile) -> int | None:
             return match.start()
         first = match.start() if first is None else first
         plausible += len(match[0])
-    high = sum(len(chunk.translate(None, _ASCII)) for chunk in iter(lambda: data.read(CHUNK_BYTES), b""))
+    high = sum(
+        len(chunk.translate(None, _ASCII)) for chunk in iter(lambda: data.read(CHUNK_BYTES), b"")
+    )
     return first if plausible > high - plausible else None
 
 
@@ -276,7 +284,9 @@ def describe_candidates(file: BinaryIO) -> str:
     for name in sorted(texts, key=lambda name: _cost(texts[name])):
         by_words.setdefault(_words(texts[name]), []).append(name.replace("iso8859_", "iso8859-"))
     shown = [(words, names) for words, names in by_words.items() if words]
-    shown = shown[:SHOWN] + [item for item in shown[SHOWN:] if "cp1252" in item[1]]  # the most frequent of all
+    shown = shown[:SHOWN] + [
+        item for item in shown[SHOWN:] if "cp1252" in item[1]
+    ]  # the most frequent of all
     lines = [f"{', '.join(names[:4])}: {words}" for words, names in shown]
     return "\n    ".join([f"from line {line} on it reads in", *lines])
 
@@ -311,7 +321,11 @@ def _script(char: str) -> str:
 
 def _words(text: str) -> str:
     """Words with a non-ASCII letter, without numbers or codes, up to a limit."""
-    found = (word for word in _WORD.findall(text) if not word.isascii() and (len(word) > 1 or word in "€¤"))
+    found = (
+        word
+        for word in _WORD.findall(text)
+        if not word.isascii() and (len(word) > 1 or word in "€¤")
+    )
     words = list(dict.fromkeys(found))[:SAMPLE_CHARS]
     while len(shown := ", ".join(words)) > SAMPLE_CHARS:
         words.pop()

@@ -16,7 +16,11 @@ _TABLE: Final = "Export the table as CSV or .xlsx."
 _SAVE_AS: Final = "Open it in a spreadsheet and save it as Excel workbook (.xlsx) or CSV."
 _UNPACK: Final = "Unpack it and use the file inside."
 _MAGIC: Final = (
-    ((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd", b"7z\xbc\xaf'\x1c"), "compressed", _UNPACK),
+    (
+        (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd", b"7z\xbc\xaf'\x1c"),
+        "compressed",
+        _UNPACK,
+    ),
     ((b"%PDF", b"{\\rtf"), "a document (PDF or RTF)", _TABLE),
     ((b"PAR1", b"SQLite format 3\0"), "a database file (Parquet or SQLite)", _TABLE),
     ((b"\x89PNG", b"\xff\xd8\xff"), "an image", _TABLE),
@@ -29,7 +33,11 @@ _HEAD_BYTES: Final = 64 << 10
 _IN_ZIP: Final = (
     ("xl/workbook.bin", "a binary Excel workbook (.xlsb)", _SAVE_AS),
     ("word/document.xml", "a Word document", _TABLE),
-    ("Index/Document.iwa", "an Apple Numbers document", "In Numbers: File > Export To > Excel or CSV."),
+    (
+        "Index/Document.iwa",
+        "an Apple Numbers document",
+        "In Numbers: File > Export To > Excel or CSV.",
+    ),
 )
 
 
@@ -58,14 +66,19 @@ def open_file(path: Path) -> Iterator[InputFile]:
             raise UsageError(f"{path} is a folder", "Choose a file in it.")
         if path.exists() and not path.is_file():
             raise UsageError(
-                f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
+                f"{path} is a pipe or a device, and a table is read more than once",
+                "Save it as a file and name that.",
             )
         with path.open("rb") as file:
             yield InputFile(path, file, file.read(_HEAD_BYTES))
-    except OSError as error:  # also a name that is too long, a folder that may not be entered, a disk that fails
+    except (
+        OSError
+    ) as error:  # also a name that is too long, a folder that may not be entered, a disk that fails
         hint = "Check the file name and permissions, and the disk or network drive."
         if isinstance(error, FileNotFoundError) and (
-            near := get_close_matches(path.name, [one.name for one in path.parent.glob("*")], 1, 0.8)
+            near := get_close_matches(
+                path.name, [one.name for one in path.parent.glob("*")], 1, 0.8
+            )
         ):
             hint = f"Did you mean {near[0]}?"
         raise UsageError(f"{path.name} cannot be read: {error.strerror}", hint) from None
@@ -92,7 +105,10 @@ def _kind(file: BinaryIO, head: bytes) -> tuple[str, str] | None:
             return "a damaged workbook or zip archive", "Export it again, and copy it as a whole."
         if "mimetype" in members and "content.xml" in members:
             return "an OpenDocument spreadsheet (.ods)", _SAVE_AS
-        return next(((what, cure) for name, what, cure in _IN_ZIP if name in members), ("a zip archive", _UNPACK))
+        return next(
+            ((what, cure) for name, what, cure in _IN_ZIP if name in members),
+            ("a zip archive", _UNPACK),
+        )
     if head.lstrip()[:20].lower().startswith(_MARKUP):
         return "HTML or XML", _SAVE_AS
     return next(((what, cure) for magic, what, cure in _MAGIC if head.startswith(magic)), None)

@@ -32,7 +32,9 @@ _SPLITS: Final = r",;|\t\r\n"
 
 def _starts(before: str, quotes: str) -> re.Pattern[str]:
     """Matches `before` where a cell may start that a spreadsheet runs, after quotes or not."""
-    return re.compile(rf"(?:^{before}(?={quotes}*[{_SIGNS}\t\r\n])|(?<=[{_SPLITS}]){before}(?={quotes}*[{_SIGNS}]))")
+    return re.compile(
+        rf"(?:^{before}(?={quotes}*[{_SIGNS}\t\r\n])|(?<=[{_SPLITS}]){before}(?={quotes}*[{_SIGNS}]))"
+    )
 
 
 _FORMULA: Final = _starts(f"(?!{_NUMBER})", '"')
@@ -92,7 +94,9 @@ def people_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
             file.seek(begin)
             after = re.search(r"[^a-z_\r\n]", file.readline())
             file.seek(begin)
-            rows = csv.DictReader(file, delimiter=after[0] if after else ",", restkey="", strict=True)
+            rows = csv.DictReader(
+                file, delimiter=after[0] if after else ",", restkey="", strict=True
+            )
             is_whole = set(columns) <= set(rows.fieldnames or ())
             for row in rows:
                 is_whole = is_whole and "" not in row and None not in row.values()
@@ -102,20 +106,28 @@ def people_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
     except (ValueError, csv.Error):
         is_whole = False
     if not is_whole:
-        raise UsageError(f"{path} was changed after it was written", "Restore it, or make its plan again.")
+        raise UsageError(
+            f"{path} was changed after it was written", "Restore it, or make its plan again."
+        )
 
 
 def csv_lines(columns: Sequence[pa.ChunkedArray]) -> str:
     """Rows as `csv.writer` writes them, whole columns at a time."""
-    comma, empty, quote, quotes = (pa.scalar(text, pa.large_string()) for text in (",", "", '"', '""'))
+    comma, empty, quote, quotes = (
+        pa.scalar(text, pa.large_string()) for text in (",", "", '"', '""')
+    )
     cells = []
     for column in columns:
         texts = column.combine_chunks().cast(pa.large_string())
         codes = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
         if any((codes == code).any() for code in b'",\r\n'):
-            quoted = pc.binary_join_element_wise(quote, pc.replace_substring(texts, '"', '""'), quote, empty)
+            quoted = pc.binary_join_element_wise(
+                quote, pc.replace_substring(texts, '"', '""'), quote, empty
+            )
             texts = pc.if_else(pc.match_substring_regex(texts, '[",\r\n]'), quoted, texts)
-        cells.append(texts if len(columns) > 1 else pc.if_else(pc.equal(texts, empty), quotes, texts))
+        cells.append(
+            texts if len(columns) > 1 else pc.if_else(pc.equal(texts, empty), quotes, texts)
+        )
     return "\r\n".join([*pc.binary_join_element_wise(*cells, comma).to_pylist(), ""])
 
 
@@ -124,10 +136,14 @@ def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunke
     return _each(neutralize, texts)
 
 
-def _each(function: Callable[[str], str], texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def _each(
+    function: Callable[[str], str], texts: pa.Array | pa.ChunkedArray
+) -> pa.Array | pa.ChunkedArray:
     if not pc.any(pc.match_substring_regex(texts, _ANY)).as_py():
         return texts
-    return pa.array([text if text is None else function(text) for text in texts.to_pylist()], pa.string())
+    return pa.array(
+        [text if text is None else function(text) for text in texts.to_pylist()], pa.string()
+    )
 
 
 class UnescapedTable(SourceTable):
@@ -149,12 +165,21 @@ class UnescapedTable(SourceTable):
         for part in self._table.parts():
             if isinstance(part, pa.Table):
                 *texts, lines = part.columns
-                yield pa.table([*(_each(unescape, column) for column in texts), lines], [*self.columns, LINE_COLUMN])
+                yield pa.table(
+                    [*(_each(unescape, column) for column in texts), lines],
+                    [*self.columns, LINE_COLUMN],
+                )
             else:
                 cells = tuple(map(unescape, part.cells))
-                yield replace(part, cells=cells) if isinstance(part, RejectedRow) else Row(part.line, cells)
+                yield (
+                    replace(part, cells=cells)
+                    if isinstance(part, RejectedRow)
+                    else Row(part.line, cells)
+                )
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """See `SourceTable`."""
         names = dict(zip(self.columns, self._table.columns, strict=True))
-        return UnescapedTable(self._table.with_cell_rules({names[name]: rule for name, rule in rules.items()}))
+        return UnescapedTable(
+            self._table.with_cell_rules({names[name]: rule for name, rule in rules.items()})
+        )

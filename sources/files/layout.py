@@ -73,11 +73,17 @@ class Layout:
 
     def found(self) -> dict[str, Any]:
         """The attributes of a `DetectedFormat` that are the same for texts and sheets."""
-        names = {"columns": self.shape.columns, "renamed": self.renamed, "dropped_columns": self.shape.surplus}
+        names = {
+            "columns": self.shape.columns,
+            "renamed": self.renamed,
+            "dropped_columns": self.shape.surplus,
+        }
         return names | {"header_lines": self.header_lines, "preamble": self.preamble}
 
 
-def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
+def detect_layout(
+    records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = ()
+) -> Layout:
     """The layout of a table, from the records at its beginning.
 
     Args:
@@ -90,7 +96,9 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
     """
     filled = [record for record in records if record.filled]
     if not filled:
-        raise UsageError("no table found: every line is blank or broken", "Check how the file was exported.")
+        raise UsageError(
+            "no table found: every line is blank or broken", "Check how the file was exported."
+        )
     rows = [record.cells or [] for record in filled]
     line, width = options.header_row, _trimmed(rows, width_of(filled))
     if line is None:
@@ -102,12 +110,21 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
     else:
         at = next((at for at, record in enumerate(filled) if record.line == line), -1)
         if at < 0:
-            raise UsageError(f"no header begins on line {line}", "Look at the lines of the file in a text editor.")
+            raise UsageError(
+                f"no header begins on line {line}",
+                "Look at the lines of the file in a text editor.",
+            )
         names, surplus = _names(rows[at], rows[at + 1 :])
         if options.header_row is None:
             _check_widths(line, len(names), surplus, len(rows[at]), rows[at + 1 :])
     columns, renamed = _numbered(names)
-    shape = RowShape(columns, options.short_rows == "fill", surplus, header=line, keeps_totals=options.totals == "keep")
+    shape = RowShape(
+        columns,
+        options.short_rows == "fill",
+        surplus,
+        header=line,
+        keeps_totals=options.totals == "keep",
+    )
     if options.header_row is None:
         shape = _typed(shape, filled[at + bool(line) :], records)
     preamble = skipped + tuple(record.line for record in filled[:at])
@@ -119,7 +136,9 @@ def _names(header: list[str], rows: list[list[str]]) -> tuple[list[str], int]:
     """The names in a line, and the number of empty cells that the rows have beyond them."""
     width = len(header)
     same = [cells for cells in rows if len(cells) == width]
-    kept = max(_trimmed([header], width), _trimmed(same, width, 0.5))  # of a few rows, no column without a name
+    kept = max(
+        _trimmed([header], width), _trimmed(same, width, 0.5)
+    )  # of a few rows, no column without a name
     return list(map(column_name, header[:kept])), _surplus(rows, kept, width - kept)
 
 
@@ -143,7 +162,9 @@ def _check_widths(line: int, names: int, surplus: int, width: int, rows: list[li
 def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowShape:
     """The shape with the types of its columns, from the rows up to a blank line or to the names of another table."""
     width, names = len(shape.columns), {name.casefold() for name in shape.columns}
-    blank = {record.line for record in records if record.cells is not None and is_blank(record.cells, 2)}  # not broken
+    blank = {
+        record.line for record in records if record.cells is not None and is_blank(record.cells, 2)
+    }  # not broken
     usual: list[list[str]] = []
     ended = False
     for row in rows[:ROWS_COMPARED]:
@@ -157,7 +178,11 @@ def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowSha
             break
         usual.append(cells)
     kinds = column_kinds(usual, width)
-    steady = (at for at, found in enumerate(kinds) if len(usual) > 1 and 10 * found["text"] <= found.total() > 0)
+    steady = (
+        at
+        for at, found in enumerate(kinds)
+        if len(usual) > 1 and 10 * found["text"] <= found.total() > 0
+    )
     return shape._replace(types=column_types(kinds), steady=tuple(steady))
 
 
@@ -193,7 +218,11 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
         above = rows[at - 1] if at == len(rows) - 1 > 0 else []
         has_names = len(above) > 1 and all(above) and not re.search(r"\d", "".join(above))
         return at - 1 if has_names and not looks_like_names(names) else at
-    raise Unclear("no line looks like column names", "Give the line that has them: --header-row N.", _names_on(0))
+    raise Unclear(
+        "no line looks like column names",
+        "Give the line that has them: --header-row N.",
+        _names_on(0),
+    )
 
 
 def _is_title(filled: list[Record], at: int, width: int) -> bool:
@@ -206,7 +235,14 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     if has_labels(cells, width):
         return True
     later = [row.cells or [] for row in filled[at + 1 : at + 1 + MAX_TITLES]]
-    count = next((n for n, row in enumerate(later, 2) if len(row) >= width and looks_like_names(row[:width])), None)
+    count = next(
+        (
+            n
+            for n, row in enumerate(later, 2)
+            if len(row) >= width and looks_like_names(row[:width])
+        ),
+        None,
+    )
     if not cells or count is None:
         return False
     line, names = filled[at].line, filled[at + count - 1].line
@@ -225,7 +261,10 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
 
 def _names_on(*lines: int) -> dict[str, dict[str, int]]:
     """The choice between lines that may have the names; 0 for none."""
-    return {f"line {line} has the names" if line else "there are no names": {"header_row": line} for line in lines}
+    return {
+        f"line {line} has the names" if line else "there are no names": {"header_row": line}
+        for line in lines
+    }
 
 
 def column_name(text: str) -> str:
@@ -236,7 +275,10 @@ def column_name(text: str) -> str:
 def _numbered(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names, empty and repeated ones numbered without taking another name; and those that were."""
     if len(names) > MAX_COLUMNS:
-        raise UsageError(f"the header has {len(names)} columns; the limit is {MAX_COLUMNS}", "Try another --delimiter.")
+        raise UsageError(
+            f"the header has {len(names)} columns; the limit is {MAX_COLUMNS}",
+            "Try another --delimiter.",
+        )
     taken, seen = set(names), Counter[str]()
     columns, renamed = [], []
     for position, name in enumerate(names, 1):
@@ -316,7 +358,9 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     _check_lines_above(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
     _check_table_beside(header, rows)
-    return _is_row(header, column_types(column_kinds(rows[:TYPED_ROWS], width)), is_first=header is records[0])
+    return _is_row(
+        header, column_types(column_kinds(rows[:TYPED_ROWS], width)), is_first=header is records[0]
+    )
 
 
 def check_single_column(sample: str) -> None:
@@ -329,7 +373,10 @@ def check_single_column(sample: str) -> None:
             raise Unclear(
                 f"most lines contain a {name}, but not as cells of equal number: {min(counts)} to {max(counts)} a line",
                 "Export the file again, without quotes around whole lines.",
-                {f"a {name} separates the cells": {"delimiter": mark}, "there is one column": {"delimiter": another}},
+                {
+                    f"a {name} separates the cells": {"delimiter": mark},
+                    "there is one column": {"delimiter": another},
+                },
             )
 
 
@@ -344,9 +391,15 @@ def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> N
     has_names = looks_like_names((header.cells or [])[:width])
     for record in above:
         filled, is_next = record.filled, record.last + 1 == header.line
-        is_quoted = len(filled) == 1 and any(filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
-        is_other = is_next and len(filled) > 1 and len(record.cells or ()) != len(header.cells or ())
-        is_metadata = has_labels(filled, width) or (has_names and any(type_of(cell) in _VALUES for cell in filled))
+        is_quoted = len(filled) == 1 and any(
+            filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS
+        )
+        is_other = (
+            is_next and len(filled) > 1 and len(record.cells or ()) != len(header.cells or ())
+        )
+        is_metadata = has_labels(filled, width) or (
+            has_names and any(type_of(cell) in _VALUES for cell in filled)
+        )
         is_broken = is_next and record.cells is None
         if is_broken or ((is_quoted or is_other) and not is_metadata):
             fault = f"{number(len(record.cells or ()), 'cell')} where the rows have {width}"
@@ -368,7 +421,12 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
         different += bool(own) and not is_data(own) and (is_data(kind) or not any(types))
     if len(alike) <= different:
         return False
-    if is_first and not different and any(types) and any(not _MAY_BE_NAME.fullmatch(name) for name in alike):
+    if (
+        is_first
+        and not different
+        and any(types)
+        and any(not _MAY_BE_NAME.fullmatch(name) for name in alike)
+    ):
         return True
     problem = f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes"
     raise Unclear(problem, "", _names_on(header.line, 0))
@@ -399,7 +457,11 @@ def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
     rows = [row for row in rows if len(row) == len(names)]
     for column in range(1, len(names) - 1):
         is_empty = not names[column] and 10 * sum(bool(row[column]) for row in rows) <= len(rows)
-        if is_empty and any(names[:column]) and any(not any(row[:column]) and any(row[column:]) for row in rows):
+        if (
+            is_empty
+            and any(names[:column])
+            and any(not any(row[:column]) and any(row[column:]) for row in rows)
+        ):
             raise Unclear(
                 f"two tables side by side: columns 1 to {column}, and those from column {column + 2} on",
                 "Move each to a file of its own.",

@@ -64,7 +64,11 @@ class ReadOptions:
     totals: Literal["reject", "skip", "keep"] = "reject"
 
     def __post_init__(self) -> None:
-        for name, words in (("delimiter", _DELIMITER_WORDS), ("quote", _QUOTE_WORDS), ("escape", _ESCAPE_WORDS)):
+        for name, words in (
+            ("delimiter", _DELIMITER_WORDS),
+            ("quote", _QUOTE_WORDS),
+            ("escape", _ESCAPE_WORDS),
+        ):
             value = getattr(self, name)
             object.__setattr__(self, name, words.get(value, value))
 
@@ -157,16 +161,27 @@ class Unclear(UsageError):
         choices: by what each means, the options that choose a reading; all of them are in the hint.
     """
 
-    def __init__(self, problem: str, fix: str, choices: Mapping[str, Mapping[str, str | int]]) -> None:
+    def __init__(
+        self, problem: str, fix: str, choices: Mapping[str, Mapping[str, str | int]]
+    ) -> None:
         hints = [f"If {meaning}: {_as_typed(options)}." for meaning, options in choices.items()]
-        super().__init__(problem, " ".join([*filter(None, [fix]), *hints]) or "Look at the file in a text editor.")
+        super().__init__(
+            problem,
+            " ".join([*filter(None, [fix]), *hints]) or "Look at the file in a text editor.",
+        )
         self.problem, self.fix, self.choices = problem, fix, choices
 
 
 def _as_typed(options: Mapping[str, str | int]) -> str:
     """Options as on a command line."""
-    words = {name: DELIMITER_NAMES.get(value, value) for name, value in options.items() if isinstance(value, str)}
-    return " ".join(f"--{name.replace('_', '-')} {words.get(name, value)}" for name, value in options.items())
+    words = {
+        name: DELIMITER_NAMES.get(value, value)
+        for name, value in options.items()
+        if isinstance(value, str)
+    }
+    return " ".join(
+        f"--{name.replace('_', '-')} {words.get(name, value)}" for name, value in options.items()
+    )
 
 
 class UnreadableRest(UsageError):
@@ -207,7 +222,9 @@ class SourceTable(ABC):
         for part in self.parts():
             yield from rows_of(part) if isinstance(part, pa.Table) else (part,)
 
-    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, size: int = BATCH_ROWS, on_reject: OnReject | None = None
+    ) -> Iterator[pa.Table]:
         """The rows as Arrow tables of text columns plus `_line` (int64), each of at most `size` rows.
 
         Args:
@@ -263,7 +280,10 @@ class SourceTable(ABC):
     def check_line_column(self) -> None:
         """Raises UsageError if a column has the reserved name `_line`."""
         if LINE_COLUMN in self.columns:
-            raise UsageError(f"a column is named {LINE_COLUMN}, which is reserved", "Rename the column in the file.")
+            raise UsageError(
+                f"a column is named {LINE_COLUMN}, which is reserved",
+                "Rename the column in the file.",
+            )
 
 
 def rows_of(table: pa.Table) -> Iterator[Row]:

@@ -46,26 +46,38 @@ _CLASSES: Final = {
 """Letter, no letter, accented letter, small letter, capital, vowel and consonant of ASCII."""
 _RULES: Final = (
     ("proof", "..¤"),  # the euro sign in another code page
-    ("fine", "LL[’‘](?:(?i:[stdm])N|(?i:re|ve|ll))|(?i:qu|ll|un|nt|st|tt|gl|nd|rd|zz)[’‘]L"),  # don’t, dell’Olio
+    (
+        "fine",
+        "LL[’‘](?:(?i:[stdm])N|(?i:re|ve|ll))|(?i:qu|ll|un|nt|st|tt|gl|nd|rd|zz)[’‘]L",
+    ),  # don’t, dell’Olio
     ("foreign", r"LL[’‘]L|.L[–—][–—]|.L—\s"),
     ("fine", "(?!.S.S)(?:LL[–—]LL|NL[–—]LN)"),  # Café–Bar, A–B
     ("foreign", ".L[–—]L"),
     ("foreign", "..[ºª]L|LL[ºª]"),  # not Nº, Mª, 1º
     ("fine", "NL×LN"),
     ("foreign", ".L[•×]L|.S[…™®°]S"),
-    ("fine", ".L[’‘´·'\xa0\xad…™®°]L"),  # apostrophes, the Catalan middle dot, invisible characters, ends of words
+    (
+        "fine",
+        ".L[’‘´·'\xa0\xad…™®°]L",
+    ),  # apostrophes, the Catalan middle dot, invisible characters, ends of words
     ("proof", ".L(?!L).L"),
     ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯“\xa7¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
     ("unusual", ".L[‚„‹›¸]|..[‚„‹›¸]L"),
     ("proof", ".L[ƒµ]|..ƒL"),
     ("icelandic", "..[þðÞÐ]", "icelandic", "other"),
     ("foreign", "..[þðÞÐýÝ]", "icelandic"),
-    ("foreign", "..[šžŠŽ]|.LCS|.S[ŸŒ]|..ã(?![oes])L|..[çÇ](?!(?i:[aouáâãóôõúûåéíà]))L|.L[œŒ](?!(?i:[uit]))"),
+    (
+        "foreign",
+        "..[šžŠŽ]|.LCS|.S[ŸŒ]|..ã(?![oes])L|..[çÇ](?!(?i:[aouáâãóôõúûåéíà]))L|.L[œŒ](?!(?i:[uit]))",
+    ),
     ("foreign", "..õ(?i:[^e])", "estonian"),
     ("foreign", "..[ûÛ]", "french"),
     ("unusual", r".(?!(.)\1\1)AAA|.SC|.(?!(?i:ADJACENT))AA"),
     ("unusual", "..Õ(?i:[^e])", "estonian"),
-    ("unusual", "..[èÈòÒ]V|..[ìÌùÙ]L|.(?!V).[ïÏ]L|.K[ëË]|.(?i:i[æê]|[ei]û)|..[ñÑÿŸ]K|..(?i:œ[wmkpzoay])"),
+    (
+        "unusual",
+        "..[èÈòÒ]V|..[ìÌùÙ]L|.(?!V).[ïÏ]L|.K[ëË]|.(?i:i[æê]|[ei]û)|..[ñÑÿŸ]K|..(?i:œ[wmkpzoay])",
+    ),
     ("unusual", ".[èìùáíý][øØ]"),
 )
 """What a character (the third one) says with two neighbours on each side, and languages that have it: the first that
@@ -81,7 +93,13 @@ def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) 
     """
     counts: Counter[int] = Counter()
     for _, codes in _contexts(file, without):
-        counts.update(dict(zip(*(found.tolist() for found in np.unique(codes, return_counts=True)), strict=True)))
+        counts.update(
+            dict(
+                zip(
+                    *(found.tolist() for found in np.unique(codes, return_counts=True)), strict=True
+                )
+            )
+        )
     texts = {code: code.to_bytes(5, "big").decode("cp1252", "replace") for code in counts}
     letters = Counter[str]()
     for code, text in texts.items():
@@ -95,7 +113,9 @@ def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) 
         wanted = by_verdict[verdict]
         if not wanted or sum(counts[code] for code in wanted) < share * counts.total():
             continue
-        places = np.concatenate([at[np.isin(codes, wanted)] for at, codes in _contexts(file, without)])
+        places = np.concatenate(
+            [at[np.isin(codes, wanted)] for at, codes in _contexts(file, without)]
+        )
         is_word = len(places) < LONGEST_WORD and places[-1] - places[0] < len(places)
         if not (verdict == "unusual" and is_word and without is None):
             return int(places[0])
@@ -111,7 +131,10 @@ def _contexts(file: BinaryIO, without: re.Pattern[bytes] | None) -> Iterator[tup
         buffer += chunk or b"\n" * 4
         data = np.frombuffer(without.sub(b" ", buffer) if without is not None else buffer, np.uint8)
         at = np.flatnonzero(data[2:-2] >= 0x80)
-        yield at + begin + 2, np.lib.stride_tricks.sliding_window_view(data, 5)[at] @ 256 ** np.arange(4, -1, -1)
+        yield (
+            at + begin + 2,
+            np.lib.stride_tricks.sliding_window_view(data, 5)[at] @ 256 ** np.arange(4, -1, -1),
+        )
         begin, buffer = begin + len(buffer) - 4, buffer[-4:]
 
 

@@ -65,7 +65,9 @@ _STRAY_QUOTE: Final = (
     "quotes within it, or if they are right, confirm them with --quote double"
 )
 _TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"
-_QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
+_QUOTE_HINT: Final = (
+    "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
+)
 
 
 _CONTROLS: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]")
@@ -81,9 +83,14 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
         UsageError: the file is not text, or contains no table.
     """
     text = read_text(source, options.encoding)
-    (dialect, _, records), hints = choose_dialect(text.head, options, cut_off=len(text.head) < text.chars)
+    (dialect, _, records), hints = choose_dialect(
+        text.head, options, cut_off=len(text.head) < text.chars
+    )
     if hints:
-        records = [record._replace(line=record.line + hints, last=record.last + hints) for record in records]
+        records = [
+            record._replace(line=record.line + hints, last=record.last + hints)
+            for record in records
+        ]
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
     shape = layout.shape
     if options.delimiter is None and len(shape.columns) == 1:
@@ -101,7 +108,9 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
         line_ends=text.line_ends,
     )
     text = replace(text, chars=text.chars - cut)
-    return TextTable(text, dialect, layout.data_line, shape, detected, quote_given=options.quote is not None)
+    return TextTable(
+        text, dialect, layout.data_line, shape, detected, quote_given=options.quote is not None
+    )
 
 
 def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:
@@ -115,7 +124,10 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     hint = SEP.fullmatch(first)
     body = sample[len(first) :] if hint else sample
     best = best_dialect(
-        body, DELIMITERS if options.delimiter is None else [options.delimiter], options, cut_off=cut_off
+        body,
+        DELIMITERS if options.delimiter is None else [options.delimiter],
+        options,
+        cut_off=cut_off,
     )
     if hint and options.delimiter is None:
         hinted = best_dialect(body, [hint[1]], options, cut_off=cut_off)
@@ -206,7 +218,11 @@ class TextTable(SourceTable):
                 continue
             last = before + records.line_num
             raw = feed.take()
-            if last > line and not self.quote_given and swallows(cells, (width, width + self.shape.surplus), mark):
+            if (
+                last > line
+                and not self.quote_given
+                and swallows(cells, (width, width + self.shape.surplus), mark)
+            ):
                 yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
             elif (
                 checks_quotes
@@ -214,7 +230,9 @@ class TextTable(SourceTable):
                 and has_stray_quotes("".join(raw), mark, is_padded=self.dialect.is_padded)
             ):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
-            elif checks_unclosed and any(cell != '"' and cell.startswith('"') for cell in cells):  # inches, ditto
+            elif checks_unclosed and any(
+                cell != '"' and cell.startswith('"') for cell in cells
+            ):  # inches, ditto
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
             elif is_blank(cells, width):
                 feed.is_ended = True
@@ -227,13 +245,24 @@ class TextTable(SourceTable):
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
         words = str(error)
         if "end of data" in words:
-            raise UnreadableRest(f"a quote opened on line {line} is never closed", _QUOTE_HINT) from None
+            raise UnreadableRest(
+                f"a quote opened on line {line} is never closed", _QUOTE_HINT
+            ) from None
         if "field limit" in words:
-            what = "a quote opened on line {} is not closed" if last > line else "a cell on line {} does not end"
+            what = (
+                "a quote opened on line {} is not closed"
+                if last > line
+                else "a cell on line {} does not end"
+            )
             message = f"{what.format(line)} within {MAX_LINE // MIB} million characters"
             raise UnreadableRest(message, _QUOTE_HINT) from None
         until = f"; lines {line} to {last} are rejected" if last > line else ""
-        return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")
+        return RejectedRow(
+            line,
+            last,
+            "quoting",
+            f"text after a closing quote{until}; double quotes within the cell",
+        )
 
 
 class _Feed:
@@ -294,34 +323,57 @@ class ArrowBlocks:
 
     def read(self, block: str, line: int, count: int) -> pa.Table | None:
         """A block of `count` whole lines as text columns and `_line`; None if it takes the exact reader."""
-        delimiter, quote, width = self.dialect.delimiter, self.dialect.quote, len(self.shape.columns)
+        delimiter, quote, width = (
+            self.dialect.delimiter,
+            self.dialect.quote,
+            len(self.shape.columns),
+        )
         is_plain = delimiter.isascii() and quote.isascii() and not self.dialect.is_padded
         if not is_plain or width + self.shape.surplus > MAX_NAMES:
             return None
-        marks = {"\0", BYTE_ORDER_MARK, self.dialect.escape, "" if self.quote_given else '"'} - {"", quote}
+        marks = {"\0", BYTE_ORDER_MARK, self.dialect.escape, "" if self.quote_given else '"'} - {
+            "",
+            quote,
+        }
         if any(mark in block for mark in marks):
             return None
         data = block.encode()
-        if _CONTROLS.search(data) or (quote and quote in block and not self._has_regular_quotes(data)):
+        if _CONTROLS.search(data) or (
+            quote and quote in block and not self._has_regular_quotes(data)
+        ):
             return None
-        names = [*self.shape.columns, *(f"\0{at}" for at in range(self.shape.surplus))]  # that no file has
+        names = [
+            *self.shape.columns,
+            *(f"\0{at}" for at in range(self.shape.surplus)),
+        ]  # that no file has
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(data),
-                arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=len(data) + 64),
+                arrow_csv.ReadOptions(
+                    column_names=names, use_threads=False, block_size=len(data) + 64
+                ),
                 arrow_csv.ParseOptions(delimiter=delimiter, quote_char=quote or False),
-                arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+                arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+                ),
             )
         except pa.ArrowInvalid:
             return None
         if table.num_rows != count:
             return None
         unusual = np.flatnonzero(unusual_rows(table.columns, self.shape))
-        rows = zip(*(column.take(unusual).to_pylist() for column in table.columns if unusual.size), strict=True)
+        rows = zip(
+            *(column.take(unusual).to_pylist() for column in table.columns if unusual.size),
+            strict=True,
+        )
         for number, cells in zip((unusual + line).tolist(), map(list, rows), strict=True):
-            if not any(cells) or isinstance(self.shape.fit(number, number, cells, marks=False), RejectedRow):
+            if not any(cells) or isinstance(
+                self.shape.fit(number, number, cells, marks=False), RejectedRow
+            ):
                 return None
-        return table.select(range(width)).append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))
+        return table.select(range(width)).append_column(
+            LINE_COLUMN, pa.array(np.arange(line, line + count))
+        )
 
     def _has_regular_quotes(self, data: bytes) -> bool:
         """Whether quotes only enclose whole cells of one line, and are doubled within.

@@ -30,9 +30,12 @@ _TOTALS: Final = re.compile(
     r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
     re.IGNORECASE,
 )
-_TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale|somme|soma)\b.+", re.IGNORECASE)
+_TOTALS_OF: Final = re.compile(
+    r"\W*(?:total(?:es)?|suma|summe|totale|somme|soma)\b.+", re.IGNORECASE
+)
 _TOTALS_REASON: Final = (
-    'looks like a line of totals: remove it, or set in the mapping, under [rows]: totals = "skip" or "keep"'
+    "looks like a line of totals: remove it, or set in the mapping, under [rows]: "
+    'totals = "skip" or "keep"'
 )
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_]{2,}")
@@ -58,13 +61,18 @@ _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
 def column_kinds(rows: Sequence[list[str]], width: int) -> list[Counter[str]]:
     """How often each type occurs in each column."""
-    return [Counter(filter(None, (type_of(cells[column]) for cells in rows))) for column in range(width)]
+    return [
+        Counter(filter(None, (type_of(cells[column]) for cells in rows))) for column in range(width)
+    ]
 
 
 def column_types(kinds: Sequence[Counter[str]]) -> tuple[str, ...]:
     """The type of most cells in each column; "" if no type prevails."""
     usual = (found.most_common(1)[0] if found else ("", 1) for found in kinds)
-    return tuple(kind if count > 0.6 * found.total() else "" for (kind, count), found in zip(usual, kinds, strict=True))
+    return tuple(
+        kind if count > 0.6 * found.total() else ""
+        for (kind, count), found in zip(usual, kinds, strict=True)
+    )
 
 
 def type_of(cell: str) -> str:
@@ -110,7 +118,9 @@ class RowShape(NamedTuple):
     header: int = 0
     keeps_totals: bool = False
 
-    def fit(self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False) -> Row | RejectedRow:
+    def fit(
+        self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False
+    ) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
 
         `is_ended`: a blank line, or that and a title, may have ended the table before it.
@@ -123,10 +133,16 @@ class RowShape(NamedTuple):
             UnreadableRest: another table begins.
         """
         share = self._share_of_names(cells)
-        if share < _REPEATED and self._has_names_for_data(cells, is_ended=is_ended or not self.header):
+        if share < _REPEATED and self._has_names_for_data(
+            cells, is_ended=is_ended or not self.header
+        ):
             raise self._another_table(line, "names where the rows have numbers, dates or codes")
         problem = self._width_problem(cells) or self._problem(line, cells, share, marks=marks)
-        return Row(line, tuple(cells)) if problem is None else RejectedRow(line, last, *problem, tuple(cells))
+        return (
+            Row(line, tuple(cells))
+            if problem is None
+            else RejectedRow(line, last, *problem, tuple(cells))
+        )
 
     def _width_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
         """Why a record has the wrong number of cells; otherwise it gets one for each column."""
@@ -139,13 +155,17 @@ class RowShape(NamedTuple):
         if count < width and not self.fill:
             return "too_short", f"{numbers}: no cell for {self.columns[count]!r}"
         if count == width and self.surplus:
-            others = f"{number(len(cells), 'cell')}, but the other lines have {width + self.surplus}"
+            others = (
+                f"{number(len(cells), 'cell')}, but the other lines have {width + self.surplus}"
+            )
             return "too_short", f"{others}; a delimiter is missing in the line"
         cells[width:] = []
         cells += [""] * (width - count)
         return None
 
-    def _problem(self, line: int, cells: list[str], share: float, *, marks: bool) -> tuple[RejectCode, str] | None:
+    def _problem(
+        self, line: int, cells: list[str], share: float, *, marks: bool
+    ) -> tuple[RejectCode, str] | None:
         """Why a record with a cell for each column is no row."""
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
@@ -163,12 +183,18 @@ class RowShape(NamedTuple):
             raise self._another_table(line, "names of columns, not all of them as in the header")
         is_text = bool(self.types) and is_data(self.types[0]) and type_of(cells[0]) == "text"
         if len(cells) > 2 and not has_totals and not any(cells[1:]) and is_text:
-            return "rule", "has a title or heading only, no code, and no other cell; remove the line"
+            return (
+                "rule",
+                "has a title or heading only, no code, and no other cell; remove the line",
+            )
         for name, cell in zip(self.columns, cells, strict=True) if marks else ():
             if "\0" in cell:
                 return "nul", f"NUL character in {name!r}"
             if not cell.isascii() and CONTROLS.search(cell):
-                return "control", f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1"
+                return (
+                    "control",
+                    f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1",
+                )
         return None
 
     def tears(self, fragment: RejectedRow, row: Row) -> bool:
@@ -177,7 +203,9 @@ class RowShape(NamedTuple):
         Not if the later of the two begins with a key; but any number may be the rest of a text.
         """
         count = len(fragment.cells) - self.added
-        if fragment.code != "too_short" or count > max(1 + self.surplus, (len(self.columns) - self.added) // 2):
+        if fragment.code != "too_short" or count > max(
+            1 + self.surplus, (len(self.columns) - self.added) // 2
+        ):
             return False
         key = self.types[0] if self.types else ""
         later = fragment if fragment.line > row.line else row
@@ -192,7 +220,11 @@ class RowShape(NamedTuple):
     def _share_of_names(self, cells: Sequence[str]) -> float:
         """The share of the filled cells that are the name of their column, or less than 1 of a column; 0 if few are."""
         folded = [name.casefold() for name in self.columns]
-        filled = [(cell.casefold(), name) for cell, name in zip(map(str.strip, cells), folded, strict=False) if cell]
+        filled = [
+            (cell.casefold(), name)
+            for cell, name in zip(map(str.strip, cells), folded, strict=False)
+            if cell
+        ]
         if len(filled) < min(2, len(folded)):
             return 0.0
         if all(cell == name for cell, name in filled):
@@ -208,8 +240,12 @@ class RowShape(NamedTuple):
             or any(type_of(cells[at]) != "text" for at in texts)
         ):
             return False
-        data = [at for at, kind in enumerate(self.types) if is_data(kind)] if is_ended else self.steady
-        return len({cells[at] for at in texts}) == len(texts) and len(texts.intersection(data)) > int(not is_ended)
+        data = (
+            [at for at, kind in enumerate(self.types) if is_data(kind)] if is_ended else self.steady
+        )
+        return len({cells[at] for at in texts}) == len(texts) and len(
+            texts.intersection(data)
+        ) > int(not is_ended)
 
 
 def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
@@ -217,22 +253,34 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
 
     Marked are blank rows, rows that may be totals, a rule, a title or a header, and rows with cells outside the table.
     """
-    words = {word for name in shape.columns for word in (name, name.upper(), name.lower(), name.title())}
+    words = {
+        word for name in shape.columns for word in (name, name.upper(), name.lower(), name.title())
+    }
     names = pc.utf8_trim_whitespace(columns[0])
-    unusual = np.asarray(pc.or_(pc.is_in(columns[0], pa.array(words)), pc.match_substring_regex(names, _UNUSUAL)))
+    unusual = np.asarray(
+        pc.or_(pc.is_in(columns[0], pa.array(words)), pc.match_substring_regex(names, _UNUSUAL))
+    )
     is_blank = pc.equal(names, "")
     if pc.any(is_blank).as_py():
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
-        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL_LATER), True))
+        unusual[np.asarray(is_blank)] = np.asarray(
+            pc.fill_null(pc.match_substring_regex(names, _UNUSUAL_LATER), True)
+        )
     # a column with data, in which another table has a name
-    typed = next(iter(shape.steady), next((at for at, kind in enumerate(shape.types) if is_data(kind)), None))
+    typed = next(
+        iter(shape.steady), next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
+    )
     if typed is not None:
-        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], _DATA if shape.header else "[0-9@]"))
+        unusual |= ~np.asarray(
+            pc.match_substring_regex(columns[typed], _DATA if shape.header else "[0-9@]")
+        )
     if len(shape.columns) > 2 and shape.types:
         is_single = pc.equal(columns[1], "")
         for column in columns[2 : len(shape.columns)]:
-            is_single = pc.and_(is_single, pc.equal(column, "")) if pc.any(is_single).as_py() else is_single
+            is_single = (
+                pc.and_(is_single, pc.equal(column, "")) if pc.any(is_single).as_py() else is_single
+            )
         unusual |= np.asarray(is_single)
     for column in columns[len(shape.columns) :]:
         unusual |= np.asarray(pc.not_equal(column, ""))
@@ -266,7 +314,9 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     lines = list(filter(None, _LINE_END.split(text)))
     full = sum(_size(line, delimiter) in widths for line in lines)
     is_ditto = any(cell.startswith(("\r", "\n")) and cell.endswith(delimiter) for cell in cells)
-    return max(widths) > 1 and 2 * full > len(lines) > (2 if max(widths) == 2 and not is_ditto else 1)
+    return max(widths) > 1 and 2 * full > len(lines) > (
+        2 if max(widths) == 2 and not is_ditto else 1
+    )
 
 
 def _size(line: str, delimiter: str) -> int:

@@ -90,12 +90,21 @@ def number_format(code: str) -> NumberFormat:
     if set(names) <= {"general", "@"}:
         return NumberFormat("digits")
     whole = names[: names.index(".")] if "." in names else names
-    if set(names) <= {"0", "#", "?", ".", ","} and whole.count("0") <= 1 and (not names or names[-1] != ","):
+    if (
+        set(names) <= {"0", "#", "?", ".", ","}
+        and whole.count("0") <= 1
+        and (not names or names[-1] != ",")
+    ):
         return NumberFormat("digits")
     if set(kinds) <= {"0", "#", "text"} and "0" in kinds and "#" not in kinds[kinds.index("0") :]:
-        if any(kind == "#" for kind in kinds) and "text" in kinds[kinds.index("#") : kinds.index("0")]:
+        if (
+            any(kind == "#" for kind in kinds)
+            and "text" in kinds[kinds.index("#") : kinds.index("0")]
+        ):
             return NumberFormat("other")
-        return NumberFormat("padded", tuple("" if kind == "0" else text for kind, text in tokens if kind != "#"))
+        return NumberFormat(
+            "padded", tuple("" if kind == "0" else text for kind, text in tokens if kind != "#")
+        )
     return NumberFormat("other")
 
 
@@ -123,7 +132,9 @@ class SheetColumn(NamedTuple):
 
 
 def column_of(
-    cells: Sequence[Cell], numbers: npt.NDArray[np.int32] | None = None, known_formats: Sequence[NumberFormat] = ()
+    cells: Sequence[Cell],
+    numbers: npt.NDArray[np.int32] | None = None,
+    known_formats: Sequence[NumberFormat] = (),
 ) -> SheetColumn:
     """Converts cells of a column; `numbers` of their formats in `known_formats` begin with 1, and 0 is none."""
     types = set(map(type, cells))
@@ -153,10 +164,14 @@ def _numbers(cells: Sequence[Cell]) -> pa.Array:
     if is_whole.all():
         return texts
     short = pc.cast(pa.array(numbers), _TEXT)
-    is_short = is_small & (np.abs(numbers) >= 1e-4) & (np.asarray(pc.utf8_length(short)) <= DIGITS + 1)  # with a point
+    is_short = (
+        is_small & (np.abs(numbers) >= 1e-4) & (np.asarray(pc.utf8_length(short)) <= DIGITS + 1)
+    )  # with a point
     texts = pc.if_else(is_whole, texts, short)
     others = ~(is_whole | is_short)
-    return pc.replace_with_mask(texts, others, pa.array([number_text(x) for x in numbers[others].tolist()], _TEXT))
+    return pc.replace_with_mask(
+        texts, others, pa.array([number_text(x) for x in numbers[others].tolist()], _TEXT)
+    )
 
 
 @lru_cache(1 << 16)
@@ -185,7 +200,10 @@ _TYPES: Final[Mapping[type, tuple[CellKind, Callable[[Sequence[Any]], pa.Array]]
     str: (CellKind.TEXT, lambda cells: pa.array(cells, _TEXT)),
     float: (CellKind.NUMBER, _numbers),
     int: (CellKind.NUMBER, lambda cells: pa.array(map(number_text, cells), _TEXT)),
-    bool: (CellKind.LOGICAL, lambda cells: pa.array(["TRUE" if cell else "FALSE" for cell in cells], _TEXT)),
+    bool: (
+        CellKind.LOGICAL,
+        lambda cells: pa.array(["TRUE" if cell else "FALSE" for cell in cells], _TEXT),
+    ),
     dt.date: (CellKind.DATE, lambda cells: pc.cast(pa.array(cells, pa.date32()), _TEXT)),
     dt.datetime: (CellKind.DATE, _datetimes),
     dt.time: (CellKind.DATE, lambda cells: pa.array([cell.isoformat() for cell in cells], _TEXT)),
@@ -197,7 +215,10 @@ _KIND_OF_CODE: Final = np.array([kind for kind, _ in _TYPES.values()], np.int8)
 
 
 def _formatted(
-    texts: pa.Array, kinds: npt.NDArray[np.int8], has_format: npt.NDArray[np.bool_], number_format: NumberFormat
+    texts: pa.Array,
+    kinds: npt.NDArray[np.int8],
+    has_format: npt.NDArray[np.bool_],
+    number_format: NumberFormat,
 ) -> pa.Array:
     """Applies a number format: returns the texts with leading zeros, and sets `kinds` of numbers in another form."""
     if number_format.kind == "percent":
@@ -206,7 +227,9 @@ def _formatted(
     is_number = has_format & (kinds == CellKind.NUMBER)
     if number_format.kind == "padded":
         is_padded = is_number & np.asarray(pc.ascii_is_decimal(texts))
-        texts = pc.replace_with_mask(texts, is_padded, number_format.shown(texts.filter(pa.array(is_padded))))
+        texts = pc.replace_with_mask(
+            texts, is_padded, number_format.shown(texts.filter(pa.array(is_padded)))
+        )
         is_number &= ~is_padded
     kinds[is_number] = CellKind.OTHER_FORM
     return texts

@@ -80,13 +80,21 @@ class _CellReader:
         self.known: dict[tuple[str, str], int] = {}
         self.uncomputed: list[tuple[int, int]] = []
         self.hidden: set[int] = set()
-        self._parser = ParserCreate("iso-8859-1")  # what matters is ASCII, and invalid UTF-8 is no error here
+        self._parser = ParserCreate(
+            "iso-8859-1"
+        )  # what matters is ASCII, and invalid UTF-8 is no error here
         self._parser.specified_attributes = True
-        self._parser.StartElementHandler = self._start  # an end would be reported for each cell and each value
+        self._parser.StartElementHandler = (
+            self._start
+        )  # an end would be reported for each cell and each value
         self._row = self._column = 0
         self._digits = ""  # of the row
-        self._cell: tuple[str, str] | None = None  # style and type of a cell that has no content so far
-        self._formula = ""  # the type of a cell with a formula, "n" by default; "" once it has a value
+        self._cell: tuple[str, str] | None = (
+            None  # style and type of a cell that has no content so far
+        )
+        self._formula = (
+            ""  # the type of a cell with a formula, "n" by default; "" once it has a value
+        )
 
     def read(self, xml: bytes) -> None:
         """Reads the next part; an empty one ends the sheet.
@@ -94,7 +102,9 @@ class _CellReader:
         Raises:
             xml.parsers.expat.ExpatError: it is not XML, or ends before its last tag.
         """
-        self._parser.Parse(xml.translate(_CONTROLS), not xml)  # only the end makes newer versions read all
+        self._parser.Parse(
+            xml.translate(_CONTROLS), not xml
+        )  # only the end makes newer versions read all
         if not xml:
             self._end_formula()
 
@@ -114,7 +124,11 @@ class _CellReader:
             self._cell = attributes.get("s", ""), attributes.get("t", "")
         elif name == "row":
             digits = attributes.get("r", "")[:8]
-            self._row, self._column, self._digits = int(digits) if digits.isdecimal() else self._row + 1, 0, digits
+            self._row, self._column, self._digits = (
+                int(digits) if digits.isdecimal() else self._row + 1,
+                0,
+                digits,
+            )
             self._cell = None
             if attributes.get("hidden") in ("1", "true"):
                 self.hidden.add(self._row)
@@ -126,7 +140,9 @@ class _CellReader:
             self.kinds.append(self.known.setdefault(self._cell, len(self.known)))
             self._cell = None
         if self._formula and name == "v":
-            self._parser.CharacterDataHandler = self._text  # only of formulas: it would be called for every value
+            self._parser.CharacterDataHandler = (
+                self._text
+            )  # only of formulas: it would be called for every value
             self._formula = "" if self._formula == "str" else self._formula
 
     def _text(self, text: str) -> None:
@@ -165,9 +181,15 @@ class WorkbookXml:
         self._sheets = self._sheet_parts()
         self._known_formats: dict[NumberFormat, int] = {}
         self._formats = self._number_formats()
-        for entry in archive.infolist():  # the sizes in the directory may be false: reading to the end compares them
-            is_read = entry.filename.startswith("xl/") and entry.filename.endswith((".xml", ".rels"))
-            if is_read and entry.filename not in self._sheets.values():  # `scan` reads sheets to the end
+        for entry in (
+            archive.infolist()
+        ):  # the sizes in the directory may be false: reading to the end compares them
+            is_read = entry.filename.startswith("xl/") and entry.filename.endswith(
+                (".xml", ".rels")
+            )
+            if (
+                is_read and entry.filename not in self._sheets.values()
+            ):  # `scan` reads sheets to the end
                 with archive.open(entry) as part:
                     while part.read(_CHUNK):
                         pass
@@ -188,7 +210,10 @@ class WorkbookXml:
         )
         rows, columns = (int(found.max(initial=0)) for found in (at_rows, at_columns))
         if 0 in at_rows or 0 in at_columns or rows > MAX_ROWS or columns > MAX_COLUMNS:
-            raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
+            raise UsageError(
+                f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet",
+                RESAVE,
+            )
         if rows * columns > MAX_CELLS or rows * columns > max(SPARSE, 100 * len(at_rows)):
             raise UsageError(
                 f"sheet {sheet!r} of {self._name} has {len(at_rows):,} cells, but they reach to row {rows:,} and "
@@ -202,7 +227,9 @@ class WorkbookXml:
             for row, column in places:
                 without_value.setdefault(row, {})[column - 1] = words
         formats = {}
-        numbers = np.array([self._formats.get(style, 0) for style, _ in cells.known], np.int32)[kinds]
+        numbers = np.array([self._formats.get(style, 0) for style, _ in cells.known], np.int32)[
+            kinds
+        ]
         for column in np.unique(at_columns[numbers > 0]).tolist():
             formats[column - 1] = by_row = np.zeros(rows + 1, np.int32)
             is_here = at_columns == column
@@ -224,7 +251,10 @@ class WorkbookXml:
                 yield chunk
                 chunk = file.read(_CHUNK)
                 if len(chunk) == _CHUNK and b">" not in chunk:
-                    raise UsageError(f"{self._name} is damaged: a tag or text of sheet {sheet!r} does not end", RESAVE)
+                    raise UsageError(
+                        f"{self._name} is damaged: a tag or text of sheet {sheet!r} does not end",
+                        RESAVE,
+                    )
             yield b""
 
     def _sheet_parts(self) -> dict[str, str]:
@@ -235,7 +265,9 @@ class WorkbookXml:
         }
         parts: dict[str, str] = {}
         for tag in self._parsed("xl/workbook.xml").iterfind(".//{*}sheet"):
-            link = next((value for name, value in tag.items() if name.endswith("/relationships}id")), "")
+            link = next(
+                (value for name, value in tag.items() if name.endswith("/relationships}id")), ""
+            )
             if links.get(link):
                 part = posixpath.normpath(posixpath.join("/xl", links[link])).lstrip("/")
                 parts.setdefault(tag.get("name", ""), part)
@@ -246,17 +278,24 @@ class WorkbookXml:
         if "xl/styles.xml" not in self._archive.namelist():
             return {}
         styles = self._parsed("xl/styles.xml")
-        own = {tag.get("numFmtId"): tag.get("formatCode", "") for tag in styles.iterfind("{*}numFmts/{*}numFmt")}
+        own = {
+            tag.get("numFmtId"): tag.get("formatCode", "")
+            for tag in styles.iterfind("{*}numFmts/{*}numFmt")
+        }
         formats = {}
         for style, tag in enumerate(styles.iterfind("{*}cellXfs/{*}xf")):
             identifier = tag.get("numFmtId")
             known = number_format(own.get(identifier, BUILTIN.get(identifier, "General")))
             if known.kind != "digits":
-                formats[str(style)] = self._known_formats.setdefault(known, len(self._known_formats) + 1)
+                formats[str(style)] = self._known_formats.setdefault(
+                    known, len(self._known_formats) + 1
+                )
         return formats
 
     def _parsed(self, part: str) -> ElementTree.Element:
         if self._archive.getinfo(part).file_size > MAX_PART_BYTES:
-            raise UsageError(f"{self._name} is damaged: {part} is larger than {MAX_PART_BYTES >> 20} MiB", RESAVE)
+            raise UsageError(
+                f"{self._name} is damaged: {part} is larger than {MAX_PART_BYTES >> 20} MiB", RESAVE
+            )
         parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314 # expat limits what entities expand to
         return ElementTree.fromstring(self._archive.read(part), parser)  # noqa: S314

@@ -77,26 +77,37 @@ def open_workbook(source: InputFile, options: ReadOptions) -> SheetTable:
             xml = WorkbookXml(archive, source.name)
             source.file.seek(0)
             with CalamineWorkbook.from_filelike(source.file) as workbook:
-                if options.sheet not in workbook.sheet_names and CORRECTIONS_SHEET in workbook.sheet_names:
+                if (
+                    options.sheet not in workbook.sheet_names
+                    and CORRECTIONS_SHEET in workbook.sheet_names
+                ):
                     options = ReadOptions(sheet=CORRECTIONS_SHEET, totals=options.totals)
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
-                return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
+                return _table(
+                    workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options
+                )
     except OverflowError:
         hint = "Format the column of that cell, which shows ####, as Number or Text, and save the file."
-        raise UsageError(f"{source.name} has a number formatted as a duration that is too long for one", hint) from None
+        raise UsageError(
+            f"{source.name} has a number formatted as a duration that is too long for one", hint
+        ) from None
     except BaseException as error:  # what Rust code raises for a bug derives from it
         if not isinstance(error, _DAMAGED) and type(error).__name__ != "PanicException":
             raise
         raise UsageError(f"{source.name} is a damaged workbook", RESAVE) from None
 
 
-def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | None) -> tuple[str, SheetScan]:
+def _choose_sheet(
+    workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | None
+) -> tuple[str, SheetScan]:
     names = workbook.sheet_names
     if choice is not None:
         if choice not in names and choice.isdecimal() and 1 <= int(choice) <= len(names):
             choice = names[int(choice) - 1]
         if choice not in names:
-            raise UsageError(f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}.")
+            raise UsageError(
+                f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}."
+            )
         return choice, xml.scan(choice)
     visible = [
         about.name
@@ -108,7 +119,9 @@ def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | No
         name for name, scan in scans.items() if scan.cells
     ][:1]
     if not tables:
-        raise UsageError("the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME")
+        raise UsageError(
+            "the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME"
+        )
     if len(tables) > 1:
         raise UsageError(
             f"{len(tables)} sheets hold a table: {', '.join(tables)}",
@@ -117,18 +130,26 @@ def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | No
     return tables[0], scans[tables[0]]
 
 
-def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], options: ReadOptions) -> SheetTable:
+def _table(
+    sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], options: ReadOptions
+) -> SheetTable:
     columns = _columns(sheet, scan)
     lines = len(columns[0].texts) if columns else 0
-    head = [Record(line, line, cells if any(cells) else []) for line, cells in _cells(columns, 0, HEAD_ROWS)]
+    head = [
+        Record(line, line, cells if any(cells) else [])
+        for line, cells in _cells(columns, 0, HEAD_ROWS)
+    ]
     layout = detect_layout(head, options)
     width = len(layout.shape.columns)
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
     errors = {
-        row: {column - left: words for column, words in found.items()} for row, found in scan.without_value.items()
+        row: {column - left: words for column, words in found.items()}
+        for row, found in scan.without_value.items()
     }
-    notes = footnotes([(line, None if line in errors else _trimmed(cells)) for line, cells in tail], width)
+    notes = footnotes(
+        [(line, None if line in errors else _trimmed(cells)) for line, cells in tail], width
+    )
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
         kind="workbook",
@@ -138,9 +159,14 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
         sheet=sheet.name,
         sheets=sheets,
         hidden_rows=sum(first < row <= end for row in scan.hidden),
-        merged_cells=sum(top < end and bottom >= first for (top, _), (bottom, _) in sheet.merged_cell_ranges or ()),
+        merged_cells=sum(
+            top < end and bottom >= first
+            for (top, _), (bottom, _) in sheet.merged_cell_ranges or ()
+        ),
     )
-    body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
+    body = [
+        SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns
+    ]
     return SheetTable(body, errors, layout.shape, detected, layout.data_line)
 
 
@@ -150,7 +176,9 @@ def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
     cells = chain.from_iterable(sheet.iter_rows())
     parts: list[list[SheetColumn]] = []
     line = 1
-    while block := list(islice(cells, _BLOCK_ROWS * sheet.width)):  # one list: the collector has no rows to look at
+    while block := list(
+        islice(cells, _BLOCK_ROWS * sheet.width)
+    ):  # one list: the collector has no rows to look at
         columns = [block[at :: sheet.width] for at in range(sheet.width)]
         part = []
         for at, column in enumerate(columns, left):
@@ -160,7 +188,9 @@ def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
         parts.append(part)
         line += len(columns[0])
     return [
-        SheetColumn(pa.chunked_array([p.texts for p in column]), np.concatenate([p.kinds for p in column]))
+        SheetColumn(
+            pa.chunked_array([p.texts for p in column]), np.concatenate([p.kinds for p in column])
+        )
         for column in zip(*parts, strict=True)
     ]
 
@@ -197,7 +227,9 @@ class SheetTable(SourceTable):
     sha256: str = ""
 
     def __post_init__(self) -> None:
-        self._unused = set() if self.rules is None else {*range(len(self.columns))} - self.rules.keys()
+        self._unused = (
+            set() if self.rules is None else {*range(len(self.columns))} - self.rules.keys()
+        )
         self._rules = self._rules_by_default() if self.rules is None else self.rules
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SheetTable:
@@ -229,7 +261,9 @@ class SheetTable(SourceTable):
         reasons = self._reasons(size)
         unusual = unusual_rows(texts, self.shape)
         unusual[list(reasons)] = True
-        table = pa.table([*texts[: len(self.columns)], pa.array(lines)], [*self.columns, LINE_COLUMN])
+        table = pa.table(
+            [*texts[: len(self.columns)], pa.array(lines)], [*self.columns, LINE_COLUMN]
+        )
         if not unusual.any():
             return table, []
         rejects = []
@@ -240,12 +274,18 @@ class SheetTable(SourceTable):
         for place, row in zip(places.tolist(), map(list, cells), strict=True):
             line = self.line + place
             if place in reasons:
-                for at in self.errors.get(line, ()):  # empty, they would pass when the rejects are planned
+                for at in self.errors.get(
+                    line, ()
+                ):  # empty, they would pass when the rejects are planned
                     if 0 <= at < len(row):
                         row[at] = "#N/A"
                 rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))
                 continue
-            fitted = self.shape.fit(line, line, row, marks=False, is_ended=place == ended) if any(row) else None
+            fitted = (
+                self.shape.fit(line, line, row, marks=False, is_ended=place == ended)
+                if any(row)
+                else None
+            )
             if isinstance(fitted, RejectedRow):
                 rejects.append(fitted)
             if fitted is None or (place == ended and isinstance(fitted, RejectedRow)):
@@ -260,7 +300,9 @@ class SheetTable(SourceTable):
         if (lost := self._lost(at)).any():  # as a text it would pass when the rejects are planned
             texts = pc.if_else(lost, pc.binary_join_element_wise("#N/A (", texts, ")", ""), texts)
         if rule.decimal != ".":
-            texts = pc.if_else(np.isin(kinds, _NUMBERS), pc.replace_substring(texts, ".", rule.decimal), texts)
+            texts = pc.if_else(
+                np.isin(kinds, _NUMBERS), pc.replace_substring(texts, ".", rule.decimal), texts
+            )
         if (rule.true, rule.false) != (_DEFAULT.true, _DEFAULT.false):
             words = pc.if_else(pc.equal(texts, _DEFAULT.true), rule.true, rule.false)
             texts = pc.if_else(kinds == CellKind.LOGICAL, words, texts)
@@ -285,7 +327,11 @@ class SheetTable(SourceTable):
         return reasons
 
     def _name(self, column: int) -> str:
-        return repr(self.columns[column]) if 0 <= column < len(self.columns) else "a cell outside the table"
+        return (
+            repr(self.columns[column])
+            if 0 <= column < len(self.columns)
+            else "a cell outside the table"
+        )
 
     def _rules_by_default(self) -> dict[int, CellRules]:
         """Columns of texts and numbers in which some cells are dates or booleans: the spreadsheet converted a code."""

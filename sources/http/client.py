@@ -20,7 +20,14 @@ from typing import Final, Literal, Self, TypeVar, cast
 import httpx
 
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb, path_pattern
-from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
+from sources.errors import (
+    AccessError,
+    ContractBroken,
+    HttpError,
+    HttpRejected,
+    Stopped,
+    Unreachable,
+)
 from sources.http.exchange import Caps, Response, WriteOutcome, decompress, read_wire
 from sources.http.failures import (
     NOT_SENT,
@@ -35,7 +42,14 @@ from sources.http.failures import (
 )
 from sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
 from sources.http.transport import Transport
-from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, Secret, http_settings, known_secrets
+from sources.settings import (
+    HttpSettings,
+    LegacySettings,
+    PublicV1Settings,
+    Secret,
+    http_settings,
+    known_secrets,
+)
 from sources.urls import checked_base_url, checked_key, request_target
 
 T = TypeVar("T")
@@ -46,10 +60,16 @@ _ANNOUNCED_FROM: Final = 3
 CONNECT_S: Final = 10.0
 """Seconds to connect, with TLS. Resolving the host's name is not limited: the system offers no way to."""
 STOP_POLL_S: Final = 0.1
-_HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
+_HEADERS: Final = (
+    (b"Accept", b"application/json"),
+    (b"Accept-Encoding", b"gzip"),
+    (b"User-Agent", b"orderbridge"),
+)
 _PARTIAL: Final = 206
 _REPORT: Final = "Report this to the platform, or to whoever runs a proxy in between."
-_UNSHOWN_ERRORS: Final = [op.path for op in OPERATIONS if op.input is not None and not op.error_code]
+_UNSHOWN_ERRORS: Final = [
+    op.path for op in OPERATIONS if op.input is not None and not op.error_code
+]
 """Writes whose outcome for invalid input is documented without its body: any JSON object with a message is one."""
 _REPORTS_ERROR: Final = re.compile(rb'(?i)"[a-z_]*(?:error|fault|message|success)[a-z_]*"\s*:')
 _DEFINITE: Final = (201, 204)
@@ -94,9 +114,15 @@ class Client(AbstractContextManager["Client"]):
         self._path, self._host = self._url.raw_path.rstrip(b"/"), self._url.netloc.decode()
         self._key = Secret(checked_key(f"sources.{family}.api_key", api_key))
         self._other_secrets = tuple(map(Secret, secrets))
-        self._http, self._retry, self._caps = http or HttpSettings(), retry or RetryPolicy(), caps or Caps()
+        self._http, self._retry, self._caps = (
+            http or HttpSettings(),
+            retry or RetryPolicy(),
+            caps or Caps(),
+        )
         connect_s, proxy = min(CONNECT_S, self._http.timeout_s), self._http.proxy
-        waits = httpx.Timeout(self._http.read_timeout_s, connect=connect_s, pool=self._http.timeout_s)
+        waits = httpx.Timeout(
+            self._http.read_timeout_s, connect=connect_s, pool=self._http.timeout_s
+        )
         self._waits = waits.as_dict()
         self._stop, self._closed = stop or threading.Event(), threading.Event()
         self._transport = transport or Transport(
@@ -113,7 +139,9 @@ class Client(AbstractContextManager["Client"]):
         """The client of a family's settings, with those of HTTP."""
         family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
         key, http, secrets = settings.api_key.reveal(), http_settings(), known_secrets()
-        return cls(family, settings.base_url, key, http=http, retry=retry, secrets=secrets, stop=stop)
+        return cls(
+            family, settings.base_url, key, http=http, retry=retry, secrets=secrets, stop=stop
+        )
 
     def __repr__(self) -> str:
         return f"Client({self.family!r}, {self._host!r}, api_key=***)"
@@ -127,7 +155,11 @@ class Client(AbstractContextManager["Client"]):
         self._transport.close()
 
     def get(
-        self, path: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], T]
+        self,
+        path: str,
+        params: Mapping[str, str | int] | None = None,
+        *,
+        check: Callable[[bytes], T],
     ) -> tuple[T, Response]:
         """Reads, repeatedly where that may help.
 
@@ -164,7 +196,9 @@ class Client(AbstractContextManager["Client"]):
                 words = "%s: the platform asks to wait %.0f s (status %s); waiting"
                 log.warning(words, self.family, result.retry_after_s, result.status)
             elif attempts >= _ANNOUNCED_FROM:
-                log.warning("%s: %s; trying again, attempt %d", self.family, result.words, attempts + 1)
+                log.warning(
+                    "%s: %s; trying again, attempt %d", self.family, result.words, attempts + 1
+                )
             self._sleep(wait_s)
         self._check_stop()
         raise self._error("GET", path, result, attempts)
@@ -179,7 +213,9 @@ class Client(AbstractContextManager["Client"]):
         self._check_stop()
         reply = self._exchange(verb, target, json_body, self._http.timeout_s)
         if isinstance(reply, Failure):
-            state: Literal["not_sent", "in_doubt"] = "not_sent" if reply.what in NOT_SENT else "in_doubt"
+            state: Literal["not_sent", "in_doubt"] = (
+                "not_sent" if reply.what in NOT_SENT else "in_doubt"
+            )
             return WriteOutcome(state, error=self._error(verb, path, reply))
         if reply.is_success:
             is_doubtful = reply.broken is not None and reply.status not in _DEFINITE
@@ -189,10 +225,17 @@ class Client(AbstractContextManager["Client"]):
                 reply.body,
                 reply.content_type,
                 reply.broken is not None,
-                error=self._error(verb, path, reply.broken) if reply.broken and is_doubtful else None,
-                message=self._message(reply, json_body) if _REPORTS_ERROR.search(reply.body) else "",
+                error=self._error(verb, path, reply.broken)
+                if reply.broken and is_doubtful
+                else None,
+                message=self._message(reply, json_body)
+                if _REPORTS_ERROR.search(reply.body)
+                else "",
             )
-        (error, failure), message = self._status_failure(reply, json_body), self._message(reply, json_body)
+        (error, failure), message = (
+            self._status_failure(reply, json_body),
+            self._message(reply, json_body),
+        )
         is_settled = reply.status in (401, 403, 429) or (
             400 <= reply.status <= 499 and reply.status != 408 and error.shaped
         )
@@ -211,10 +254,14 @@ class Client(AbstractContextManager["Client"]):
         """Whether the platform says that no write takes effect after its response; asked on loopback only."""
         if self._url.scheme != "http":  # only a host on loopback can be reached by it
             return False
-        reply = self._exchange("GET", request_target("/customers", {"limit": 1}), b"", self._http.timeout_s)
+        reply = self._exchange(
+            "GET", request_target("/customers", {"limit": 1}), b"", self._http.timeout_s
+        )
         return not isinstance(reply, Failure) and reply.settles_at_once
 
-    def _attempt(self, target: str, check: Callable[[bytes], T], until: float) -> tuple[T, Response] | Failure:
+    def _attempt(
+        self, target: str, check: Callable[[bytes], T], until: float
+    ) -> tuple[T, Response] | Failure:
         """One request of a read."""
         self._check_stop()
         reply = self._exchange("GET", target, b"", min(self._http.timeout_s, until - monotonic()))
@@ -225,7 +272,12 @@ class Client(AbstractContextManager["Client"]):
         if reply.broken is not None:
             return reply.broken
         if reply.status == _PARTIAL:
-            return Failure("contract", "status 206: only a part of the response, which was not asked for", _REPORT, 206)
+            return Failure(
+                "contract",
+                "status 206: only a part of the response, which was not asked for",
+                _REPORT,
+                206,
+            )
         try:
             return check(reply.body), reply
         except BrokenBody as error:
@@ -250,8 +302,14 @@ class Client(AbstractContextManager["Client"]):
 
     def _request(self, verb: Verb, target: str, body: bytes, seconds: float) -> Response:
         key = self._key.reveal().encode()
-        auth = (b"api-key", key) if self.family == "legacy" else (b"Authorization", b"Bearer " + key)
-        length = [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))] if body else []
+        auth = (
+            (b"api-key", key) if self.family == "legacy" else (b"Authorization", b"Bearer " + key)
+        )
+        length = (
+            [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))]
+            if body
+            else []
+        )
         request = httpx.Request(
             verb,
             self._url,
@@ -259,27 +317,37 @@ class Client(AbstractContextManager["Client"]):
             stream=httpx.ByteStream(body),
             extensions={
                 "deadline": monotonic() + seconds,
-                "target": self._path + target.encode(),  # to parse a URL would cost a tenth of the request
+                "target": self._path
+                + target.encode(),  # to parse a URL would cost a tenth of the request
                 "timeout": self._waits,
             },
         )
         began = monotonic()
         response = self._transport.handle_request(request)
         headers = response.headers
-        with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:  # not `iter_raw`, which copies and counts
+        with closing(
+            cast(httpx.SyncByteStream, response.stream)
+        ) as chunks:  # not `iter_raw`, which copies and counts
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
             reply = Response(response.status_code, content_type=content_type)
             reply.settles_at_once = headers.get("x-orderbridge-settles") == "at-once"
             if not reply.is_success:
-                reply.location, reply.retry_after = headers.get("location", ""), headers.get("retry-after")
+                reply.location, reply.retry_after = (
+                    headers.get("location", ""),
+                    headers.get("retry-after"),
+                )
             try:
                 wire = read_wire(chunks, self._caps.wire_bytes)
-                reply.body = decompress(wire, headers.get("content-encoding"), self._caps.plain_bytes)
+                reply.body = decompress(
+                    wire, headers.get("content-encoding"), self._caps.plain_bytes
+                )
             except BrokenBody as error:
                 reply.broken = self._broken_body(str(error), reply)
             except UnacceptableBody as error:
                 reply.broken = Failure("contract", str(error), _REPORT, reply.status)
-            except httpx.TransportError as error:  # the status is known, although the body was cut off
+            except (
+                httpx.TransportError
+            ) as error:  # the status is known, although the body was cut off
                 failure = connection_failure(error, self._host, seconds, self._http.read_timeout_s)
                 reply.broken = replace(failure, status=reply.status)
         reply.elapsed_s = monotonic() - began
@@ -300,7 +368,9 @@ class Client(AbstractContextManager["Client"]):
     def _status_failure(self, reply: Response, sent: bytes = b"") -> tuple[FamilyError, Failure]:
         error = read_error(self.family, reply.body, self._secrets, sent)
         wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
-        return error, failure_of_status(self.family, reply.status, error, reply.location, self._secrets, wait_s)
+        return error, failure_of_status(
+            self.family, reply.status, error, reply.location, self._secrets, wait_s
+        )
 
     def _message(self, reply: Response, sent: bytes) -> str:
         return platform_message(reply.body, self._secrets, sent)

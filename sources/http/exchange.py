@@ -105,7 +105,11 @@ def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
         BrokenBody: cut off, empty, or not in that encoding.
         UnacceptableBody: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
     """
-    names = [name for part in (encoding or "").split(",") if (name := part.strip().lower()) not in ("", "identity")]
+    names = [
+        name
+        for part in (encoding or "").split(",")
+        if (name := part.strip().lower()) not in ("", "identity")
+    ]
     if not names:
         return wire
     if len(names) > 1:
@@ -114,7 +118,13 @@ def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
         raise UnacceptableBody("the body has an encoding that was not asked for")
     if not wire:
         raise BrokenBody("the body is empty, although an encoding is announced")
-    bits = zlib.MAX_WBITS | 16 if names[0] != "deflate" else zlib.MAX_WBITS if wire[0] & 15 == 8 else -zlib.MAX_WBITS
+    bits = (
+        zlib.MAX_WBITS | 16
+        if names[0] != "deflate"
+        else zlib.MAX_WBITS
+        if wire[0] & 15 == 8
+        else -zlib.MAX_WBITS
+    )
     plain, rest, members = b"", wire, 0
     while rest:  # gzip allows several members, one after the other
         members += 1

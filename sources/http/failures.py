@@ -22,7 +22,9 @@ import msgspec
 from sources.contract import PUBLIC_V1_AUTH_CODES, Family
 from sources.errors import ConnectionReason, causes
 
-FailureKind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
+FailureKind = Literal[
+    "dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"
+]
 """A failure without a status. A `certificate` that does not verify and a broken `contract` are permanent."""
 
 NOT_SENT: Final = ("dns", "connect", "certificate")
@@ -61,19 +63,30 @@ class Failure:
     reason: ConnectionReason | None = None
 
 
-def connection_failure(error: httpx.TransportError, host: str, seconds: float, read_s: float) -> Failure:
+def connection_failure(
+    error: httpx.TransportError, host: str, seconds: float, read_s: float
+) -> Failure:
     """Classifies a transport error, its causes attached, in words of our own: the library's may quote headers.
 
     `seconds` is the limit of the request as a whole, `read_s` that of a single read.
     """
     if not isinstance(error, _CONNECT_ERRORS):
         if isinstance(error, httpx.TimeoutException):
-            words = f"no complete response within {round(seconds, 1):g} s, or no data for {read_s:g} s"
-            return Failure("timeout", words, "Try again later; sources.http.timeout_s sets the limit.")
-        return Failure("protocol", "the connection broke off, or what arrived is not HTTP", "Try again later.")
+            words = (
+                f"no complete response within {round(seconds, 1):g} s, or no data for {read_s:g} s"
+            )
+            return Failure(
+                "timeout", words, "Try again later; sources.http.timeout_s sets the limit."
+            )
+        return Failure(
+            "protocol", "the connection broke off, or what arrived is not HTTP", "Try again later."
+        )
     reason = _connection_reason(error)
     words, hint = _CONNECTION_WORDS[reason]
-    no_answer = any(isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN for cause in causes(error))
+    no_answer = any(
+        isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN
+        for cause in causes(error)
+    )
     kind: FailureKind = "connect" if no_answer or reason not in {"dns", "certificate"} else reason
     detail = _system_words(error) if reason == "network" else ""
     return Failure(kind, f"cannot connect to {host}: {words}{detail}", hint, reason=reason)
@@ -82,7 +95,10 @@ def connection_failure(error: httpx.TransportError, host: str, seconds: float, r
 _ADDRESS_HINT: Final = "Check the host in base_url, and the network."
 _CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
     "dns": ("the host name does not resolve", _ADDRESS_HINT),
-    "refused": ("connection refused", "Check host and port in base_url; if they are right, try again later."),
+    "refused": (
+        "connection refused",
+        "Check host and port in base_url; if they are right, try again later.",
+    ),
     "timeout": ("timed out", _ADDRESS_HINT),
     "certificate": (
         "its certificate does not verify",
@@ -90,7 +106,10 @@ _CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
         "name its certificate (PEM) in sources.http.ca_file.",
     ),
     "tls": ("the TLS handshake failed", "Check that the host serves https on this port."),
-    "proxy": ("the proxy did not let the request through", "Check sources.http.proxy, with user and password."),
+    "proxy": (
+        "the proxy did not let the request through",
+        "Check sources.http.proxy, with user and password.",
+    ),
     "network": ("network error", _ADDRESS_HINT),
 }
 
@@ -108,12 +127,22 @@ def _connection_reason(error: BaseException) -> ConnectionReason:
         (ssl.SSLError, "tls"),
     )
     chain = causes(error)
-    return next((reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in chain)), "network")
+    return next(
+        (reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in chain)),
+        "network",
+    )
 
 
 def _system_words(error: BaseException) -> str:
     """The operating system's words for an error number: they hold nothing of a request."""
-    words = next((cause.strerror for cause in causes(error) if isinstance(cause, OSError) and cause.strerror), "")
+    words = next(
+        (
+            cause.strerror
+            for cause in causes(error)
+            if isinstance(cause, OSError) and cause.strerror
+        ),
+        "",
+    )
     return f" ({words})" if words else ""
 
 
@@ -131,8 +160,19 @@ _OWN_SECRETS: Final = re.compile(
 """A password or key that the platform writes beside its name: after `=`, or quoted after a colon."""
 _PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
 """Members that name the field which an error is about."""
-_NO_MESSAGES: Final = ("code", "status", "statuscode", "type", "requestid", "traceid", "timestamp", "id")
-_MESSAGE: Final = re.compile("(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv")
+_NO_MESSAGES: Final = (
+    "code",
+    "status",
+    "statuscode",
+    "type",
+    "requestid",
+    "traceid",
+    "timestamp",
+    "id",
+)
+_MESSAGE: Final = re.compile(
+    "(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv"
+)
 
 _ACCESS_HINTS: Final = (
     "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
@@ -151,7 +191,9 @@ class FamilyError:
     shaped: bool = False
 
 
-def read_error(family: Family, body: bytes, secrets: tuple[str, ...] = (), sent: bytes = b"") -> FamilyError:
+def read_error(
+    family: Family, body: bytes, secrets: tuple[str, ...] = (), sent: bytes = b""
+) -> FamilyError:
     """Reads code and requestId from an error body in a family's shape (interface, Error body shapes).
 
     No code may contain one of the `secrets`. One that is equal to a text of the request's body (`sent`) is an echo,
@@ -172,7 +214,10 @@ def read_error(family: Family, body: bytes, secrets: tuple[str, ...] = (), sent:
     def code(name: str) -> str:
         value = error.get(name)
         text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-        is_echo = any(secret.casefold() in text.casefold() for secret in secrets) or f'"{text}"'.encode() in sent
+        is_echo = (
+            any(secret.casefold() in text.casefold() for secret in secrets)
+            or f'"{text}"'.encode() in sent
+        )
         return text if _CODE.fullmatch(text) and not is_echo else ""
 
     shaped = isinstance(error.get("message"), str) or bool(code("code"))
@@ -191,7 +236,9 @@ def platform_message(body: bytes, secrets: tuple[str, ...], sent: bytes) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>", " ", text)
     text = html.unescape(text)
-    for secret in sorted({*secrets, *_PASSWORDS.findall(sent.decode("utf-8", "replace"))}, key=len, reverse=True):
+    for secret in sorted(
+        {*secrets, *_PASSWORDS.findall(sent.decode("utf-8", "replace"))}, key=len, reverse=True
+    ):
         plain = msgspec.json.decode(f'"{secret}"') if secret not in secrets else secret
         for form in filter(None, {plain, secret, quote(plain), quote(plain, safe="")}):
             text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
@@ -203,7 +250,9 @@ def platform_message(body: bytes, secrets: tuple[str, ...], sent: bytes) -> str:
 def _messages(value: object, name: str = "", is_error: bool = False) -> Iterator[str]:
     """The texts that describe an error, in the order of the body: those of telling names, and all within an error."""
     if isinstance(value, dict):
-        place = next((value[key] for key in _PLACES if isinstance(value.get(key), str) and value[key]), "")
+        place = next(
+            (value[key] for key in _PLACES if isinstance(value.get(key), str) and value[key]), ""
+        )
         for key, inner in value.items():
             if key not in _PLACES and key.casefold() not in _NO_MESSAGES:
                 for text in _messages(inner, key, is_error or bool(_MESSAGE.search(key))):
@@ -216,7 +265,12 @@ def _messages(value: object, name: str = "", is_error: bool = False) -> Iterator
 
 
 def failure_of_status(
-    family: Family, status: int, error: FamilyError, location: str, secrets: tuple[str, ...], wait_s: float | None
+    family: Family,
+    status: int,
+    error: FamilyError,
+    location: str,
+    secrets: tuple[str, ...],
+    wait_s: float | None,
 ) -> Failure:
     """What a response outside 2xx means, with a hint."""
     section = f"sources.{family}"
@@ -226,7 +280,10 @@ def failure_of_status(
     elif status == 401:
         words = "authentication failed"
         hint = ACCESS_HINTS.get(error.code, "") if family == "public_v1" else ""
-        hint = hint or f"Check {section}.api_key: the right key, whole, of the environment of this host."
+        hint = (
+            hint
+            or f"Check {section}.api_key: the right key, whole, of the environment of this host."
+        )
     elif status == 403:
         words = "this key is not permitted to do this"
         scope = "Give the key the scope that the operation requires, or use another key."

@@ -72,7 +72,9 @@ def delay_s(attempt: int, retry_after: float | None, random: float, policy: Retr
     return random * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 63))
 
 
-def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryPolicy) -> float | None:
+def retry_delay_s(
+    failure: Failure, attempts: int, left_s: float, policy: RetryPolicy
+) -> float | None:
     """Seconds until a read is attempted again; None where that would not help or is over a limit of the policy.
 
     `attempts` were made so far, the last with this failure, and `left_s` are left of the read's budget.

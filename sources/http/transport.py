@@ -94,7 +94,9 @@ class DeadlineBackend(httpcore.NetworkBackend):
         for address in dict.fromkeys(str(info[4][0]) for info in found):
             left = self.thread.exchange.remaining_s(timeout, httpcore.ConnectTimeout)
             try:
-                stream = self._backend.connect_tcp(address, port, left, local_address, socket_options)
+                stream = self._backend.connect_tcp(
+                    address, port, left, local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
@@ -115,7 +117,9 @@ class DeadlineBackend(httpcore.NetworkBackend):
         with self._lock:
             self._is_closed = True
             for stream in self._streams:
-                with suppress(OSError):  # the system's call alone: that of the ssl module is for the thread that reads
+                with suppress(
+                    OSError
+                ):  # the system's call alone: that of the ssl module is for the thread that reads
                     socket.socket.shutdown(stream.handle, socket.SHUT_RDWR)
 
 
@@ -129,7 +133,9 @@ class DeadlineStream(httpcore.NetworkStream):
         handle: its socket; while TLS is agreed on, which takes the socket over, a second descriptor of it.
     """
 
-    def __init__(self, stream: httpcore.NetworkStream, backend: DeadlineBackend, *, is_tls: bool = False) -> None:
+    def __init__(
+        self, stream: httpcore.NetworkStream, backend: DeadlineBackend, *, is_tls: bool = False
+    ) -> None:
         self._stream, self._backend = stream, backend
         self._carries_requests = is_tls == backend.is_tls
         self.is_spoiled = False
@@ -160,7 +166,10 @@ class DeadlineStream(httpcore.NetworkStream):
             self._stream.write(buffer[start : start + _WRITE_BYTES], left)
 
     def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
     ) -> httpcore.NetworkStream:
         """See NetworkStream. The ssl module bounds the handshake as a whole."""
         try:
@@ -174,7 +183,9 @@ class DeadlineStream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 # as httpcore declares it
         """See NetworkStream. The pool closes an idle connection that is readable."""
-        return True if info == "is_readable" and self.is_spoiled else self._stream.get_extra_info(info)
+        return (
+            True if info == "is_readable" and self.is_spoiled else self._stream.get_extra_info(info)
+        )
 
     def close(self) -> None:
         """See NetworkStream."""
@@ -183,7 +194,12 @@ class DeadlineStream(httpcore.NetworkStream):
 
 KEEPALIVE_S: Final = 2.0
 """Shorter than what servers commonly keep: a write on a connection that just closes at the other end is in doubt."""
-_POOL_ERRORS: Final = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError)
+_POOL_ERRORS: Final = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+)
 
 # At debug level, httpcore logs the headers of responses, which may echo a key.
 logging.getLogger("httpcore").setLevel(logging.INFO)
@@ -201,7 +217,9 @@ class Transport(httpx.BaseTransport):
         UsageError: the CA file cannot be used.
     """
 
-    def __init__(self, base_url: httpx.URL | str, *, ca_file: Path | None = None, proxy: str | None = None) -> None:
+    def __init__(
+        self, base_url: httpx.URL | str, *, ca_file: Path | None = None, proxy: str | None = None
+    ) -> None:
         url = httpx.URL(base_url)
         is_tls = url.scheme == "https"
         self._scheme, self._host, self._port = url.raw_scheme, url.raw_host, url.port
@@ -225,20 +243,27 @@ class Transport(httpx.BaseTransport):
                 httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
                 headers=request.headers.raw,
                 content=request.stream,
-                extensions={"timeout": request.extensions.get("timeout", {})},  # no target: CONNECT has its own
+                extensions={
+                    "timeout": request.extensions.get("timeout", {})
+                },  # no target: CONNECT has its own
             )
             exchange.remaining_s(None, httpcore.ConnectTimeout)
             response = self._pool.handle_request(core_request)
             exchange.head_bytes = None
             stream = response.extensions["network_stream"]
-            is_http_1 = response.extensions["http_version"].startswith(b"HTTP/1.") and response.status >= 200
+            is_http_1 = (
+                response.extensions["http_version"].startswith(b"HTTP/1.")
+                and response.status >= 200
+            )
             if not (is_http_1 and isinstance(stream, DeadlineStream) and stream.has_read):
                 stream.close()
                 response.close()  # a protocol that was not asked for, or a response that was there before its request
                 raise httpcore.RemoteProtocolError("not a response to the request")
         except _POOL_ERRORS as error:
             raise _as_httpx(error, exchange) from error
-        return httpx.Response(response.status, headers=response.headers, stream=_Body(response, stream, exchange))
+        return httpx.Response(
+            response.status, headers=response.headers, stream=_Body(response, stream, exchange)
+        )
 
     def close(self) -> None:
         """Closes every connection and ends every wait on one."""
@@ -249,7 +274,9 @@ class Transport(httpx.BaseTransport):
 class _Body(httpx.SyncByteStream):
     """The body of a response. A connection that received more than the response is not used again."""
 
-    def __init__(self, response: httpcore.Response, stream: DeadlineStream, exchange: Exchange) -> None:
+    def __init__(
+        self, response: httpcore.Response, stream: DeadlineStream, exchange: Exchange
+    ) -> None:
         self._response, self._stream, self._exchange = response, stream, exchange
 
     def __iter__(self) -> Iterator[bytes]:
@@ -273,7 +300,9 @@ class _Body(httpx.SyncByteStream):
 def _as_httpx(error: Exception, exchange: Exchange) -> httpx.TransportError:
     """The error of httpx with the same name as httpcore's; a failed connect if nothing was sent."""
     name = type(error).__name__
-    if not exchange.is_sent and not isinstance(error, httpcore.ProxyError | httpcore.LocalProtocolError):
+    if not exchange.is_sent and not isinstance(
+        error, httpcore.ProxyError | httpcore.LocalProtocolError
+    ):
         name = "ConnectTimeout" if isinstance(error, httpcore.TimeoutException) else "ConnectError"
     kind: type[httpx.TransportError] = getattr(httpx, name)
     return kind(str(error))
@@ -285,12 +314,18 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
         paths = ssl.get_default_verify_paths()
         file, folder = Path(paths.openssl_cafile), Path(paths.openssl_capath)
         return ssl.create_default_context(
-            cafile=str(file) if file.is_file() else None, capath=str(folder) if folder.is_dir() else None
+            cafile=str(file) if file.is_file() else None,
+            capath=str(folder) if folder.is_dir() else None,
         )
     try:
         return ssl.create_default_context(cafile=str(ca_file))
     except (OSError, ValueError) as error:
-        reason = "it contains no certificate in PEM format" if isinstance(error, ssl.SSLError) else "it cannot be read"
+        reason = (
+            "it contains no certificate in PEM format"
+            if isinstance(error, ssl.SSLError)
+            else "it cannot be read"
+        )
         raise UsageError(
-            f"sources.http.ca_file: {ca_file} cannot be used: {reason}", "Name a PEM file of the certificates to trust."
+            f"sources.http.ca_file: {ca_file} cannot be used: {reason}",
+            "Name a PEM file of the certificates to trust.",
         ) from None

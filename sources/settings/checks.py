@@ -20,7 +20,9 @@ from sources.urls import checked_key, checked_proxy, checked_webhook
 
 def _secret(check: Callable[[str, object], str]) -> Check:
     """A text that is masked from then on."""
-    return lambda name, value: Secret(check(name, value.reveal() if isinstance(value, Secret) else value))
+    return lambda name, value: Secret(
+        check(name, value.reveal() if isinstance(value, Secret) else value)
+    )
 
 
 def _text(is_valid: Callable[[str], object], problem: str, hint: str) -> Check:
@@ -43,19 +45,27 @@ dataset: Final = _text(
     "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
 )
 time_zone: Final = _text(
-    lambda zone: zone in available_timezones(), "a known time zone", "Use an IANA name, such as Europe/Madrid or UTC."
+    lambda zone: zone in available_timezones(),
+    "a known time zone",
+    "Use an IANA name, such as Europe/Madrid or UTC.",
 )
 country: Final = _text(
-    re.compile(r"[A-Z]{2}").fullmatch, "a country code", "Use two capital letters (ISO 3166-1), such as ES."
+    re.compile(r"[A-Z]{2}").fullmatch,
+    "a country code",
+    "Use two capital letters (ISO 3166-1), such as ES.",
 )
 
 
 def choice(*words: str) -> Check:
     """One of these words."""
-    return _text(words.__contains__, f"one of {', '.join(words)}", "Set it to one of them, in lower case.")
+    return _text(
+        words.__contains__, f"one of {', '.join(words)}", "Set it to one of them, in lower case."
+    )
 
 
-def _number(kind: type[int] | type[float], digits: str, is_valid: Callable[[float], bool], problem: str) -> Check:
+def _number(
+    kind: type[int] | type[float], digits: str, is_valid: Callable[[float], bool], problem: str
+) -> Check:
     """A number, perhaps as text."""
 
     def check(name: str, value: object) -> float:
@@ -71,10 +81,14 @@ def _number(kind: type[int] | type[float], digits: str, is_valid: Callable[[floa
 def whole_number(least: int, most: int | None = None) -> Check:
     """A whole number within limits."""
     limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
-    return _number(int, r"[0-9]{1,9}", lambda n: least <= n <= (most or n), f"a whole number {limits}")
+    return _number(
+        int, r"[0-9]{1,9}", lambda n: least <= n <= (most or n), f"a whole number {limits}"
+    )
 
 
-seconds: Final = _number(float, r"[0-9]{1,9}(\.[0-9]{1,6})?", lambda n: 0 < n < 10**6, "a positive number of seconds")
+seconds: Final = _number(
+    float, r"[0-9]{1,9}(\.[0-9]{1,6})?", lambda n: 0 < n < 10**6, "a positive number of seconds"
+)
 
 
 def text(what: str) -> Check:
@@ -82,7 +96,9 @@ def text(what: str) -> Check:
 
     def check(name: str, value: object) -> str:
         if not isinstance(value, str) or not value.strip():
-            raise UsageError(f"{name} is not {what}", "Put it in quotes, or leave it out for the default.")
+            raise UsageError(
+                f"{name} is not {what}", "Put it in quotes, or leave it out for the default."
+            )
         return value.strip()
 
     return check
@@ -100,7 +116,9 @@ def folder(name: str, value: object) -> Path:
     """The path of a folder that exists, absolute; a relative one is relative to the project."""
     path = _path(name, value, "a folder")
     if not path.is_dir():
-        raise UsageError(f"{name} is not a folder: {path}", "Name one that exists, or leave it out.")
+        raise UsageError(
+            f"{name} is not a folder: {path}", "Name one that exists, or leave it out."
+        )
     return path
 
 
@@ -110,10 +128,13 @@ def _path(name: str, value: object, what: str) -> Path:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise UsageError(f"{name} is not the path of {what}", "Leave it out for the default.")
     if value != value.strip() or {value[0], value[-1]} & set("\"'"):
-        raise UsageError(f"{name} begins or ends with a quotation mark or a blank", "Give the path alone.")
+        raise UsageError(
+            f"{name} begins or ends with a quotation mark or a blank", "Give the path alone."
+        )
     if re.search(r"\$[A-Za-z_{]", value):
         raise UsageError(
-            f"{name} contains a variable that was not expanded", "Cron and systemd expand none: write it out."
+            f"{name} contains a variable that was not expanded",
+            "Cron and systemd expand none: write it out.",
         )
     try:
         return in_project(Path(value))

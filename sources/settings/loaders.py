@@ -61,7 +61,10 @@ def given_values(section: str) -> dict[str, tuple[object, str]]:
 
 def _given(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError]]:
     """See `given_values`; what is wrong with single names is returned."""
-    folder, settings = find_root() / ".dlt", {setting.name: setting for setting in settings_of(section)}
+    folder, settings = (
+        find_root() / ".dlt",
+        {setting.name: setting for setting in settings_of(section)},
+    )
     for path in (folder, *(folder / name for name in FILES)):
         check_private(path)
     given: dict[str, tuple[object, str]] = {}
@@ -94,7 +97,10 @@ def _table(path: Path, section: str) -> dict[str, object]:
     for part in section.split("."):
         table = table.get(part, {}) if isinstance(table, dict) else table
     if not isinstance(table, dict):
-        raise UsageError(f".dlt/{path.name}: `{section}` is not a table", f"Write [{section}] on a line of its own.")
+        raise UsageError(
+            f".dlt/{path.name}: `{section}` is not a table",
+            f"Write [{section}] on a line of its own.",
+        )
     return table
 
 
@@ -102,8 +108,12 @@ def _missing(settings: Sequence[Setting]) -> UsageError:
     """The error for required settings that are not set, all at once."""
     names = ", ".join(named(setting.key) for setting in settings)
     verb = "is" if len(settings) == 1 else "are"
-    hints = "\n  ".join([*map(_how_to_set, settings), "`orderbridge init` asks for the settings that are required."])
-    return UsageError(f"{names} {verb} not set (settings are read from {find_root() / '.dlt'})", hints)
+    hints = "\n  ".join(
+        [*map(_how_to_set, settings), "`orderbridge init` asks for the settings that are required."]
+    )
+    return UsageError(
+        f"{names} {verb} not set (settings are read from {find_root() / '.dlt'})", hints
+    )
 
 
 def _how_to_set(setting: Setting) -> str:
@@ -126,7 +136,10 @@ def misspelt_names() -> dict[str, str]:
     ours = {*SECTIONS, *map(variable, SECTIONS)}
     return {
         name: similar[0]
-        for mark, names, known in (("__", os.environ, [variable(key) for key in SETTINGS]), (".", written, [*SETTINGS]))
+        for mark, names, known in (
+            ("__", os.environ, [variable(key) for key in SETTINGS]),
+            (".", written, [*SETTINGS]),
+        )
         for name in names
         if name.rpartition(mark)[0] not in ours and (similar := _similar(name, known, mark))
     }
@@ -147,8 +160,12 @@ def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageErro
 def _load(kind: type[S]) -> S:
     """A section as it is set. Raises UsageError."""
     given = given_values(kind.prefix.rpartition(".")[0])
-    settings = {item.name: SETTINGS[kind.prefix + item.name] for item in fields(kind) if item.metadata}
-    if missing := [setting for setting in settings.values() if setting.required and setting.name not in given]:
+    settings = {
+        item.name: SETTINGS[kind.prefix + item.name] for item in fields(kind) if item.metadata
+    }
+    if missing := [
+        setting for setting in settings.values() if setting.required and setting.name not in given
+    ]:
         raise _missing(missing)
     values: dict[str, Any] = {
         name: given[setting.name][0] for name, setting in settings.items() if setting.name in given
@@ -221,9 +238,13 @@ def _check_old_place(path: Path, *sections: str) -> None:
     Raises:
         UsageError: the project has none, and the current folder has: without the ledger, all would be sent again.
     """
-    given = next((found["path"][0] for section in sections if "path" in (found := given_values(section))), "")
+    given = next(
+        (found["path"][0] for section in sections if "path" in (found := given_values(section))), ""
+    )
     old = Path(os.path.relpath(path, find_root())).absolute()
-    is_elsewhere = old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")  # another project's own
+    is_elsewhere = (
+        old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")
+    )  # another project's own
     if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
         raise UsageError(
             f"{path} does not exist, but {old} does: relative paths are relative to the project, no longer to the "
@@ -252,7 +273,11 @@ def known_secrets() -> tuple[str, ...]:
                 if SETTINGS[f"{section}.{name}"].is_secret:
                     secrets.add(text)
                 elif password := _PASSWORD.search(text):
-                    secrets.update(form for form in (password[1], unquote(password[1])) if len(form) >= _PASSWORD_MIN)
+                    secrets.update(
+                        form
+                        for form in (password[1], unquote(password[1]))
+                        if len(form) >= _PASSWORD_MIN
+                    )
     return tuple(sorted(secrets - {""}))
 
 

@@ -71,10 +71,15 @@ def _is_private_group(facts: os.stat_result) -> bool:
     import pwd
 
     try:
-        group, owners = grp.getgrgid(facts.st_gid), [pwd.getpwuid(uid) for uid in {facts.st_uid, os.geteuid()}]
+        group, owners = (
+            grp.getgrgid(facts.st_gid),
+            [pwd.getpwuid(uid) for uid in {facts.st_uid, os.geteuid()}],
+        )
     except KeyError:
         return False
     return any(
-        group.gr_gid == owner.pw_gid and group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
+        group.gr_gid == owner.pw_gid
+        and group.gr_name == owner.pw_name
+        and set(group.gr_mem) <= {owner.pw_name}
         for owner in owners
     )

@@ -49,7 +49,10 @@ def _found_root() -> Path:
     if variable:
         root = Path(variable).absolute()
         if not root.is_dir():
-            raise UsageError(f"there is no folder {root}", "--project and DLT_PROJECT_DIR name the folder with `.dlt`.")
+            raise UsageError(
+                f"there is no folder {root}",
+                "--project and DLT_PROJECT_DIR name the folder with `.dlt`.",
+            )
         return root
     here = Path.cwd()
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 # Path.home() raises where there is none
@@ -87,7 +90,9 @@ def read_toml(path: Path) -> dict[str, object]:
     """
     try:
         status = path.stat()
-        return _parsed(path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        return _parsed(
+            path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        )
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError:
@@ -99,18 +104,23 @@ def read_toml(path: Path) -> dict[str, object]:
         line = re.search(r"at line (\d+)", str(error))
         where = f"line {line[1]}" if line else "last line"
         raise UsageError(
-            f"{path}, {where}: not valid TOML", "Strings need quotes, and a name occurs once in its table."
+            f"{path}, {where}: not valid TOML",
+            "Strings need quotes, and a name occurs once in its table.",
         ) from None
     except (ValueError, RecursionError):
         hint = "Remove that value."
-        raise UsageError(f"{path}: a number is too long or values are nested too deeply", hint) from None
+        raise UsageError(
+            f"{path}: a number is too long or values are nested too deeply", hint
+        ) from None
 
 
 @lru_cache(maxsize=8)
 def _parsed(path: Path, version: tuple[int, ...]) -> dict[str, object]:
     """The document of this version of a file. Raises what the parser does."""
     document = tomllib.loads(path.read_text("utf-8"))
-    key_paths(document)  # raises RecursionError for a document that nothing else could walk through either
+    key_paths(
+        document
+    )  # raises RecursionError for a document that nothing else could walk through either
     return document
 
 
@@ -119,7 +129,9 @@ def key_paths(document: object, prefix: str = "") -> list[str]:
     if not isinstance(document, dict):
         return [prefix]
     return [
-        path for name, value in document.items() for path in key_paths(value, f"{prefix}.{name}" if prefix else name)
+        path
+        for name, value in document.items()
+        for path in key_paths(value, f"{prefix}.{name}" if prefix else name)
     ]
 
 

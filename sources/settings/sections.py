@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final, Literal, cast, get_args
 from urllib.parse import urlsplit
 
-from sources.contract import ORDER, PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
+from sources.contract import (
+    ORDER,
+    PUBLIC_V1_LIMIT_MAX,
+    PUBLIC_V1_LIMIT_MIN,
+    PUBLIC_V1_PREFIX,
+    PUBLIC_V1_PREFIXES,
+)
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
 from sources.settings import checks
@@ -71,7 +77,9 @@ class LegacySettings(Section, prefix="sources.legacy."):
 class PublicV1Settings(Section, prefix="sources.public_v1."):
     """The v1 family: the prefix of its key is the environment (interface: Authentication, family B)."""
 
-    base_url: str = setting(checked_base_url, f"address of the host, without `{PUBLIC_V1_PREFIX}`", "https://…")
+    base_url: str = setting(
+        checked_base_url, f"address of the host, without `{PUBLIC_V1_PREFIX}`", "https://…"
+    )
     api_key: Secret = setting(
         checks.api_key,
         "key, `<brand>_live_…` or `<brand>_test_…`: its prefix is the environment",
@@ -84,10 +92,14 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
         default=100,
     )
     order_key: str = setting(
-        checks.text("the name of a field of an order"), "field that identifies an order", default=ORDER.key
+        checks.text("the name of a field of an order"),
+        "field that identifies an order",
+        default=ORDER.key,
     )
     whole_read_days: int = setting(
-        checks.whole_number(1, 366), "days after which `pull --tail` reads the orders whole again", default=7
+        checks.whole_number(1, 366),
+        "days after which `pull --tail` reads the orders whole again",
+        default=7,
     )
 
     def __post_init__(self) -> None:
@@ -100,7 +112,11 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
         key = self.api_key.reveal()
         environments = [name for prefix, name in PUBLIC_V1_PREFIXES.items() if key.find(prefix) > 0]
         if len(environments) != 1:
-            what = "contains both `_test_` and `_live_`" if environments else "has no prefix that names its environment"
+            what = (
+                "contains both `_test_` and `_live_`"
+                if environments
+                else "has no prefix that names its environment"
+            )
             raise UsageError(
                 f"{named('sources.public_v1.api_key')} {what}",
                 "A key of this family starts with `<brand>_live_` or `<brand>_test_`. Is it the other family's key? Of "
@@ -114,18 +130,28 @@ class HttpSettings(Section, prefix="sources.http."):
 
     timeout_s: float = setting(checks.seconds, "seconds for one request as a whole", default=120.0)
     read_timeout_s: float = setting(checks.seconds, "seconds without data", default=30.0)
-    list_timeout_s: float = setting(checks.seconds, "seconds for reading a list to its end", default=86_400.0)
-    ca_file: Path | None = setting(
-        checks.file, "certificates to trust (PEM) instead of the system's store", "ca.pem", default=None
+    list_timeout_s: float = setting(
+        checks.seconds, "seconds for reading a list to its end", default=86_400.0
     )
-    proxy: Secret | None = setting(checks.proxy, "proxy for all requests", "http://host:port", default=None)
+    ca_file: Path | None = setting(
+        checks.file,
+        "certificates to trust (PEM) instead of the system's store",
+        "ca.pem",
+        default=None,
+    )
+    proxy: Secret | None = setting(
+        checks.proxy, "proxy for all requests", "http://host:port", default=None
+    )
 
 
 class OrderSettings(Section, prefix="reconcile.order_"):
     """Which columns of the raw orders hold what: the interface does not show an order's fields."""
 
     customer_id: str | None = setting(
-        _COLUMN, "column of `raw.orders` with the customer; detected if not set", "customer__id", default=None
+        _COLUMN,
+        "column of `raw.orders` with the customer; detected if not set",
+        "customer__id",
+        default=None,
     )
     customer_notation: CustomerNotation | None = setting(
         checks.choice(*get_args(CustomerNotation)),
@@ -134,17 +160,26 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         default=None,
     )
     ordered_at: str | None = setting(
-        _COLUMN, "column with the time of the order; detected if not set", "created_at", default=None
+        _COLUMN,
+        "column with the time of the order; detected if not set",
+        "created_at",
+        default=None,
     )
-    total: str | None = setting(_COLUMN, "column with the total; detected if not set", "total", default=None)
-    status: str | None = setting(_COLUMN, "column with the status; detected if not set", "status", default=None)
+    total: str | None = setting(
+        _COLUMN, "column with the total; detected if not set", "total", default=None
+    )
+    status: str | None = setting(
+        _COLUMN, "column with the status; detected if not set", "status", default=None
+    )
     cancelled: str | None = setting(
         checks.text("values of the status, separated by commas"),
         "values of the status that mean cancelled, separated by commas; if not set, words and related columns decide",
         "CANCELLED,RECHAZADO",
         default=None,
     )
-    currency: str | None = setting(_COLUMN, "column with the currency; detected if not set", "currency", default=None)
+    currency: str | None = setting(
+        _COLUMN, "column with the currency; detected if not set", "currency", default=None
+    )
     lines: str | None = setting(
         checks.text("the name of a child table of raw.orders"),
         "table of `raw` with the lines of the orders; detected if not set",
@@ -153,7 +188,9 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
 
 
-UNSET_COUNTRY: Final = "phones with and without a country code differ until reconcile.country is set, such as PE"
+UNSET_COUNTRY: Final = (
+    "phones with and without a country code differ until reconcile.country is set, such as PE"
+)
 """Said where phones differ, and `ReconcileSettings.country` is not set."""
 
 
@@ -185,7 +222,9 @@ class WarehouseSettings(Section, prefix="warehouse."):
     """Where the tables go. `path` is absolute."""
 
     path: Path = setting(
-        checks.file, "file of the warehouse, in a folder that exists", default=Path("warehouse.duckdb")
+        checks.file,
+        "file of the warehouse, in a folder that exists",
+        default=Path("warehouse.duckdb"),
     )
     destination: str | None = setting(
         checks.text("the name of a dlt destination"),
@@ -193,7 +232,9 @@ class WarehouseSettings(Section, prefix="warehouse."):
         "postgres",
         default=None,
     )
-    destination_dataset: str = setting(checks.dataset, "prefix of the names of its datasets", default="orderbridge")
+    destination_dataset: str = setting(
+        checks.dataset, "prefix of the names of its datasets", default="orderbridge"
+    )
 
 
 class LedgerSettings(Section, prefix="ledger."):

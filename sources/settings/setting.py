@@ -64,7 +64,13 @@ def setting(
     is_secret: bool = False,
 ) -> Any:  # noqa: ANN401 # a dataclass field has the type of its value
     """Declares a setting as the field of a dataclass; without a default it is required. See `Setting`."""
-    about = {"check": check, "help": help, "example": example, "required": default is MISSING, "is_secret": is_secret}
+    about = {
+        "check": check,
+        "help": help,
+        "example": example,
+        "required": default is MISSING,
+        "is_secret": is_secret,
+    }
     return field(default=default, metadata=about)
 
 

@@ -52,8 +52,14 @@ def table(found: Sequence[Series], rounds: int) -> str:
         if reference := by_name.get((series.task, series.rows, series.reference)):
             pairs = list(zip(costs, reference.costs, strict=False))
             seconds = median(a.compared_s / b.compared_s for a, b in pairs)
-            ratios = f" {seconds:.2f}× {reference.name} ", f" {median(a.cpu_s / b.cpu_s for a, b in pairs):.2f}× "
-        seconds, cpu = (median(one) for one in zip(*((cost.compared_s, cost.cpu_s) for cost in costs), strict=True))
+            ratios = (
+                f" {seconds:.2f}× {reference.name} ",
+                f" {median(a.cpu_s / b.cpu_s for a, b in pairs):.2f}× ",
+            )
+        seconds, cpu = (
+            median(one)
+            for one in zip(*((cost.compared_s, cost.cpu_s) for cost in costs), strict=True)
+        )
         peak = max(cost.peak_mb for cost in costs)
         cells = f"{series.task} | {series.rows:,} | {series.name} | {seconds:.2f} | {cpu:.2f} | {peak:,.0f} "
         lines.append(f"| {cells}|{'|'.join(ratios)}|")
@@ -61,7 +67,11 @@ def table(found: Sequence[Series], rounds: int) -> str:
 
 
 def machine(rounds: int) -> str:
-    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else None
+    model = (
+        re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        if sys.platform == "linux"
+        else None
+    )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     return (
@@ -81,8 +91,12 @@ def main() -> int:
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--rows", type=int, nargs="+", help="instead of the sizes of each task")
     parser.add_argument("--rounds", type=int, default=3, help="medians are reported (default: 3)")
-    parser.add_argument("--latency-ms", type=int, default=0, help="of the platform before each answer of a pull")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument(
+        "--latency-ms", type=int, default=0, help="of the platform before each answer of a pull"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into docs/performance.md"
+    )
     options = parser.parse_args()
     rounds = 1 if options.quick else options.rounds
     found: list[Series] = []
@@ -90,11 +104,15 @@ def main() -> int:
         for task in options.tasks:
             function, sizes, quick, warm_up = TASKS[task]
             module, _, name = function.partition(".")
-            measured: Callable[..., list[Series]] = getattr(import_module(f"tests.bench.{module}"), name)
+            measured: Callable[..., list[Series]] = getattr(
+                import_module(f"tests.bench.{module}"), name
+            )
             more = {"latency_ms": options.latency_ms} if task == "pull" else {}
             measured(warm_up, 1)
             for rows in options.rows or ([quick] if options.quick else sizes):
-                found += measured(rows, 1 if task == "pull" and rows >= LONG_ROWS else rounds, **more)
+                found += measured(
+                    rows, 1 if task == "pull" and rows >= LONG_ROWS else rounds, **more
+                )
     except Failed as failed:
         print(f"FAILED\n{failed}", file=sys.stderr)
         return 1
@@ -102,7 +120,9 @@ def main() -> int:
     print(text)
     if options.write:
         before, _, rest = PAGE.read_text("utf-8").partition(MARKS[0])
-        PAGE.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}", "utf-8")
+        PAGE.write_text(
+            f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}", "utf-8"
+        )
     return 0
 
 

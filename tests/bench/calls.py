@@ -46,7 +46,10 @@ Work = Callable[[], object]
 
 
 def bodies(name: str) -> list[bytes]:
-    rows = map(generators(SandboxConfig(customers=PAGES * 100, orders=PAGES * 100))[name], range(PAGES * 100))
+    rows = map(
+        generators(SandboxConfig(customers=PAGES * 100, orders=PAGES * 100))[name],
+        range(PAGES * 100),
+    )
     pages = [b",".join(islice(rows, 100)) for _ in range(PAGES)]
     if name == "customers":
         return [b'{"data":[%b]}' % page for page in (*pages, b"")]
@@ -64,7 +67,9 @@ def pulled(folder: Path) -> Work:
         with duckdb.connect() as connection, inline():
             for name, pages in lists.items():
                 transport = httpx.MockTransport(partial(_answer, pages))
-                with Client(LISTS[name].family, "http://127.0.0.1:9", KEYS[name], transport=transport) as client:
+                with Client(
+                    LISTS[name].family, "http://127.0.0.1:9", KEYS[name], transport=transport
+                ) as client:
                     spools = SpoolFolder(place / name / "spool", {"list": name})
                     options = WalkOptions(100, sweeps=1, window=1)
                     result = walk(name, client, place / name, spools, options)
@@ -78,7 +83,11 @@ def pulled(folder: Path) -> Work:
 
 def _answer(pages: list[bytes], request: httpx.Request) -> httpx.Response:
     query = requested_url(request).params
-    number = int(query.get("startingAfter", 0)) if "page" not in query else max(int(query["page"]) - 1, 0)
+    number = (
+        int(query.get("startingAfter", 0))
+        if "page" not in query
+        else max(int(query["page"]) - 1, 0)
+    )
     return httpx.Response(200, stream=httpx.ByteStream(pages[number]))
 
 
@@ -99,7 +108,11 @@ def matched(folder: Path) -> Work:
     return reconcile.CONTENDERS["ours"](folder)
 
 
-WORKS: Final[dict[str, Callable[[Path], Work]]] = {"pull": pulled, "plan": planned, "match": matched}
+WORKS: Final[dict[str, Callable[[Path], Work]]] = {
+    "pull": pulled,
+    "plan": planned,
+    "match": matched,
+}
 
 
 def calls(work: Work) -> int:

@@ -84,23 +84,32 @@ def requests(window: str) -> int:
 def _flat(rows: pa.Table) -> pa.Table:
     while any(pa.types.is_struct(field.type) for field in rows.schema):
         rows = rows.flatten()
-    names = [re.sub(r"([A-Z])", r"_\1", name).lower().replace(".", "__") for name in rows.column_names]
+    names = [
+        re.sub(r"([A-Z])", r"_\1", name).lower().replace(".", "__") for name in rows.column_names
+    ]
     return rows.rename_columns(names)
 
 
-def tables(name: str, bodies: list[bytes], schema: pa.Schema | None) -> tuple[dict[str, pa.Table], pa.Schema]:
+def tables(
+    name: str, bodies: list[bytes], schema: pa.Schema | None
+) -> tuple[dict[str, pa.Table], pa.Schema]:
     """The rows of a list and of its children from some pages, and the schema for the next ones."""
     text, (child, parent) = b"\n".join(bodies), _CHILDREN[name]
     parsed = pajson.read_json(
         pa.BufferReader(text),
         read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
-        parse_options=pajson.ParseOptions(schema, unexpected_field_behavior="ignore" if schema else "infer"),
+        parse_options=pajson.ParseOptions(
+            schema, unexpected_field_behavior="ignore" if schema else "infer"
+        ),
     ).select(["data"])
     rows = pa.Table.from_struct_array(pc.list_flatten(parsed["data"].combine_chunks()))
     nested = rows[child].combine_chunks()
     children = _flat(pa.Table.from_struct_array(pc.list_flatten(nested)))
     ids = rows["id"].take(pc.list_parent_indices(nested))
-    made = {name: _flat(rows.drop_columns([child])), f"{name}__{child}": children.append_column(parent, ids)}
+    made = {
+        name: _flat(rows.drop_columns([child])),
+        f"{name}__{child}": children.append_column(parent, ids),
+    }
     return made, parsed.schema
 
 
@@ -119,9 +128,16 @@ def floor(file: str) -> None:
                 with lock:
                     for table, rows in parsed.items():
                         connection.register("batch", rows)
-                        into = f"CREATE TABLE {table} AS" if is_first else f"INSERT INTO {table} BY NAME"
+                        into = (
+                            f"CREATE TABLE {table} AS"
+                            if is_first
+                            else f"INSERT INTO {table} BY NAME"
+                        )
                         connection.execute(f"{into} FROM batch")
 
     with duckdb.connect(file) as connection, ThreadPoolExecutor(2) as pool:
-        for task in [pool.submit(fill, "customers", customers()), pool.submit(fill, "orders", orders())]:
+        for task in [
+            pool.submit(fill, "customers", customers()),
+            pool.submit(fill, "orders", orders()),
+        ]:
             task.result()

@@ -34,8 +34,14 @@ def frames(known: Truth, is_normalized: bool) -> tuple[pd.DataFrame, pd.DataFram
     fields = [*KEYS, *NAMES, *OTHERS]
     left = pd.DataFrame(known.lines).reindex(columns=fields)
     left = left.assign(unique_id=[str(n) for n in range(2, len(left) + 2)])
-    papers = pd.DataFrame(known.documents).set_index("customer_id").rename(columns={"number": "document_number"})
-    right = pd.DataFrame(known.customers).assign(unique_id=[str(n) for n in range(1, len(known.customers) + 1)])
+    papers = (
+        pd.DataFrame(known.documents)
+        .set_index("customer_id")
+        .rename(columns={"number": "document_number"})
+    )
+    right = pd.DataFrame(known.customers).assign(
+        unique_id=[str(n) for n in range(1, len(known.customers) + 1)]
+    )
     right = right.join(papers, on="unique_id")[[*fields, "unique_id"]]
     sides = (left, right)
     if is_normalized:
@@ -46,7 +52,13 @@ def frames(known: Truth, is_normalized: bool) -> tuple[pd.DataFrame, pd.DataFram
 def _normalized(rows: pd.DataFrame) -> pd.DataFrame:
     columns = {}
     for name in NAMES:
-        columns[name] = rows[name].str.normalize("NFKD").str.encode("ascii", "ignore").str.decode("ascii").str.lower()
+        columns[name] = (
+            rows[name]
+            .str.normalize("NFKD")
+            .str.encode("ascii", "ignore")
+            .str.decode("ascii")
+            .str.lower()
+        )
     for name, key in MATCH_KEYS.items():
         values = key.normalize(rows[name].astype(pd.ArrowDtype(pa.string())))
         columns[name] = values.where(key.identifies(values))
@@ -66,15 +78,24 @@ def linked(left: pd.DataFrame, right: pd.DataFrame) -> dict[int, str]:
         ],
         blocking_rules_to_generate_predictions=[block_on(name) for name in KEYS],
     )
-    linker = Linker([left, right], settings, DuckDBAPI(), input_table_aliases=["a_lines", "b_customers"])
-    linker.training.estimate_probability_two_random_records_match([block_on("erp_code")], recall=0.8)
+    linker = Linker(
+        [left, right], settings, DuckDBAPI(), input_table_aliases=["a_lines", "b_customers"]
+    )
+    linker.training.estimate_probability_two_random_records_match(
+        [block_on("erp_code")], recall=0.8
+    )
     linker.training.estimate_u_using_random_sampling(max_pairs=1_000_000, seed=1)
     for name in ("erp_code", "email"):
         linker.training.estimate_parameters_using_expectation_maximisation(block_on(name))
-    pairs = linker.inference.predict(threshold_match_probability=PROBABILITY_MIN).as_pandas_dataframe()
+    pairs = linker.inference.predict(
+        threshold_match_probability=PROBABILITY_MIN
+    ).as_pandas_dataframe()
     best = pairs.sort_values(["match_probability", "match_weight"], ascending=False, kind="stable")
     best = best.drop_duplicates("unique_id_l").drop_duplicates("unique_id_r")
-    return {int(line): str(customer) for line, customer in zip(best["unique_id_l"], best["unique_id_r"], strict=True)}
+    return {
+        int(line): str(customer)
+        for line, customer in zip(best["unique_id_l"], best["unique_id_r"], strict=True)
+    }
 
 
 def by_splink(seed: int, is_normalized: bool) -> tuple[float, float]:
@@ -99,7 +120,10 @@ def main() -> int:
     for name, measure in contenders.items():
         begun = time.perf_counter()
         precision, recall = measure()
-        print(f"{name:<20}{precision:>10.4f}{recall:>10.4f}{time.perf_counter() - begun:>8.1f}", flush=True)
+        print(
+            f"{name:<20}{precision:>10.4f}{recall:>10.4f}{time.perf_counter() - begun:>8.1f}",
+            flush=True,
+        )
     return 0
 
 

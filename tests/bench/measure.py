@@ -52,18 +52,28 @@ class Series:
 
 
 def measured_rounds(
-    task: str, rows: int, rounds: int, contender: Callable[[str], Cost], references: Mapping[str, str]
+    task: str,
+    rows: int,
+    rounds: int,
+    contender: Callable[[str], Cost],
+    references: Mapping[str, str],
 ) -> list[Series]:
     """Runs the contenders in turn, as often as asked for; `references` has what each is compared with, if anything."""
     costs: dict[str, list[Cost]] = {name: [] for name in references}
     for _ in range(rounds):
         for name in references:
             costs[name].append(contender(name))
-            print(f"{task}, {rows:,} rows: {name} {costs[name][-1].compared_s:.2f} s", file=sys.stderr, flush=True)
+            print(
+                f"{task}, {rows:,} rows: {name} {costs[name][-1].compared_s:.2f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return [Series(task, rows, name, of, references[name]) for name, of in costs.items()]
 
 
-def started(module: str, *arguments: str, folder: Path, settings: Mapping[str, str], **streams: Any) -> Any:
+def started(
+    module: str, *arguments: str, folder: Path, settings: Mapping[str, str], **streams: Any
+) -> Any:
     """A process that gets only the path of programs: no setting of the caller's that keeps bytecode from being kept."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
@@ -75,11 +85,17 @@ def started(module: str, *arguments: str, folder: Path, settings: Mapping[str, s
         "PYTHONPATH": str(ROOT),
         **settings,
     }
-    return subprocess.Popen([sys.executable, "-m", module, *arguments], cwd=folder, env=environment, **streams)
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], cwd=folder, env=environment, **streams
+    )
 
 
 def run(
-    module: str, *arguments: str, folder: Path, settings: Mapping[str, str], codes: Sequence[int] = (0,)
+    module: str,
+    *arguments: str,
+    folder: Path,
+    settings: Mapping[str, str],
+    codes: Sequence[int] = (0,),
 ) -> tuple[Cost, str]:
     """Runs `python -m module` to its end; gives its cost and what it printed. Fails where it ends with another code."""
     printed = folder / "printed.txt"
@@ -113,7 +129,12 @@ def called(
 @contextmanager
 def serving(module: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A platform in a process of its own, which reads lines and prints lines."""
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    streams = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+        "encoding": "utf-8",
+    }
     with started(module, *arguments, folder=folder, settings={}, **streams) as process:
         try:
             yield process

@@ -51,11 +51,19 @@ def write_file(path: Path, rows: int) -> dict[str, int]:
             if place == 11:
                 outcomes["merged"] += 1
             elif place == 21:  # it contradicts the one before it, and both are refused
-                line = line.replace(";S;", ";N;", 1) if ";S;" in line else line.replace(";N;", ";S;", 1)
+                line = (
+                    line.replace(";S;", ";N;", 1)
+                    if ";S;" in line
+                    else line.replace(";N;", ";S;", 1)
+                )
                 outcomes["rejected"] += 2
                 outcomes["patch"] -= 1
             else:
-                price = "gratis" if place == 31 else f"{1 + n % 20000 // 1000}.{n % 1000:03d},{n % 100:02d}"
+                price = (
+                    "gratis"
+                    if place == 31
+                    else f"{1 + n % 20000 // 1000}.{n % 1000:03d},{n % 100:02d}"
+                )
                 line = f"{n // 4};{n};{n:08d};Caña Nº {n};{price};{n % 90};{'S' if n % 2 else 'N'};0,{n % 1000:03d}"
                 outcomes["rejected" if place == 31 else "patch"] += 1
             out.write(line + "\n")
@@ -66,7 +74,17 @@ def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
     mapping, target = folder / "mapping.toml", folder / "plan"
     mapping.write_text(MAPPING, "utf-8")
     shutil.rmtree(target, ignore_errors=True)
-    arguments = ["plan", "variants", str(file), "--mapping", str(mapping), "--out", str(target), "--log", "json"]
+    arguments = [
+        "plan",
+        "variants",
+        str(file),
+        "--mapping",
+        str(mapping),
+        "--out",
+        str(target),
+        "--log",
+        "json",
+    ]
     settings = {**SETTINGS, "WAREHOUSE__PATH": str(folder / "warehouse.duckdb")}
     cost, _ = run("pipelines.cli", *arguments, folder=folder, settings=settings, codes=(0, 5))
     outcomes = json.loads((target / "plan.json").read_text("utf-8"))["outcomes"]
@@ -83,7 +101,9 @@ def measured(rows: int, rounds: int) -> list[Series]:
             if name == "plan":
                 cost, counts = ours(folder, file)
             else:
-                cost, counts = called("row_by_row.counted", file, folder / "row_by_row.jsonl", folder=folder)
+                cost, counts = called(
+                    "row_by_row.counted", file, folder / "row_by_row.jsonl", folder=folder
+                )
             if counts != wanted:
                 raise Failed(f"{name} came to {counts}, and the file has {wanted}")
             return cost
@@ -100,7 +120,15 @@ def previewed(rows: int, rounds: int) -> list[Series]:
         def one(name: str) -> Cost:
             target.unlink(missing_ok=True)
             if name == "preview":
-                cost, _ = run("pipelines.cli", "preview", str(file), "--csv", str(target), folder=folder, settings={})
+                cost, _ = run(
+                    "pipelines.cli",
+                    "preview",
+                    str(file),
+                    "--csv",
+                    str(target),
+                    folder=folder,
+                    settings={},
+                )
             else:
                 cost, _ = called("plan.copied", file, target, folder=folder)
             if (lines := target.read_bytes().count(b"\n")) != rows + 1:
@@ -122,5 +150,7 @@ def copied(file: str, target: str) -> None:
         except duckdb.Error:  # without the extension for encodings
             text = Path(file).read_text("cp1252")
             Path(file).with_suffix(".utf8").write_text(text, "utf-8")
-            source = source.replace(file, str(Path(file).with_suffix(".utf8"))).replace(", encoding = 'CP1252'", "")
+            source = source.replace(file, str(Path(file).with_suffix(".utf8"))).replace(
+                ", encoding = 'CP1252'", ""
+            )
             connection.execute(f"COPY (FROM {source}) TO '{target}' (header)")

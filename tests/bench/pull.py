@@ -50,7 +50,9 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
                 file = str(folder / "shop.duckdb")
                 own = settings | {"WAREHOUSE__PATH": file}
                 if name == "requests":
-                    cost, found = called("floor.requests", known["window"], folder=folder, settings=own)
+                    cost, found = called(
+                        "floor.requests", known["window"], folder=folder, settings=own
+                    )
                     wanted: Any = 2 * ceil(rows / PAGE)
                 else:
                     if name == "floor":
@@ -61,14 +63,18 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
                         cost, _ = run(*command, folder=folder, settings=own)
                     _, found = called("pull.found", file, folder=folder)
                     floor.update(found if name == "floor" else {})
-                    wanted = {table: [count, floor[table][1]] for table, count in known["counts"].items()}
+                    wanted = {
+                        table: [count, floor[table][1]] for table, count in known["counts"].items()
+                    }
                 if found != wanted:
                     raise Failed(f"{name}: came to {found}, expected {wanted}")
                 shutil.rmtree(folder)
                 return cost
 
             references = REFERENCES | ({"pull": "requests"} if latency_ms else {})
-            return measured_rounds(f"pull, {latency_ms} ms" if latency_ms else "pull", rows, rounds, one, references)
+            return measured_rounds(
+                f"pull, {latency_ms} ms" if latency_ms else "pull", rows, rounds, one, references
+            )
 
 
 def known(rows: str) -> dict[str, Any]:
@@ -92,10 +98,17 @@ def found(file: str) -> dict[str, Any]:
     found = {}
     with duckdb.connect(file, read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        is_raw = connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'raw'").fetchone()
+        is_raw = connection.execute(
+            "SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'raw'"
+        ).fetchone()
         for table, names in _COLUMNS.items():
-            values = [*names.split(), *(["epoch_ms(created_at::TIMESTAMPTZ)"] if "__" not in table else [])]
+            values = [
+                *names.split(),
+                *(["epoch_ms(created_at::TIMESTAMPTZ)"] if "__" not in table else []),
+            ]
             texts = ", ".join(f"coalesce(({value})::VARCHAR, '∅')" for value in values)
             sql = f"SELECT count(*), sum(hash(concat_ws('|', {texts})))::VARCHAR FROM "
-            found[table] = connection.execute(f"{sql}{'raw' if is_raw else 'main'}.{table}").fetchone()
+            found[table] = connection.execute(
+                f"{sql}{'raw' if is_raw else 'main'}.{table}"
+            ).fetchone()
     return found

@@ -43,7 +43,9 @@ def bare(url: str, key: str, operations: str) -> None:
     made = [decoder.decode(line) for line in Path(operations).read_bytes().splitlines()]
 
     def work(mine: list[PlannedOperation]) -> None:
-        with httpx.Client(base_url=url, headers={"api-key": key, "Content-Type": "application/json"}) as client:
+        with httpx.Client(
+            base_url=url, headers={"api-key": key, "Content-Type": "application/json"}
+        ) as client:
             for operation in mine:
                 body = msgspec.json.encode(operation.body)
                 client.request(operation.method, operation.path, content=body).raise_for_status()
@@ -72,16 +74,22 @@ def measured(rows: int, rounds: int) -> list[Series]:
                 "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
                 "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
             }
-            plan = write_plan(folder / f"plan-{number}", url, made, "variants", semantics=semantics_in(settings))
+            plan = write_plan(
+                folder / f"plan-{number}", url, made, "variants", semantics=semantics_in(settings)
+            )
             if name == "push":
-                cost, _ = run("pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings)
+                cost, _ = run(
+                    "pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings
+                )
             else:
                 cost, _ = called("push.bare", url, key, plan / OPERATIONS_FILE, folder=folder)
             assert platform.stdin is not None
             platform.stdin.write("\n")
             platform.stdin.flush()
             if (seen := json.loads(line_of(platform))) != [rows, 1]:
-                raise Failed(f"the sandbox saw {seen[0]} variants of {rows}, one of them {seen[1]} times")
+                raise Failed(
+                    f"the sandbox saw {seen[0]} variants of {rows}, one of them {seen[1]} times"
+                )
             return cost
 
         return measured_rounds("push", rows, rounds, one, {"bare": "", "push": "bare"})

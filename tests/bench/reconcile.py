@@ -31,7 +31,15 @@ from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import TEXT, from_arrow, typed
 
 CODE = "erp_code"
-FIELDS = ("login_code", "email", "first_name", "last_name", "phone", "price_list_id", "document_number")
+FIELDS = (
+    "login_code",
+    "email",
+    "first_name",
+    "last_name",
+    "phone",
+    "price_list_id",
+    "document_number",
+)
 KNOWN = """
     SELECT n, printf('%08d', n) AS erp_code, printf('L%08d', n) AS login_code,
         'customer.' || n || '@mail.example.com' AS email, 'María ' || n % 977 AS first_name,
@@ -41,7 +49,10 @@ KNOWN = """
 CHANGED = {
     # of one pair at most one: two keys that differ would make it ambiguous, for ours only
     **{"login_code": ("key", 0, 10), "email": ("key", 10, 25), "document_number": ("key", 25, 65)},
-    **{name: (name, 0, 15 + 5 * n) for n, name in enumerate(("first_name", "last_name", "phone", "price_list_id"), 1)},
+    **{
+        name: (name, 0, 15 + 5 * n)
+        for n, name in enumerate(("first_name", "last_name", "phone", "price_list_id"), 1)
+    },
 }
 """How many of a thousand rows differ in a field, drawn by which hash."""
 Counts = dict[str, int]
@@ -55,15 +66,25 @@ def _is_in(salt: str, begin: int, end: int) -> str:
 def make(rows: str, folder: str) -> None:
     """Both sides as files: 2 % of the customers are not in the ERP, 2 % of its lines are new, and each field differs
     in 1 to 4 % of the others."""
-    changed = [f"{name} || CASE WHEN {_is_in(*some)} THEN '9' ELSE '' END AS {name}" for name, some in CHANGED.items()]
-    fresh = [f"'N' || {name} AS {name}" for name in (CODE, "login_code", "email", "document_number")]
+    changed = [
+        f"{name} || CASE WHEN {_is_in(*some)} THEN '9' ELSE '' END AS {name}"
+        for name, some in CHANGED.items()
+    ]
+    fresh = [
+        f"'N' || {name} AS {name}" for name in (CODE, "login_code", "email", "document_number")
+    ]
     lines = f"""
         SELECT * REPLACE ({", ".join(changed)}) FROM known WHERE NOT {_is_in("left", 0, 20)}
         UNION ALL SELECT * REPLACE ({", ".join(fresh)}) FROM known WHERE {_is_in("fresh", 0, 20)}"""
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE known AS {KNOWN}", [int(rows)])
-        for name, side in (("known", "known ORDER BY n"), ("lines", f"({lines}) ORDER BY hash(erp_code)")):
-            table = connection.sql(f"SELECT * EXCLUDE n FROM {side}").to_arrow_table().combine_chunks()
+        for name, side in (
+            ("known", "known ORDER BY n"),
+            ("lines", f"({lines}) ORDER BY hash(erp_code)"),
+        ):
+            table = (
+                connection.sql(f"SELECT * EXCLUDE n FROM {side}").to_arrow_table().combine_chunks()
+            )
             table = table.cast(pa.schema([(column, TEXT) for column in table.column_names]))
             # each column in one chunk, as in a run
             feather.write_feather(table, Path(folder) / name, "uncompressed", chunksize=len(table))
@@ -77,19 +98,38 @@ def _ours(folder: Path) -> Callable[[], Counts]:
     lines, known = _sides(folder)
     lines = lines.append_column("_line", pa.array(np.arange(2, len(lines) + 2)))
     ids = known[CODE]
-    nothing = {name: pa.nulls(len(known), kind) for name, kind in (PLATFORM_CUSTOMERS | PLATFORM_DOCUMENTS).items()}
+    nothing = {
+        name: pa.nulls(len(known), kind)
+        for name, kind in (PLATFORM_CUSTOMERS | PLATFORM_DOCUMENTS).items()
+    }
     rows = {**nothing, **{name: known[name] for name in known.column_names}, "customer_id": ids}
     is_default = pa.repeat(True, len(ids))
-    papers = {**nothing, "customer_id": ids, "number": known["document_number"], "is_default": is_default}
+    papers = {
+        **nothing,
+        "customer_id": ids,
+        "number": known["document_number"],
+        "is_default": is_default,
+    }
     erp = from_arrow(lines)
-    customers = typed(from_arrow(pa.table({name: rows[name] for name in PLATFORM_CUSTOMERS})), PLATFORM_CUSTOMERS)
-    documents = typed(from_arrow(pa.table({name: papers[name] for name in PLATFORM_DOCUMENTS})), PLATFORM_DOCUMENTS)
+    customers = typed(
+        from_arrow(pa.table({name: rows[name] for name in PLATFORM_CUSTOMERS})), PLATFORM_CUSTOMERS
+    )
+    documents = typed(
+        from_arrow(pa.table({name: papers[name] for name in PLATFORM_DOCUMENTS})),
+        PLATFORM_DOCUMENTS,
+    )
 
     def work() -> Counts:
         found = match(erp, customers, documents)
-        status, fields = found.customers["status"].value_counts(), found.differences["field"].value_counts()
+        status, fields = (
+            found.customers["status"].value_counts(),
+            found.differences["field"].value_counts(),
+        )
         statuses = ("matched", "only_in_erp", "only_in_platform")
-        return {**{name: int(status[name]) for name in statuses}, **{name: int(fields[name]) for name in FIELDS}}
+        return {
+            **{name: int(status[name]) for name in statuses},
+            **{name: int(fields[name]) for name in FIELDS},
+        }
 
     return work
 
@@ -98,7 +138,9 @@ def _pandas(folder: Path) -> Callable[[], Counts]:
     lines, known = (from_arrow(side) for side in _sides(folder))
 
     def work() -> Counts:
-        both = lines.merge(known, on=CODE, how="outer", suffixes=("", "_known"), indicator=True, validate="1:1")
+        both = lines.merge(
+            known, on=CODE, how="outer", suffixes=("", "_known"), indicator=True, validate="1:1"
+        )
         where = both["_merge"].value_counts()
         pairs = both[both["_merge"] == "both"]
         differing = {name: pairs[pairs[name] != pairs[f"{name}_known"]] for name in FIELDS}

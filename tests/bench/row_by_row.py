@@ -54,7 +54,11 @@ def counted(file: str, target: str) -> dict[str, int]:
                 counts["rejected"] += len(variants)
                 continue
             counts.update(patch=1, merged=len(variants) - 1)
-            quiet = {"sku": first.sku, "priceIsTaxExempt": first.price_is_tax_exempt, "weight": first.weight}
+            quiet = {
+                "sku": first.sku,
+                "priceIsTaxExempt": first.price_is_tax_exempt,
+                "weight": first.weight,
+            }
             for body in (quiet, {"price": first.price, "stock": first.stock}):
                 path = f"/products/{product}/variants/{number}"
                 out.write(json.dumps({"method": "PATCH", "path": path, "body": body}) + "\n")

@@ -21,7 +21,9 @@ SIZES: Final = {"customers": 12, "orders": 6, "promotions": 4, "price_lists": 3}
 PAGE_LIMIT: Final = 5
 
 
-def pull_crashes(folder: Path, *, resumed: range | None = None, is_tail: bool = False) -> Enumeration:
+def pull_crashes(
+    folder: Path, *, resumed: range | None = None, is_tail: bool = False
+) -> Enumeration:
     """Every crash of a pull over a first version, as a reader finds it; and resumed, at all points or some."""
     sizes = SIZES | {"orders": 12} if is_tail else SIZES
     with bridge(folder, page_limit=PAGE_LIMIT, **sizes) as made:
@@ -32,7 +34,9 @@ def pull_crashes(folder: Path, *, resumed: range | None = None, is_tail: bool = 
             made.platform.state.grow("orders", 4)
         else:
             change_all(made)
-        recorder = Recorder(made.folder, folder / "attic", scratch=made.folder / f".build-{name}" / "run")
+        recorder = Recorder(
+            made.folder, folder / "attic", scratch=made.folder / f".build-{name}" / "run"
+        )
         with recorder.recording():
             made.pull(tail=is_tail)
         if is_tail and made.one("SELECT count(*) FROM ops.coverage WHERE verdict = 'tail'") != 1:
@@ -63,7 +67,11 @@ def pull_crashes(folder: Path, *, resumed: range | None = None, is_tail: bool = 
                 yield f"the next pull leaves {made.left()}"
 
         # equal where a reader finds the same file, and the same is expected of it
-        as_read = Enumeration.of(points, lambda at, how: (at.states[how].files.get(name), at is last), read)
+        as_read = Enumeration.of(
+            points, lambda at, how: (at.states[how].files.get(name), at is last), read
+        )
         some = [point for point in points if resumed is None or point.number in resumed]
         again = Enumeration.of(some, lambda at, how: (at.states[how].digest, at is last), resume)
-        return Enumeration(len(points), as_read.states + again.states, as_read.problems + again.problems)
+        return Enumeration(
+            len(points), as_read.states + again.states, as_read.problems + again.problems
+        )

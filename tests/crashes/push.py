@@ -48,7 +48,9 @@ class World:
         self.applied[marker(path, body)] += 1
 
     def listing(self, keys: Container[Key]) -> CustomerListing:
-        return listed((body | {"id": str(number)} for number, body in enumerate(self.created, 1)), keys)
+        return listed(
+            (body | {"id": str(number)} for number, body in enumerate(self.created, 1)), keys
+        )
 
 
 def marker(path: str, body: dict[str, Any]) -> str:
@@ -59,10 +61,14 @@ def operations(kind: KindName, count: int) -> list[PlannedOperation]:
     """Customers with stored passwords, or updates of stock that add."""
     if kind == "customers":
         return [customer(number) for number in range(1, count + 1)]
-    return [patch(number, number, repeatable=False, stock=10 + number) for number in range(1, count + 1)]
+    return [
+        patch(number, number, repeatable=False, stock=10 + number) for number in range(1, count + 1)
+    ]
 
 
-def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **answers: Any) -> PushResult:
+def _push(
+    root: Path, plan: Path, world: World, point: Callable[[str], None], **answers: Any
+) -> PushResult:
     def answer(_: int, path: str, body: bytes) -> None:
         """Applies a write, with a point before and after it."""
         point(path)
@@ -113,7 +119,10 @@ class PushCrashes:
             if ledger.pushes(plan.manifest.plan_id) is None:
                 return []
             rows = PlanLedger(ledger, plan.manifest.plan_id).rows()
-            return [(operation, row.state, row.id) for operation, row in zip(plan.operations(), rows, strict=True)]
+            return [
+                (operation, row.state, row.id)
+                for operation, row in zip(plan.operations(), rows, strict=True)
+            ]
 
     def _answers(self, world: World) -> dict[str, frozenset[int]]:
         doubts = [
@@ -153,5 +162,7 @@ def push_crashes(kind: KindName, count: int) -> Enumeration:
     with tempfile.TemporaryDirectory(prefix="push-crashes-", dir=MEMORY) as folder:
         crashes = PushCrashes(Path(folder), kind, count)
         return Enumeration.of(
-            crashes.points, lambda point, variant: (point.states[variant].digest, repr(point.world)), crashes.judge
+            crashes.points,
+            lambda point, variant: (point.states[variant].digest, repr(point.world)),
+            crashes.judge,
         )

@@ -79,7 +79,10 @@ class Enumeration:
 
     @classmethod
     def of(
-        cls, points: list[Point], key: Callable[[Point, str], object], judge: Callable[[Point, str], Iterable[str]]
+        cls,
+        points: list[Point],
+        key: Callable[[Point, str], object],
+        judge: Callable[[Point, str], Iterable[str]],
     ) -> Enumeration:
         enumeration, judged = cls(len(points)), set[object]()
         for point in points:
@@ -87,7 +90,9 @@ class Enumeration:
                 if (state := key(point, variant)) not in judged:
                     judged.add(state)
                     place = f"point {point.number} ({point.what}), {variant}"
-                    enumeration.problems += [f"{place}: {problem}" for problem in judge(point, variant)]
+                    enumeration.problems += [
+                        f"{place}: {problem}" for problem in judge(point, variant)
+                    ]
         enumeration.states = len(judged)
         return enumeration
 
@@ -96,7 +101,11 @@ class Recorder:
     """Records the points of one run."""
 
     def __init__(
-        self, root: Path, attic: Path, observe: Callable[[], Any] = lambda: None, scratch: Path | None = None
+        self,
+        root: Path,
+        attic: Path,
+        observe: Callable[[], Any] = lambda: None,
+        scratch: Path | None = None,
     ) -> None:
         self.points: list[Point] = []
         self._root, self._attic, self._observe, self._scratch = root, attic, observe, scratch
@@ -126,9 +135,13 @@ class Recorder:
         """Records the block. The last point is the one after it."""
         with ExitStack() as stack:
             for name in ("replace", "rename", "unlink", "pwrite", "ftruncate", "rmdir"):
-                stack.enter_context(mock.patch.object(os, name, self._before(name, getattr(os, name))))
+                stack.enter_context(
+                    mock.patch.object(os, name, self._before(name, getattr(os, name)))
+                )
             stack.enter_context(mock.patch.object(os, "fsync", self._fsync(os.fsync)))
-            stack.enter_context(mock.patch.object(Ledger, "transaction", self._transaction(Ledger.transaction)))
+            stack.enter_context(
+                mock.patch.object(Ledger, "transaction", self._transaction(Ledger.transaction))
+            )
             stack.enter_context(mock.patch.object(Ledger, "close", self._close(Ledger.close)))
             yield
         self.point("end")
@@ -167,7 +180,9 @@ class Recorder:
                 if stat.S_ISDIR(status.st_mode):
                     self._sync_names(self._root / inside)
                 else:
-                    path = next(path for path in self._files() if path.stat().st_ino == status.st_ino)
+                    path = next(
+                        path for path in self._files() if path.stat().st_ino == status.st_ino
+                    )
                     self._contents[status.st_ino] = path.read_bytes()
 
         return recorded
@@ -193,7 +208,9 @@ class Recorder:
             log = _log_of(ledger)
             call(ledger)
             with self._lock:
-                if log.is_absolute() and not log.exists():  # that of an empty ledger, in memory, is not
+                if (
+                    log.is_absolute() and not log.exists()
+                ):  # that of an empty ledger, in memory, is not
                     self._names_of(log.parent).pop(log.name, None)
 
         return recorded
@@ -207,7 +224,11 @@ class Recorder:
                 self._names_of(path.parent)[path.name] = status.st_ino
 
     def _files(self) -> Iterator[Path]:
-        return (path for path in self._root.rglob("*") if path.is_file() and not path.name.endswith("-shm"))
+        return (
+            path
+            for path in self._root.rglob("*")
+            if path.is_file() and not path.name.endswith("-shm")
+        )
 
     def _is_scratch(self, path: Path) -> bool:
         return self._scratch is not None and path.is_relative_to(self._scratch)
@@ -235,14 +256,18 @@ class Recorder:
                 if not kept.exists():
                     os.link(path, kept)
         if variant == "killed":
-            return FolderState({name: (mode, content) for name, (_, mode, content) in present.items()}, folders)
+            return FolderState(
+                {name: (mode, content) for name, (_, mode, content) in present.items()}, folders
+            )
         if variant == "lost":
             return self._lost(folders)
         files = {}
         for name, (inode, mode, content) in present.items():
             synced = content if name.endswith(_DATABASE) else self._contents.get(inode, b"")
             if variant == "torn" and content != synced:
-                content = content[: (len(content) + (len(synced) if content.startswith(synced) else 0)) // 2]
+                content = content[
+                    : (len(content) + (len(synced) if content.startswith(synced) else 0)) // 2
+                ]
             files[name] = (mode, synced if variant == "renamed" else content)
         return FolderState(files, folders)
 

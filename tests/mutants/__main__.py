@@ -58,7 +58,9 @@ class Mutant:
         try:
             text = f"\n{(checkout / self.file).read_text('utf-8')}"
         except FileNotFoundError:
-            raise PatchError(f"{self.name}: there is no {self.file}: name the file that has the code now") from None
+            raise PatchError(
+                f"{self.name}: there is no {self.file}: name the file that has the code now"
+            ) from None
         if (count := text.count(f"\n{self.before}")) != 1:
             words = f"{self.name}: {self.file} contains the lines {count} times: adapt the patch to the code"
             raise PatchError(f"{words}\n{self.before}")
@@ -77,7 +79,9 @@ def read_mutants(catalogue: Path) -> Iterator[Mutant]:
         head, *lines = entry.rstrip("\n").split("\n")
         name, _, place = head.partition(" @ ")
         file, colon, tests = place.partition(": ")
-        before, after = ("".join(f"{line[1:]}\n" for line in lines if line[:1] == sign) for sign in "-+")
+        before, after = (
+            "".join(f"{line[1:]}\n" for line in lines if line[:1] == sign) for sign in "-+"
+        )
         if not (colon and before) or any(line[:1] not in ("-", "+") for line in lines):
             raise PatchError(f"{catalogue.name}: {name} is not a name, a place and lines")
         yield Mutant(name, file, tests, before, after)
@@ -87,7 +91,10 @@ def is_caught(mutant: Mutant) -> bool:
     """Whether a test fails once the bug is in a copy of the checkout. Raises PatchError: the tests could not be run."""
     files, has_expression, expression = mutant.tests.partition(" -k ")
     tests = [*files.split(), *(["-k", expression] if has_expression else [])]
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, tempfile.TemporaryFile() as output:
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        tempfile.TemporaryFile() as output,
+    ):
         copy = Path(folder) / "checkout"
         shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(*_NOT_COPIED), symlinks=True)
         (copy / mutant.file).write_text(mutant.patched(copy), "utf-8")
@@ -126,17 +133,25 @@ def judged(mutant: Mutant) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Plants the bugs and prints which are caught. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="only check that every patch can be applied")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only check that every patch can be applied"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="bugs that are tested at the same time")
-    parser.add_argument("names", nargs="*", metavar="NAME", default=["*"], help="bugs to plant (default: all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", default=["*"], help="bugs to plant (default: all)"
+    )
     options = parser.parse_args(arguments)
     files = sorted(Path(__file__).parent.glob("*.txt"))
     catalogue, problems = [mutant for file in files for mutant in read_mutants(file)], []
     for name in options.names:
         if not any(fnmatch(mutant.name, name) for mutant in catalogue):
             problems.append(f"no mutant is named {name}")
-    mutants = [mutant for mutant in catalogue if any(fnmatch(mutant.name, name) for name in options.names)]
+    mutants = [
+        mutant for mutant in catalogue if any(fnmatch(mutant.name, name) for name in options.names)
+    ]
     for mutant in mutants:
         try:
             mutant.patched(CHECKOUT)

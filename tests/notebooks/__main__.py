@@ -44,7 +44,10 @@ def _warehouse() -> Path:
         return reported
     demo = CHECKOUT / "demo" / "warehouse.duckdb"
     if not demo.is_file():
-        subprocess.run([sys.executable, "-m", "pipelines.cli", "demo", "--folder", str(demo.parent)], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "pipelines.cli", "demo", "--folder", str(demo.parent)],
+            check=True,
+        )
     return demo
 
 

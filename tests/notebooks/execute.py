@@ -56,11 +56,18 @@ def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
             """Talks through sockets in a folder of its own, and not through ports."""
 
             def __init__(self, **options: Any) -> None:
-                options |= {"kernel_spec_manager": ThisPython(), "transport": "ipc", "ip": f"{home}/socket"}
+                options |= {
+                    "kernel_spec_manager": ThisPython(),
+                    "transport": "ipc",
+                    "ip": f"{home}/socket",
+                }
                 super().__init__(**options)
 
         client = NotebookClient(
-            notebook, kernel_manager_class=Kernel, timeout=CELL_TIMEOUT_S, resources={"metadata": {"path": str(cwd)}}
+            notebook,
+            kernel_manager_class=Kernel,
+            timeout=CELL_TIMEOUT_S,
+            resources={"metadata": {"path": str(cwd)}},
         )
         client.execute(env=dict(os.environ))
     return notebook
@@ -68,7 +75,9 @@ def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
 
 def as_page(notebook: Any, title: str) -> str:
     """An executed notebook as HTML that needs no other file and loads nothing from elsewhere."""
-    from nbconvert import HTMLExporter  # half a second: every worker collects the tests of the notebooks
+    from nbconvert import (
+        HTMLExporter,
+    )  # half a second: every worker collects the tests of the notebooks
 
     exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call] # nbconvert is half typed
     body, _ = exporter.from_notebook_node(notebook)
@@ -97,7 +106,10 @@ def _environment(home: Path, warehouse: Path) -> Iterator[None]:
     """What the kernel gets: folders of its own in place of the user's, and the warehouse's path alone."""
     before = dict(os.environ)
     os.environ.update(
-        {name: str(home / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")},
+        {
+            name: str(home / name.lower())
+            for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")
+        },
         JUPYTER_RUNTIME_DIR=str(home / "runtime"),
         JUPYTER_PLATFORM_DIRS="1",
         WAREHOUSE__PATH=str(warehouse),

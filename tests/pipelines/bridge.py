@@ -39,8 +39,16 @@ from sources.errors import BridgeError
 from sources.extract import spool
 from sources.settings import load_dlt
 
-mock.patch.object(spool, "DIGEST_COST", 2).start()  # of a guess at a key: 40 ms of each pull otherwise
-SMALL: dict[str, Any] = {"customers": 40, "orders": 30, "promotions": 9, "price_lists": 6, "others": 5}
+mock.patch.object(
+    spool, "DIGEST_COST", 2
+).start()  # of a guess at a key: 40 ms of each pull otherwise
+SMALL: dict[str, Any] = {
+    "customers": 40,
+    "orders": 30,
+    "promotions": 9,
+    "price_lists": 6,
+    "others": 5,
+}
 LISTED = {name: int(SMALL.get(name, SMALL["others"])) for name in RECORDS}
 """The number of rows of each list of a small sandbox."""
 
@@ -213,11 +221,15 @@ class Started:
     def __init__(self, *arguments: Any) -> None:
         """Forks it from a process that has imported the program, which saves a second of CPU."""
         pipes = [_FORKS.Pipe(duplex=False) for _ in range(2)]
-        self._process = _FORKS.Process(target=_run, args=(*arguments, *(write for _, write in pipes)))
+        self._process = _FORKS.Process(
+            target=_run, args=(*arguments, *(write for _, write in pipes))
+        )
         self._process.start()
         for _, write in pipes:
             write.close()
-        self.stdout, self.stderr = (os.fdopen(os.dup(read.fileno()), encoding="utf-8") for read, _ in pipes)
+        self.stdout, self.stderr = (
+            os.fdopen(os.dup(read.fileno()), encoding="utf-8") for read, _ in pipes
+        )
         for read, _ in pipes:
             read.close()
         self.pid = self._process.pid or 0
@@ -275,13 +287,18 @@ _FORKS.set_forkserver_preload(
 
 
 def start(
-    *arguments: str, env: Mapping[str, str], cwd: Path, preexec_fn: Callable[[], object] | None = None
+    *arguments: str,
+    env: Mapping[str, str],
+    cwd: Path,
+    preexec_fn: Callable[[], object] | None = None,
 ) -> Started:
     """Starts the command `orderbridge` in a process of its own."""
     return Started(arguments, dict(env), cwd, preexec_fn)
 
 
-def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 600, **more: Any) -> Done:
+def command(
+    *arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 600, **more: Any
+) -> Done:
     """Runs the command to its end in this process; with a `preexec_fn`, or if it starts programs, in one of its own."""
     if more or "demo" in arguments[:1]:
         with start(*arguments, env=env, cwd=cwd, **more) as process:
@@ -290,16 +307,25 @@ def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float =
     else:
         done = _here(arguments, env, cwd)
     if "json" in arguments or "--json" in arguments:
-        assert all({"at", "event", "message"} <= json.loads(line).keys() for line in done.said.splitlines())
+        assert all(
+            {"at", "event", "message"} <= json.loads(line).keys() for line in done.said.splitlines()
+        )
     return done
 
 
 def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done:
     """The command in this process, in which all is as before afterwards."""
-    names, logger, threshold = ("stdin", "stdout", "stderr"), logging.getLogger("orderbridge"), gc.get_threshold()
+    names, logger, threshold = (
+        ("stdin", "stdout", "stderr"),
+        logging.getLogger("orderbridge"),
+        gc.get_threshold(),
+    )
     before, folder, mask, handlers = dict(os.environ), Path.cwd(), os.umask(0), logger.handlers
     os.umask(mask)
-    signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signals = {
+        number: signal.getsignal(number)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     streams = [io.BytesIO() for _ in names]
     files = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in streams]
     try:
@@ -345,7 +371,9 @@ def _run(
     time.tzset()
     os.chdir(cwd)
     os.umask(0o022)
-    for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), *(stream.fileno() for stream in streams))):
+    for number, stream in enumerate(
+        (os.open(os.devnull, os.O_RDONLY), *(stream.fileno() for stream in streams))
+    ):
         os.dup2(stream, number)
     for one in streams:
         one.close()

@@ -48,5 +48,9 @@ def nobody(tmp_path: Path) -> dict[str, str]:
     """The environment of someone who has set nothing."""
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
-    folders = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
+    folders = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
     return {**folders, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"}

@@ -32,7 +32,9 @@ CURSORS = ["expired_cursor", "repeated_cursor", "null_cursor"]
 ENDING = ["error_with_password", "redirect", "echoed_key", "expired_key", *CURSORS]
 """Faults that are not tried again: they end a list."""
 RETRIED = [
-    f.name for f in FAULTS if f.kind == "disruption" and f.reach != "write" and f.name not in ("stall", "drip", *ENDING)
+    f.name
+    for f in FAULTS
+    if f.kind == "disruption" and f.reach != "write" and f.name not in ("stall", "drip", *ENDING)
 ]
 ALTERED = [f.name for f in FAULTS if f.kind == "alteration"]
 FEW = {"customers": 12, "orders": 8, "promotions": 4, "price_lists": 3}
@@ -41,7 +43,10 @@ QUARANTINE, SPOOL = ".quarantine.jsonl", "spool"
 
 def written(secret: str) -> set[bytes]:
     """The forms in which a secret would be found."""
-    return {form.encode() for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper())}
+    return {
+        form.encode()
+        for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper())
+    }
 
 
 def reported_in(path: Path) -> bytes:
@@ -53,10 +58,16 @@ def reported_in(path: Path) -> bytes:
             _, body, spool.offset = frame
             data += body
         spool.close()
-    if path.suffix != ".duckdb" or data[8:12] != b"DUCK" or path.with_name(path.name + ".wal").exists():
+    if (
+        path.suffix != ".duckdb"
+        or data[8:12] != b"DUCK"
+        or path.with_name(path.name + ".wal").exists()
+    ):
         return data
     with duckdb.connect(str(path), read_only=True) as connection:
-        tables = connection.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
+        tables = connection.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables()"
+        ).fetchall()
         for schema, table in tables:
             rows = connection.execute(f'SELECT t::VARCHAR FROM "{schema}"."{table}" t').fetchall()
             data += "\n".join(text for (text,) in rows).encode()
@@ -71,7 +82,11 @@ def leaks(folder: Path, *secrets: str, but: tuple[str, ...] = ()) -> list[str]:
         if any(part in where for part in but):
             continue
         data = where.encode() + (reported_in(path) if path.is_file() else b"")
-        found += [f"{secret} in {where}" for secret in secrets if any(form in data for form in written(secret))]
+        found += [
+            f"{secret} in {where}"
+            for secret in secrets
+            if any(form in data for form in written(secret))
+        ]
     return found
 
 
@@ -89,14 +104,24 @@ def listening(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 def plant_person(made: Bridge) -> None:
     """Rows that are quarantined, however their types drift, with personal data in the wrong field and next to it."""
     state = made.platform.state
-    state.change("customers", state.ids("customers")[2], {"birthdate": [PERSON], "lastName": f"{PERSON} II"})
-    state.change("price_lists", state.ids("price_lists")[1], {"adjustmentValue": [PERSON], "name": f"{PERSON} III"})
+    state.change(
+        "customers", state.ids("customers")[2], {"birthdate": [PERSON], "lastName": f"{PERSON} II"}
+    )
+    state.change(
+        "price_lists",
+        state.ids("price_lists")[1],
+        {"adjustmentValue": [PERSON], "name": f"{PERSON} III"},
+    )
 
 
 @pytest.mark.parametrize(
-    "faults", [RETRIED[::2], RETRIED[1::2], ENDING[:2], *([fault] for fault in ENDING[2:]), ALTERED], ids="+".join
+    "faults",
+    [RETRIED[::2], RETRIED[1::2], ENDING[:2], *([fault] for fault in ENDING[2:]), ALTERED],
+    ids="+".join,
 )
-def test_no_fault_brings_a_secret_out(tmp_path: Path, faults: list[str], listening: pytest.LogCaptureFixture) -> None:
+def test_no_fault_brings_a_secret_out(
+    tmp_path: Path, faults: list[str], listening: pytest.LogCaptureFixture
+) -> None:
     shares = {fault: min(0.99, 1 / (len(faults) - n)) for n, fault in enumerate(faults)}
     rates = dict.fromkeys(faults, 1.0) if faults is ALTERED else shares
     with without_backoff(), bridge(tmp_path, page_limit=2, faults=rates, **FEW) as made:
@@ -109,11 +134,16 @@ def test_no_fault_brings_a_secret_out(tmp_path: Path, faults: list[str], listeni
         assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
         if faults is ALTERED:
             kept = made.folder / f"{made.path.name}{QUARANTINE}"
-            assert (stat.S_IMODE(kept.stat().st_mode), heard(kept.read_text("utf-8"), PERSON)) == (0o600, [PERSON])
+            assert (stat.S_IMODE(kept.stat().st_mode), heard(kept.read_text("utf-8"), PERSON)) == (
+                0o600,
+                [PERSON],
+            )
 
 
 @pytest.mark.parametrize("fault", ["drip", ""], ids=["walk", "load"])
-def test_a_killed_run_leaves_pages_to_their_owner_and_keys_to_nobody(tmp_path: Path, fault: str) -> None:
+def test_a_killed_run_leaves_pages_to_their_owner_and_keys_to_nobody(
+    tmp_path: Path, fault: str
+) -> None:
     with bridge(tmp_path, page_limit=5, latency_ms=20 if fault else 0, drip_s=0.05) as made:
         plant_person(made)
         state = made.platform.state
@@ -140,7 +170,12 @@ def test_a_killed_run_leaves_pages_to_their_owner_and_keys_to_nobody(tmp_path: P
     [
         ("LEGACY__API_KEY", HIDDEN, 3, "authentication failed"),
         ("PUBLIC_V1__API_KEY", f"brand_test_{HIDDEN}", 3, "authentication failed"),
-        ("LEGACY__BASE_URL", f"https://user:{HIDDEN}@platform.example", 2, "sources.legacy.base_url"),
+        (
+            "LEGACY__BASE_URL",
+            f"https://user:{HIDDEN}@platform.example",
+            2,
+            "sources.legacy.base_url",
+        ),
         ("PUBLIC_V1__BASE_URL", f"https://{HIDDEN}.example/public/v1", 2, "Remove /public/v1"),
         ("LEGACY__API_KEY", f"{HIDDEN}\r\nX-Other: {HIDDEN}", 2, "sources.legacy.api_key"),
         ("PUBLIC_V1__API_KEY", f"prefix_{HIDDEN}", 2, "no prefix"),
@@ -157,7 +192,9 @@ def test_a_wrong_key_or_setting_is_named_and_not_shown(
         wrong = {f"SOURCES__{name}": value}
         lists = ["orders" if name.startswith("PUBLIC") else "customers"] if code == 3 else []
         done, checked = made.command("pull", *lists, **wrong), made.command("check", **wrong)
-        assert (done.code, cure in done.said, cure in checked.said) == (code, True, True), done.said + checked.said
+        assert (done.code, cure in done.said, cure in checked.said) == (code, True, True), (
+            done.said + checked.said
+        )
         assert code == 3 or f"SOURCES__{name}" in done.err
         assert heard(done.said + checked.said + listening.text, HIDDEN) == []
         assert leaks(tmp_path, HIDDEN) == []
@@ -168,7 +205,11 @@ def test_settings_in_a_file_that_is_no_toml_are_not_shown(tmp_path: Path) -> Non
     (tmp_path / ".dlt/secrets.toml").write_text(f"[sources.legacy]\napi_key = {HIDDEN}\n")
     for arguments in (("pull",), ("check", "--log", "json")):
         done = command("--project", str(tmp_path), *arguments, env={}, cwd=tmp_path)
-        assert (done.code, "secrets.toml, line 2" in done.err, heard(done.said, HIDDEN)) == (2, True, [])
+        assert (done.code, "secrets.toml, line 2" in done.err, heard(done.said, HIDDEN)) == (
+            2,
+            True,
+            [],
+        )
     assert leaks(tmp_path, HIDDEN, but=("secrets.toml",)) == []
 
 
@@ -185,7 +226,9 @@ def _error(code: str) -> bytes:
 
 HTML = f"<html><title>{HIDDEN}</title></html>".encode()
 NO_LIST = json.dumps({"data": HIDDEN, "hasMore": HIDDEN, "nextCursor": HIDDEN}).encode()
-NO_TOTAL = json.dumps({"data": [], "pagination": {"total": HIDDEN, "hasNextPage": HIDDEN}, "hasMore": HIDDEN}).encode()
+NO_TOTAL = json.dumps(
+    {"data": [], "pagination": {"total": HIDDEN, "hasNextPage": HIDDEN}, "hasMore": HIDDEN}
+).encode()
 ANSWERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
     "the key in a 401": (401, _error(ECHOED), {}),
     "the key in a 429": (429, _error(ECHOED), {"Retry_After": HIDDEN}),
@@ -201,10 +244,16 @@ ANSWERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_no_answer_brings_a_secret_out(tmp_path: Path, answer: str, listening: pytest.LogCaptureFixture) -> None:
+def test_no_answer_brings_a_secret_out(
+    tmp_path: Path, answer: str, listening: pytest.LogCaptureFixture
+) -> None:
     status, body, headers = ANSWERS[answer]
     code = 3 if status == 401 else 4
-    with without_backoff(), bridge(tmp_path) as made, serving(response(status, body, **headers)) as server:
+    with (
+        without_backoff(),
+        bridge(tmp_path) as made,
+        serving(response(status, body, **headers)) as server,
+    ):
         wrong = {f"SOURCES__{family}__BASE_URL": server.url for family in ("LEGACY", "PUBLIC_V1")}
         wrong |= {f"SOURCES__{family}__API_KEY": ECHOED for family in ("LEGACY", "PUBLIC_V1")}
         done, checked = made.command("pull", **wrong), made.command("check", **wrong)
@@ -219,7 +268,9 @@ SHAPES: list[object] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", [json.dumps(SHAPES)[1:-1].encode(), f'{{"id":1,{HIDDEN}}}'.encode()])
+@pytest.mark.parametrize(
+    "rows", [json.dumps(SHAPES)[1:-1].encode(), f'{{"id":1,{HIDDEN}}}'.encode()]
+)
 def test_rows_of_another_shape_are_kept_for_their_owner_alone(
     tmp_path: Path, rows: bytes, listening: pytest.LogCaptureFixture
 ) -> None:
@@ -231,4 +282,9 @@ def test_rows_of_another_shape_are_kept_for_their_owner_alone(
         others = leaks(tmp_path, HIDDEN, but=(QUARANTINE, SPOOL))
         assert [path for path in others if not path.endswith(made.path.name)] == []
         if made.path.exists():
-            assert heard(str(made.dicts("FROM ops.coverage") + made.dicts("FROM ops.quarantine")), HIDDEN) == []
+            assert (
+                heard(
+                    str(made.dicts("FROM ops.coverage") + made.dicts("FROM ops.quarantine")), HIDDEN
+                )
+                == []
+            )

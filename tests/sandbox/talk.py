@@ -14,13 +14,19 @@ from sandbox import Sandbox, SandboxConfig, serve
 
 V1 = "/public/v1"
 CUSTOMER = {"password": "secret-1", "email": "ana@example.com"}
-WAREHOUSE = {"name": "Central", "isDefault": True, "location": {"line": "Av. Brasil 1", "coordinates": [-12.1, -77]}}
+WAREHOUSE = {
+    "name": "Central",
+    "isDefault": True,
+    "location": {"line": "Av. Brasil 1", "coordinates": [-12.1, -77]},
+}
 
 
 @contextmanager
 def client_of(sandbox: Sandbox) -> Iterator[httpx.Client]:
     headers = {"api-key": sandbox.legacy_key, "Authorization": f"Bearer {sandbox.v1_key}"}
-    with httpx.Client(base_url=sandbox.url, headers=headers, timeout=10, verify=False) as client:  # no TLS
+    with httpx.Client(
+        base_url=sandbox.url, headers=headers, timeout=10, verify=False
+    ) as client:  # no TLS
         yield client
 
 

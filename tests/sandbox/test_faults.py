@@ -55,12 +55,20 @@ def test_a_fault_is_seen_as_described_and_logged_until_it_is_taken_away() -> Non
                 assert re.match(expected, seen, re.S), (fault, path, seen[:500])
                 assert sandbox.state.log[-1].fault == fault
                 sandbox.set_faults({})
-                assert not re.match(expected, shown(client.get(path)), re.S) or path == TAKEN, (fault, path)
+                assert not re.match(expected, shown(client.get(path)), re.S) or path == TAKEN, (
+                    fault,
+                    path,
+                )
 
 
 @pytest.mark.parametrize(
     ("fault", "is_reset", "comes", "comes_whole", "applied"),
-    [("reset_before", 1, 0, 0, 0), ("reset_amid", 1, 1, 0, 1), ("reset_after", 1, 1, 1, 1), ("drip", 0, 1, 1, 1)],
+    [
+        ("reset_before", 1, 0, 0, 0),
+        ("reset_amid", 1, 1, 0, 1),
+        ("reset_after", 1, 1, 1, 1),
+        ("drip", 0, 1, 1, 1),
+    ],
 )
 def test_a_connection_breaks_before_amid_or_after_a_body(
     fault: str, is_reset: int, comes: int, comes_whole: int, applied: int
@@ -92,15 +100,25 @@ def test_a_cursor_expires_once_is_repeated_or_leads_to_the_beginning() -> None:
             return client.get(ORDERS, params={"startingAfter": first["nextCursor"]})
 
         assert [second("expired_cursor").status_code for _ in range(2)] == [400, 200]
-        for fault, are_same in (("repeated_cursor", (False, True, True)), ("restarting_cursor", (True, False, True))):
+        for fault, are_same in (
+            ("repeated_cursor", (False, True, True)),
+            ("restarting_cursor", (True, False, True)),
+        ):
             page = second(fault).json()
-            seen = (first["data"] == page["data"], first["nextCursor"] == page["nextCursor"], page["hasMore"])
+            seen = (
+                first["data"] == page["data"],
+                first["nextCursor"] == page["nextCursor"],
+                page["hasMore"],
+            )
             assert seen == are_same, fault
 
 
 def test_the_truth_knows_of_each_record_that_drifts() -> None:
     with talking(faults={"page_drift": 1}) as (sandbox, client):
-        state, paths = sandbox.state, {"price_lists": f"{V1}/prices/lists", "orders": ORDERS, "customers": "/customers"}
+        state, paths = (
+            sandbox.state,
+            {"price_lists": f"{V1}/prices/lists", "orders": ORDERS, "customers": "/customers"},
+        )
         for resource, path in paths.items():
             for _ in range(30):
                 assert client.get(path).status_code == 200
@@ -111,37 +129,62 @@ def test_the_truth_knows_of_each_record_that_drifts() -> None:
             assert state.always(resource) <= set(state.ids(resource)) < state.ever(resource)
 
 
-def test_rows_come_twice_in_another_order_or_with_a_field_of_another_type_and_keep_their_ids() -> None:
+def test_rows_come_twice_in_another_order_or_with_a_field_of_another_type_and_keep_their_ids() -> (
+    None
+):
     with talking() as (sandbox, client):
         true = sandbox.state.records("customers")
 
         def page(fault: str, number: int) -> list[dict[str, Any]]:
             sandbox.set_faults({fault: 1})
-            rows: list[dict[str, Any]] = client.get("/customers", params={"limit": 325, "page": number}).json()["data"]
+            rows: list[dict[str, Any]] = client.get(
+                "/customers", params={"limit": 325, "page": number}
+            ).json()["data"]
             return rows
 
         doubled = page("duplicate_records", 1) + page("duplicate_records", 2)
         assert ({row["id"] for row in doubled}, len(doubled)) == ({row["id"] for row in true}, 652)
-        ((row, kept),) = [(row, kept) for row, kept in zip(page("type_drift", 1), true, strict=False) if row != kept]
-        assert [type(row[name]) is type(kept[name]) for name in kept if row[name] != kept[name]] == [False]
+        ((row, kept),) = [
+            (row, kept)
+            for row, kept in zip(page("type_drift", 1), true, strict=False)
+            if row != kept
+        ]
+        assert [
+            type(row[name]) is type(kept[name]) for name in kept if row[name] != kept[name]
+        ] == [False]
         third, fourth = page("shuffled_repeat", 3), page("shuffled_repeat", 4)
         assert third != fourth
-        assert all(sorted(row["id"] for row in rows) == [row["id"] for row in true[325:]] for rows in (third, fourth))
+        assert all(
+            sorted(row["id"] for row in rows) == [row["id"] for row in true[325:]]
+            for rows in (third, fourth)
+        )
 
 
 @pytest.mark.parametrize(
     ("fault", "answers", "at_once"),
-    [("lost_answer", [0, 0], [1, 1]), ("applied_5xx", [5, 5], [1, 1]), ("late_apply", [0, 0], [0, 0])],
+    [
+        ("lost_answer", [0, 0], [1, 1]),
+        ("applied_5xx", [5, 5], [1, 1]),
+        ("late_apply", [0, 0], [0, 0]),
+    ],
 )
-def test_a_write_without_a_good_answer_is_applied_once(fault: str, answers: list[int], at_once: list[int]) -> None:
+def test_a_write_without_a_good_answer_is_applied_once(
+    fault: str, answers: list[int], at_once: list[int]
+) -> None:
     with talking(faults={fault: 1}, late_s=0.2) as (sandbox, client):
 
         def applied() -> list[int]:
             variants = sandbox.state.variants
-            return [len(sandbox.state.customer_inputs), int(variants[1, 1].applied) if variants else 0]
+            return [
+                len(sandbox.state.customer_inputs),
+                int(variants[1, 1].applied) if variants else 0,
+            ]
 
         seen = []
-        for verb, path, body in (("POST", "/customers", CUSTOMER), ("PATCH", "/products/1/variants/1", {"sku": "1"})):
+        for verb, path, body in (
+            ("POST", "/customers", CUSTOMER),
+            ("PATCH", "/products/1/variants/1", {"sku": "1"}),
+        ):
             try:
                 seen.append(client.request(verb, path, json=body).status_code // 100)
             except (httpx.RemoteProtocolError, httpx.ReadError):
@@ -154,6 +197,12 @@ def test_a_write_without_a_good_answer_is_applied_once(fault: str, answers: list
 
 
 def test_draws_follow_the_seed() -> None:
-    call, rates = Call(LISTS["customers"], "/customers", "", {}), {"error_500": 0.3, "page_drift": 0.4}
-    draws = [[plan.draw(call).names for _ in range(50)] for plan in (FaultPlan(rates, seed) for seed in (1, 1, 2))]
+    call, rates = (
+        Call(LISTS["customers"], "/customers", "", {}),
+        {"error_500": 0.3, "page_drift": 0.4},
+    )
+    draws = [
+        [plan.draw(call).names for _ in range(50)]
+        for plan in (FaultPlan(rates, seed) for seed in (1, 1, 2))
+    ]
     assert draws[0] == draws[1] != draws[2]

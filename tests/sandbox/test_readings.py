@@ -84,9 +84,14 @@ def test_a_reading_is_seen_in_an_answer(gap: str) -> None:
     assert list(readings) == [*next(one.readings for one in GAPS if one.name == gap)]
     assert SandboxConfig().readings[gap] == next(iter(readings))
     for reading, expected in readings.items():
-        with talking(readings={gap: reading}, today=TODAY, customers=60, orders=2) as (sandbox, client):
+        with talking(readings={gap: reading}, today=TODAY, customers=60, orders=2) as (
+            sandbox,
+            client,
+        ):
             if body == "keys":
-                client.headers = httpx.Headers({"Authorization": f"Bearer {sandbox.v1_no_scope_key}"})
+                client.headers = httpx.Headers(
+                    {"Authorization": f"Bearer {sandbox.v1_no_scope_key}"}
+                )
             answer = client.request(verb, path, json=body if isinstance(body, dict) else None)
             assert re.match(expected, shown(answer), re.S), (reading, shown(answer)[:500])
 
@@ -101,12 +106,17 @@ def test_a_rate_is_limited_for_each_family() -> None:
         answers = [client.get("/promotions?limit=1") for _ in range(50)]
         assert client.get(f"{V1}/whoami").status_code == 200
     assert {answer.status_code for answer in answers[:20]} == {200}
-    assert {answer.headers["retry-after"] for answer in answers if answer.status_code == 429} == {"1"}
+    assert {answer.headers["retry-after"] for answer in answers if answer.status_code == 429} == {
+        "1"
+    }
 
 
 def test_prices_and_stock_are_set_or_added() -> None:
     for reading, price, stock in (("set", 0.2, 4), ("increment", 0.3, 7)):
-        with talking(readings={"price_semantics": reading, "stock_semantics": reading}) as (sandbox, client):
+        with talking(readings={"price_semantics": reading, "stock_semantics": reading}) as (
+            sandbox,
+            client,
+        ):
             for body in ({"price": 0.1, "stock": 3}, {"price": 0.2, "stock": 4}):
                 client.patch(VARIANT, json=body)
             assert sandbox.state.variants[1, 1].fields == {"price": price, "stock": stock}

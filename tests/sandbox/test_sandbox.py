@@ -24,14 +24,23 @@ def test_lists_are_paged_found_by_a_term_and_empty(client: httpx.Client) -> None
     with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, empty):
         assert empty.get("/customers").json() == {"data": []}
         assert empty.get("/promotions").json()["pagination"]["hasNextPage"] is False
-        assert empty.get(f"{V1}/orders").json() == {"data": [], "hasMore": False, "nextCursor": None}
+        assert empty.get(f"{V1}/orders").json() == {
+            "data": [],
+            "hasMore": False,
+            "nextCursor": None,
+        }
         assert empty.get(f"{V1}/prices/lists").json() == {"priceLists": []}
 
 
 def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Client) -> None:
     assert client.get(f"{V1}/whoami").json()["scopes"] == ["prices:read"]
-    live = client.get(f"{V1}/whoami", headers={"Authorization": f"Bearer {sandbox.v1_live_key}"}).json()
-    assert (client.get(f"{V1}/whoami").json()["environment"], live["environment"]) == ("SANDBOX", "LIVE")
+    live = client.get(
+        f"{V1}/whoami", headers={"Authorization": f"Bearer {sandbox.v1_live_key}"}
+    ).json()
+    assert (client.get(f"{V1}/whoami").json()["environment"], live["environment"]) == (
+        "SANDBOX",
+        "LIVE",
+    )
     for value, code in (
         ("Bearer nothing", "INVALID_API_KEY"),
         (f"Basic {sandbox.v1_key}", "INVALID_API_KEY"),
@@ -43,12 +52,18 @@ def test_keys_of_public_v1_and_what_they_may(sandbox: Sandbox, client: httpx.Cli
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
 
 
-def test_records_have_the_fields_of_the_interface_and_what_a_pull_must_cope_with(sandbox: Sandbox) -> None:
+def test_records_have_the_fields_of_the_interface_and_what_a_pull_must_cope_with(
+    sandbox: Sandbox,
+) -> None:
     records = sandbox.state.records
     for record in (record for record in RECORDS.values() if record.fields):
         rows = records(record.name)
-        assert set().union(*(row.keys() for row in rows)) == {field.name for field in record.fields}, record.name
-        assert all({field.name for field in record.fields if field.required} <= row.keys() for row in rows)
+        assert set().union(*(row.keys() for row in rows)) == {
+            field.name for field in record.fields
+        }, record.name
+        assert all(
+            {field.name for field in record.fields if field.required} <= row.keys() for row in rows
+        )
     customers = records("customers")
     assert {len(row.get("documents", [])) for row in customers} == {0, 1, 2, 3}
     assert any("email" not in row for row in customers)
@@ -56,7 +71,11 @@ def test_records_have_the_fields_of_the_interface_and_what_a_pull_must_cope_with
 
 
 def test_a_created_customer_is_listed_with_the_fields_that_a_create_takes() -> None:
-    taken = {"erpCode": "0007", "documents": [{"number": "1", "isDefault": True}], "nickname": "Ana"}
+    taken = {
+        "erpCode": "0007",
+        "documents": [{"number": "1", "isDefault": True}],
+        "nickname": "Ana",
+    }
     ignored = {"loginCode": "x", "notification": {"send": False}, "birthdate": 5, "createdAt": []}
     with talking(customers=5) as (sandbox, client):
         known = sandbox.state.ids("customers")
@@ -65,12 +84,18 @@ def test_a_created_customer_is_listed_with_the_fields_that_a_create_takes() -> N
         listed = pages(client, "/customers", 4)[-1]
         assert listed == answer.json() == sandbox.state.records("customers")[-1]
         assert listed.keys() == {"id", "email", "createdAt", "priceListId", *taken}
-        assert (listed["erpCode"], listed["priceListId"], type(listed["createdAt"])) == ("0007", 1, str)
+        assert (listed["erpCode"], listed["priceListId"], type(listed["createdAt"])) == (
+            "0007",
+            1,
+            str,
+        )
         assert str(listed["id"]) not in known
         assert sandbox.state.customer_inputs == [body]
     with talking(customers=1, login_mode="code") as (sandbox, client):
         assert client.post("/customers", json=CUSTOMER).status_code == 400
-        assert client.post("/customers", json={"password": "x", "loginCode": "007"}).status_code == 201
+        assert (
+            client.post("/customers", json={"password": "x", "loginCode": "007"}).status_code == 201
+        )
         assert sandbox.state.records("customers")[-1]["loginCode"] == "007"
 
 
@@ -83,22 +108,36 @@ def test_other_writes_are_kept_and_counted() -> None:
         assert variant.fields == {"price": 2.25, "sku": "007"}
         assert (variant.applied, variant.counts["price"], variant.counts["stock"]) == (2, 2, 0)
         body = {"name": "Cafés", "description": "d", "seo": {"description": "s"}, "order": 1}
-        assert client.post("/categories/12/subcategories", json={**body, "id": 99}).status_code == 201
+        assert (
+            client.post("/categories/12/subcategories", json={**body, "id": 99}).status_code == 201
+        )
         assert client.post("/logistics/warehouses", json={**WAREHOUSE, "id": 99}).status_code == 201
         assert sandbox.state.subcategories == [{"id": 1, "categoryId": "12", **body}]
         assert sandbox.state.warehouses == [{"id": 1, **WAREHOUSE}]
 
 
-def test_an_update_below_the_path_of_a_list_changes_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids, body = (Field("customerId", "identifier", "integer"),), Record("customer_update", (Field("phone", "text"),))
-    update = Operation("update_customer", "legacy", "PATCH", "/customers/{customerId}", params=ids, input=body)
+def test_an_update_below_the_path_of_a_list_changes_its_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids, body = (
+        (Field("customerId", "identifier", "integer"),),
+        Record("customer_update", (Field("phone", "text"),)),
+    )
+    update = Operation(
+        "update_customer", "legacy", "PATCH", "/customers/{customerId}", params=ids, input=body
+    )
     monkeypatch.setattr("sandbox.app.OPERATIONS", (*OPERATIONS, update))
     with talking(customers=2) as (sandbox, client):
         first, second = sandbox.state.records("customers")
-        assert client.patch(f"/customers/{first['id']}", json={"phone": "9", "note": "n"}).status_code == 204
+        assert (
+            client.patch(f"/customers/{first['id']}", json={"phone": "9", "note": "n"}).status_code
+            == 204
+        )
         assert sandbox.state.records("customers") == [{**first, "phone": "9"}, second]
         assert client.patch("/customers/77", json={"phone": "9"}).status_code == 404
-        assert {ids: one.applied for ids, one in sandbox.state.updated[update.name].items()} == {(first["id"],): 1}
+        assert {ids: one.applied for ids, one in sandbox.state.updated[update.name].items()} == {
+            (first["id"],): 1
+        }
 
 
 def test_the_truth_is_kept_and_requests_are_logged() -> None:
@@ -124,7 +163,9 @@ def test_cursors_survive_removals_and_insertions() -> None:
         first = client.get(f"{V1}/orders", params={"limit": 10}).json()
         sandbox.state.remove("orders", first["data"][-1]["id"])
         sandbox.state.add("orders", {"status": "NEW"}, position=9)
-        second = client.get(f"{V1}/orders", params={"limit": 10, "startingAfter": first["nextCursor"]}).json()
+        second = client.get(
+            f"{V1}/orders", params={"limit": 10, "startingAfter": first["nextCursor"]}
+        ).json()
         assert second["data"][0]["id"] == sandbox.state.ids("orders")[10]
         for number in range(100):
             sandbox.state.add("orders", {"number": number}, position=1)
@@ -156,7 +197,10 @@ def test_own_records_keep_their_bytes_and_need_no_id(tmp_path: Path) -> None:
         assert sandbox.state.ids("customers") == ["1", "2"]
         assert '[{"number":7},{"n":1e3}]' in client.get(f"{V1}/orders").text
         assert len(client.get("/promotions").json()["data"]) == 2
-        assert client.post("/customers", json={"password": "x", "email": "a@example.com"}).status_code == 201
+        assert (
+            client.post("/customers", json={"password": "x", "email": "a@example.com"}).status_code
+            == 201
+        )
         assert len(set(sandbox.state.ids("customers"))) == 3
 
 

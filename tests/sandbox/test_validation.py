@@ -41,7 +41,10 @@ def assert_refused(answer: httpx.Response, write: str) -> str:
     assert answer.status_code == 400, answer.text
     errors = answer.json()["errors"]
     assert errors
-    assert all(error.keys() == {"message", "code"} and type(error["code"]) is CODES[write] for error in errors)
+    assert all(
+        error.keys() == {"message", "code"} and type(error["code"]) is CODES[write]
+        for error in errors
+    )
     return " ".join(error["message"] for error in errors)
 
 
@@ -62,13 +65,24 @@ def test_what_is_required_is_there_in_a_json_object(client: httpx.Client, write:
         less = {other: value for other, value in body.items() if other != name}
         assert f"{name} is required" in assert_refused(client.request(verb, path, json=less), write)
     kind = {"Content-Type": "application/json"}
-    for content, headers in ((b"{}", {}), *((content, kind) for content in (b"", b"{", b"[]", b"\xff"))):
+    for content, headers in (
+        (b"{}", {}),
+        *((content, kind) for content in (b"", b"{", b"[]", b"\xff")),
+    ):
         assert_refused(client.request(verb, path, content=content, headers=headers), write)
 
 
-HONOURED = {f"{V1}/orders": 20, f"{V1}/orders?limit=1": 1, f"{V1}/orders?limit=100": 100, "/customers?limit=7.0": 7}
+HONOURED = {
+    f"{V1}/orders": 20,
+    f"{V1}/orders?limit=1": 1,
+    f"{V1}/orders?limit=100": 100,
+    "/customers?limit=7.0": 7,
+}
 REFUSED = [
-    *((f"{V1}/orders", "limit", number) for number in ("0", "101", "x", "", "1.5", "٣", "9" * 5000)),
+    *(
+        (f"{V1}/orders", "limit", number)
+        for number in ("0", "101", "x", "", "1.5", "٣", "9" * 5000)
+    ),
     *(("/customers", "limit", number) for number in ("0", "x", "nan", "1e20000000")),
     ("/customers", "page", "1.5"),
 ]
@@ -91,7 +105,10 @@ def test_a_cursor_is_bound_to_its_query_and_none_can_be_made_up(client: httpx.Cl
     for params in (
         {"startingAfter": cursor},
         {**same, "limit": "5"},
-        *({**same, "startingAfter": other} for other in ("", "ord_000050010", forged, f"{cursor}AAAA", "é")),
+        *(
+            {**same, "startingAfter": other}
+            for other in ("", "ord_000050010", forged, f"{cursor}AAAA", "é")
+        ),
     ):
         assert client.get(f"{V1}/orders", params=params).status_code == 400, params
     assert client.get(f"{V1}/orders", params=same).status_code == 200

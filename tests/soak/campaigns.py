@@ -50,7 +50,10 @@ def polluted_files(seed: int) -> Outcome:
             problems += [f"{'+'.join(names)}: {error}" for error in errors]
             refused += cost.startswith("refused")
         _, cost = silent_errors([name for name in HARMLESS if draw.random() < 0.2], folder, seed)
-    return Outcome({"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(cost)}, problems)
+    return Outcome(
+        {"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(cost)},
+        problems,
+    )
 
 
 def all_crashes(seed: int) -> Outcome:
@@ -63,7 +66,9 @@ def all_crashes(seed: int) -> Outcome:
             "tail": pull_crashes(folder / "tail", is_tail=True),
         }
     counts = {f"{name}: states": enumeration.states for name, enumeration in enumerations.items()}
-    problems = [f"{name}: {problem}" for name, of in enumerations.items() for problem in of.problems]
+    problems = [
+        f"{name}: {problem}" for name, of in enumerations.items() for problem in of.problems
+    ]
     return Outcome(counts, problems)
 
 
@@ -97,22 +102,41 @@ def run_campaign(name: str, first: int, seeds: int, jobs: int) -> int:
             problems += len(outcome.problems)
             for problem in outcome.problems:
                 print(f"{name} seed {seed}: {problem}", flush=True)
-    counted = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items())) or "nothing counted"
+    counted = (
+        ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
+        or "nothing counted"
+    )
     rate = len(numbers) / (time.monotonic() - started)
     print(
-        f"{name}: seeds {first} to {numbers[-1]}, {problems} problems; {counted}; {rate:.1f} seeds a second", flush=True
+        f"{name}: seeds {first} to {numbers[-1]}, {problems} problems; {counted}; {rate:.1f} seeds a second",
+        flush=True,
     )
     return problems
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("seeds", type=int, nargs="?", default=100, metavar="SEEDS")
     parser.add_argument("first", type=int, nargs="?", default=0, metavar="FIRST")
-    parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", default=list(CAMPAIGNS), help=", ".join(CAMPAIGNS))
+    parser.add_argument(
+        "campaigns",
+        nargs="*",
+        metavar="CAMPAIGN",
+        default=list(CAMPAIGNS),
+        help=", ".join(CAMPAIGNS),
+    )
     options = parser.parse_args(arguments)
     os.environ["PYTHONWARNINGS"] = "error"
     if unknown := set(options.campaigns) - set(CAMPAIGNS):
         parser.error(f"no campaign {', '.join(sorted(unknown))}: there are {', '.join(CAMPAIGNS)}")
-    return 1 if sum(run_campaign(name, options.first, options.seeds, options.jobs) for name in options.campaigns) else 0
+    return (
+        1
+        if sum(
+            run_campaign(name, options.first, options.seeds, options.jobs)
+            for name in options.campaigns
+        )
+        else 0
+    )

@@ -60,7 +60,9 @@ class Fortnight:
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.draw, self.folder = random.Random(seed), folder
-        config = SandboxConfig(customers=0, orders=0, promotions=0, price_lists=1, readings={"stock_semantics": "set"})
+        config = SandboxConfig(
+            customers=0, orders=0, promotions=0, price_lists=1, readings={"stock_semantics": "set"}
+        )
         self.rates = dict.fromkeys(self.draw.sample(FAULTS, 5), self.draw.choice((0.05, 0.15, 0.3)))
         self.world = World(self.draw, {}, State(config))
         self.customers = list[str]()
@@ -96,8 +98,13 @@ class Fortnight:
         for kind, (header, rows) in tables.items():
             added = [name for name in ("Zona", "Riesgo") if self.draw.random() < 0.3]
             columns = self.draw.sample([*header, *added], len(header) + len(added))
-            delimiter, encoding = self.draw.choice(";,"), self.draw.choice(("utf-8", "utf-8-sig", "cp1252"))
-            lines = [dict(zip(header, row, strict=True)) | dict.fromkeys(added, "á") for row in rows]
+            delimiter, encoding = (
+                self.draw.choice(";,"),
+                self.draw.choice(("utf-8", "utf-8-sig", "cp1252")),
+            )
+            lines = [
+                dict(zip(header, row, strict=True)) | dict.fromkeys(added, "á") for row in rows
+            ]
             texts = [columns, *([line[name] for name in columns] for line in lines)]
             text = "".join(f"{delimiter.join(cells)}\r\n" for cells in texts)
             (self.folder / f"{kind}.csv").write_text(text, encoding, newline="")
@@ -127,7 +134,9 @@ class Fortnight:
             on_step=lambda step, text: self.step(step),
             ask_columns=partial(self.ask, kind),
         )
-        result = import_file(ImportOptions(kind=kind, file=file, passwords=passwords, push=push_options), steps)
+        result = import_file(
+            ImportOptions(kind=kind, file=file, passwords=passwords, push=push_options), steps
+        )
         self.counts[f"exit {result.exit_code:d}"] += 1
 
     def step(self, name: str) -> None:
@@ -175,18 +184,29 @@ class Fortnight:
             self.problems.append(f"day {day}: asked {self.asked}")
         state = self.world.state
         codes = sorted(record["erpCode"] for record in state.records("customers"))
-        stocks = {variant: record.fields["stock"] for (_, variant), record in sorted(state.variants.items())}
-        for what, there, wanted in (("customers", codes, sorted(self.customers)), ("stocks", stocks, self.stocks)):
+        stocks = {
+            variant: record.fields["stock"]
+            for (_, variant), record in sorted(state.variants.items())
+        }
+        for what, there, wanted in (
+            ("customers", codes, sorted(self.customers)),
+            ("stocks", stocks, self.stocks),
+        ):
             if there != wanted:
                 self.problems.append(f"day {day}: {what} are {there}, the ERP has {wanted}")
 
 
 def _current(world: World) -> CurrentCustomers:
     columns = {"id": "id", "erpCode": "erp_code", "firstName": "first_name", "email": "email"}
-    rows = [{columns[k]: str(v) for k, v in one.items() if k in columns} for one in world.state.records("customers")]
+    rows = [
+        {columns[k]: str(v) for k, v in one.items() if k in columns}
+        for one in world.state.records("customers")
+    ]
     read = ReadState(run_id="r", at="2026-01-01T00:00:00+00:00", verdict="complete", rows=len(rows))
     missing = frame(dict.fromkeys(CUSTOMER_KEYS.values(), TEXT), [])
-    return CurrentCustomers(frame(KNOWN, rows), missing, frame(KNOWN_DOCUMENTS, []), read, pa.array([], TEXT))
+    return CurrentCustomers(
+        frame(KNOWN, rows), missing, frame(KNOWN_DOCUMENTS, []), read, pa.array([], TEXT)
+    )
 
 
 def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
@@ -195,8 +215,14 @@ def fortnight_seed(seed: int, days: int = DAYS) -> Outcome:
         own = {"DLT_PROJECT_DIR": str(folder), "WAREHOUSE__PATH": str(folder / "w.duckdb")}
         stack.enter_context(chdir(folder))
         stack.enter_context(mock.patch.dict(os.environ, SETTINGS | own))
-        stack.enter_context(mock.patch.object(current_state, "current_customers", side_effect=lambda *_: run.platform))
-        stack.enter_context(mock.patch.object(importing, "verify", lambda plan: VerifyResult(Plan(plan).kind)))
+        stack.enter_context(
+            mock.patch.object(
+                current_state, "current_customers", side_effect=lambda *_: run.platform
+            )
+        )
+        stack.enter_context(
+            mock.patch.object(importing, "verify", lambda plan: VerifyResult(Plan(plan).kind))
+        )
         prepare_environment()
         for day in range(1, days + 1):
             run.night(day)

@@ -60,19 +60,29 @@ def _forgotten(self: PlanLedger, deadline_s: float, now: float) -> None:
 
 
 AGREED: dict[str, Broken] = {
-    "any two sweeps agree": lambda: patch(walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1),
+    "any two sweeps agree": lambda: patch(
+        walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1
+    ),
     "the decoder loses a row": lambda: patch(page_files, "decode", _lossy),
     "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
 }
 JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
-    lambda: any(walk_seed(seed).problems for seed in reversed(range(60))): AGREED  # the last ones find more
+    lambda: any(
+        walk_seed(seed).problems for seed in reversed(range(60))
+    ): AGREED  # the last ones find more
     | {
-        "sweeps are not merged": lambda: patch(PageFiles, "write", lambda self, later_keys: write(self, [])),
-        "numbers lose their digits": lambda: patch(rows, "canonical", lambda number: str(float(number))),
+        "sweeps are not merged": lambda: patch(
+            PageFiles, "write", lambda self, later_keys: write(self, [])
+        ),
+        "numbers lose their digits": lambda: patch(
+            rows, "canonical", lambda number: str(float(number))
+        ),
     },
     lambda: platform_seed(900004).problems: AGREED,
     lambda: any(fortnight_seed(seed, days=3).problems for seed in range(2, 9)): {
-        "stock is sent when it was changed here": lambda: patch(Mapping, "always_sent", return_value=frozenset()),
+        "stock is sent when it was changed here": lambda: patch(
+            Mapping, "always_sent", return_value=frozenset()
+        ),
         "a plan is continued although its file was overwritten": lambda: patch(
             importing, "_unfinished_plan", _last_plan
         ),
@@ -94,7 +104,8 @@ CRASHES: dict[str, Broken] = {
 
 
 @pytest.mark.parametrize(
-    ("finds", "broken"), [pytest.param(finds, ways[name], id=name) for finds, ways in JUDGES.items() for name in ways]
+    ("finds", "broken"),
+    [pytest.param(finds, ways[name], id=name) for finds, ways in JUDGES.items() for name in ways],
 )
 def test_a_judge_catches_broken_code(finds: Callable[[], object], broken: Broken) -> None:
     with broken():

@@ -35,7 +35,12 @@ from pipelines.reconcile import reconcile
 from pipelines.reconcile.entities import STEPS
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse import merge, ops
-from pipelines.warehouse.accepted import Acceptance, accepted_file, read_acceptances, write_acceptances
+from pipelines.warehouse.accepted import (
+    Acceptance,
+    accepted_file,
+    read_acceptances,
+    write_acceptances,
+)
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import CATALOG, LOADED
@@ -65,7 +70,9 @@ Written = tuple[object, str]
 Write = Callable[[Row, random.Random, bool], Written]
 
 
-def _scalar(name: str, odd: tuple[object, ...], order: Row, draw: random.Random, is_odd: bool) -> Written:
+def _scalar(
+    name: str, odd: tuple[object, ...], order: Row, draw: random.Random, is_odd: bool
+) -> Written:
     value = order[name]
     if is_odd:
         return draw.choice(odd), f"orders: {name}"
@@ -141,7 +148,11 @@ class Field:
         if self.kept == self.form:
             return place
         is_held = self.kept is None or value in EMPTY or (value is False and not self.is_text)
-        return "" if is_held or (self.is_text and isinstance(value, (str, int, float))) else f"orders: {self.name}"
+        return (
+            ""
+            if is_held or (self.is_text and isinstance(value, (str, int, float)))
+            else f"orders: {self.name}"
+        )
 
 
 def fields() -> list[Field]:
@@ -153,8 +164,13 @@ def fields() -> list[Field]:
         Field("total", {"plain": total, "text": partial(_text, "total", "{total} EUR")}),
         Field("status", {"plain": partial(_scalar, "status", ([1], {"a": 1}))}),
         Field("gift", {"plain": gift, "text": partial(_text, "gift", "yes")}),
-        Field("customer", {"plain": partial(_object, "customer"), "text": partial(_text, "customer", "C-1")}),
-        Field("lines", {"plain": partial(_items, "lines"), "text": partial(_text, "lines", "2 lines")}),
+        Field(
+            "customer",
+            {"plain": partial(_object, "customer"), "text": partial(_text, "customer", "C-1")},
+        ),
+        Field(
+            "lines", {"plain": partial(_items, "lines"), "text": partial(_text, "lines", "2 lines")}
+        ),
         Field("tags", {"plain": _tags}),
         Field("items", {"plain": partial(_items, "items")}, "absent"),
         Field("channel", {"plain": partial(_scalar, "channel", ([1],))}, "absent"),
@@ -170,7 +186,11 @@ class Shop(httpx.BaseTransport):
         begin = int(query.get("startingAfter", 0))
         end = begin + int(query["limit"])
         more = end < len(self.orders)
-        page = {"data": self.orders[begin:end], "hasMore": more, "nextCursor": str(end) if more else None}
+        page = {
+            "data": self.orders[begin:end],
+            "hasMore": more,
+            "nextCursor": str(end) if more else None,
+        }
         return httpx.Response(200, json=page)
 
 
@@ -180,7 +200,9 @@ class Nights:
     def __init__(self, seed: int, folder: Path) -> None:
         self.draw, self.folder, self.shop = random.Random(seed), folder, Shop()
         self.fields, self.orders = fields(), [self._order(n) for n in range(ORDERS_MIN)]
-        self.warehouse = duckdb.connect(str(folder / "warehouse.duckdb"))  # rows are kept beside it for a while
+        self.warehouse = duckdb.connect(
+            str(folder / "warehouse.duckdb")
+        )  # rows are kept beside it for a while
         self.warehouse.execute("SET TimeZone = 'UTC'")
         self.warehouse.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
         merge.create_missing(self.warehouse)
@@ -206,15 +228,22 @@ class Nights:
 
     def _order(self, key: int) -> Row:
         draw = self.draw
-        prices = [draw.randrange(100, 9999) / 100 for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4)))]
+        prices = [
+            draw.randrange(100, 9999) / 100 for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4)))
+        ]
         return {
             "id": 1000 + key,
             "number": 500 + key,
             "total": draw.randrange(100, 99999) / 100,
             "status": draw.choice(("paid", "open", "sent", "held", None)),
             "gift": draw.choice((True, False, True, False, None)),
-            "customer": draw.choice((None, *[{"id": draw.randrange(9), "code": f"0{draw.randrange(9)}"}] * 4)),
-            "lines": [{"sku": f"S{draw.randrange(9)}", "quantity": draw.randrange(1, 9), "price": p} for p in prices],
+            "customer": draw.choice(
+                (None, *[{"id": draw.randrange(9), "code": f"0{draw.randrange(9)}"}] * 4)
+            ),
+            "lines": [
+                {"sku": f"S{draw.randrange(9)}", "quantity": draw.randrange(1, 9), "price": p}
+                for p in prices
+            ],
             "tags": draw.choice(([], ["a"], ["a", "b"])),
             "channel": draw.choice(("web", "app")),
         }
@@ -236,7 +265,10 @@ class Nights:
         draw = self.draw
         self.orders += [self._order(1000 * self.number + n) for n in range(draw.randrange(4))]
         for order in draw.sample(self.orders, 3):
-            order |= {"status": draw.choice(("paid", "sent")), "total": draw.randrange(100, 99999) / 100}
+            order |= {
+                "status": draw.choice(("paid", "sent")),
+                "total": draw.randrange(100, 99999) / 100,
+            }
         if len(self.orders) > ORDERS_MIN and draw.random() < 0.5:
             self.orders.remove(draw.choice(self.orders))
         if draw.random() < 0.1:
@@ -252,9 +284,13 @@ class Nights:
         self.shop.orders = [{"id": order["id"]} for order in self.orders]
         self.written = {str(order["id"]): Counter() for order in self.orders}
         for one in self.fields:
-            count = draw.choice((0, 0, 0, 1, ODD_MAX if one.kept else 1)) if one.form != "absent" else 0
+            count = (
+                draw.choice((0, 0, 0, 1, ODD_MAX if one.kept else 1)) if one.form != "absent" else 0
+            )
             odd = draw.sample(range(len(self.orders)), count)
-            written = [one.forms[one.form](order, draw, n in odd) for n, order in enumerate(self.orders)]
+            written = [
+                one.forms[one.form](order, draw, n in odd) for n, order in enumerate(self.orders)
+            ]
             if one.kept is None and any(value not in EMPTY for value, _ in written):
                 one.kept = one.form
                 if one.name == "number":
@@ -269,9 +305,15 @@ class Nights:
 
     def _pull(self) -> str:
         """A whole pull and reconcile, but that the rows are not loaded by dlt and nothing is published."""
-        build, warehouse = Build(self.folder / f"{self.number}" / "warehouse.duckdb"), self.warehouse
+        build, warehouse = (
+            Build(self.folder / f"{self.number}" / "warehouse.duckdb"),
+            self.warehouse,
+        )
         options = WalkOptions(
-            PAGE, window=1, names=field_names(warehouse, "orders"), kinds=kept_kinds(warehouse, "orders")
+            PAGE,
+            window=1,
+            names=field_names(warehouse, "orders"),
+            kinds=kept_kinds(warehouse, "orders"),
         )
         with Client("public_v1", "http://127.0.0.1:9", V1_KEY, transport=self.shop) as client:
             spools = SpoolFolder(build.spools, {"night": self.number})
@@ -281,7 +323,9 @@ class Nights:
         result.ended_at = self.at
         for table, files in result.files.items():
             paths = [str(path) for path, _ in files]
-            warehouse.execute(f'CREATE OR REPLACE TABLE {LOADED}."{table}" AS FROM read_parquet($1)', [paths])
+            warehouse.execute(
+                f'CREATE OR REPLACE TABLE {LOADED}."{table}" AS FROM read_parquet($1)', [paths]
+            )
         pulled = PullResult(f"run {self.number:02}", build.path, [result])
         pulled.changes["orders"] = merge.compare(warehouse, result)
         merge.merge_list(warehouse, result, pulled.run_id)
@@ -292,13 +336,17 @@ class Nights:
             if self.number > 1:  # the other tables are as empty as before
                 steps = {name: STEPS[name] for name in ("orders", "order_lines")}
                 stack.enter_context(mock.patch.multiple(reconcile, STEPS=steps, HISTORIES=()))
-            Reconciling(settings=ReconcileSettings()).build_tables(warehouse, pulled.run_id, self.at)
+            Reconciling(settings=ReconcileSettings()).build_tables(
+                warehouse, pulled.run_id, self.at
+            )
         return ""
 
     def _judge_tables(self) -> Iterator[str]:
         """Whether each order has each of its values under its name once, and nothing else."""
         sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw' AND starts_with(table_name, 'orders')"
-        self.tables = {table: self._rows(table) for (table,) in self.warehouse.execute(sql).fetchall()}
+        self.tables = {
+            table: self._rows(table) for (table,) in self.warehouse.execute(sql).fetchall()
+        }
         found = {row["id"]: Counter[object]() for row in self.tables["orders"]}
         for table, rows in self.tables.items():
             for row in rows:
@@ -307,10 +355,18 @@ class Nights:
                     if column == "_extra":
                         for path, odd in value.items():
                             top = table.partition("__")[2] or path.partition("[")[0]
-                            found[row.get("order_id", row.get("id"))].update(leaves(odd, top, path.partition("[")[0]))
+                            found[row.get("order_id", row.get("id"))].update(
+                                leaves(odd, top, path.partition("[")[0])
+                            )
                     elif column not in ("id", "order_id", "position"):
-                        value = json.loads(value) if name == "tags" and value and value[0] == "[" else value
-                        found[row.get("order_id", row.get("id"))].update(leaves(value, name, (inner or [name])[-1]))
+                        value = (
+                            json.loads(value)
+                            if name == "tags" and value and value[0] == "["
+                            else value
+                        )
+                        found[row.get("order_id", row.get("id"))].update(
+                            leaves(value, name, (inner or [name])[-1])
+                        )
         for key in self.written.keys() | found.keys():
             if (was := found.get(key)) != (wanted := self.written.get(key)):
                 yield f"order {key} has {was} instead of {wanted}"
@@ -334,19 +390,33 @@ class Nights:
         cursor = self.warehouse.execute(f'SELECT * FROM raw."{table}" WHERE _missing_since IS NULL')
         names = [column[0] for column in cursor.description or ()]
         rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
-        rows = [{name: value for name, value in row.items() if name not in BOOKKEEPING} for row in rows]
+        rows = [
+            {name: value for name, value in row.items() if name not in BOOKKEEPING} for row in rows
+        ]
         return [{**row, "_extra": json.loads(row["_extra"] or "{}")} for row in rows]
 
     def _judge_types(self) -> Iterator[str]:
         """Whether columns keep their types."""
         sql = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'raw'"
-        types = {(table, column): kind for table, column, kind in self.warehouse.execute(sql).fetchall()}
-        last_night = {place for (_, place), night in self.accepted.items() if night == self.number - 1}
+        types = {
+            (table, column): kind for table, column, kind in self.warehouse.execute(sql).fetchall()
+        }
+        last_night = {
+            place for (_, place), night in self.accepted.items() if night == self.number - 1
+        }
         for key, kind in self.types.items():
             now, is_accepted = types.get(key), f"orders: {key[1].partition('__')[0]}" in last_night
-            if now != kind and not is_accepted and (key[1], kind, now) != ("number", "BIGINT", "DECIMAL(38,9)"):
+            if (
+                now != kind
+                and not is_accepted
+                and (key[1], kind, now) != ("number", "BIGINT", "DECIMAL(38,9)")
+            ):
                 yield f"{'.'.join(key)} was {kind}, and is {now}"
-            if self.kept(key[1]) == "plain" and key in (("orders", "number"), ("orders", "total")) and now == "VARCHAR":
+            if (
+                self.kept(key[1]) == "plain"
+                and key in (("orders", "number"), ("orders", "total"))
+                and now == "VARCHAR"
+            ):
                 yield f"{'.'.join(key)} is text, whatever was decided"
         self.types = types
 
@@ -354,20 +424,26 @@ class Nights:
         wanted: set[tuple[str, str, int]] = set()
         for place, count in self.odd.items():
             rows = len(self.tables[place.partition(":")[0]])
-            wanted.add(("form_changed" if count >= max(5, rows / 20) else "odd_value", place, count))
+            wanted.add(
+                ("form_changed" if count >= max(5, rows / 20) else "odd_value", place, count)
+            )
         wanted |= {("values_gone", place, 0) for place in self._gone()}
         wanted |= {("type_widened", "orders: number", 0)} if self._widened() else set()
         sql = f"SELECT rule, detail FROM reconciled.exceptions WHERE rule IN {RULES} AND NOT is_accepted"
         found: set[tuple[str, str, int]] = set()
         for rule, detail in self.warehouse.execute(sql).fetchall():
             place, _, words = detail.rpartition(": ")
-            found.add((rule, place, int(words.split()[0]) if rule in ("form_changed", "odd_value") else 0))
+            found.add(
+                (rule, place, int(words.split()[0]) if rule in ("form_changed", "odd_value") else 0)
+            )
         for one in sorted(wanted - found):
             yield f"not announced: {one}"
         for one in sorted(found - wanted):
             yield f"announced without a reason: {one}"
         self.counts.update(rule for rule, _, _ in found)
-        errors = sorted((rule, place) for rule, place, _ in found if rule in ("form_changed", "values_gone"))
+        errors = sorted(
+            (rule, place) for rule, place, _ in found if rule in ("form_changed", "values_gone")
+        )
         if errors and self.draw.random() < 0.35:
             self._accept(*self.draw.choice(errors))
 
@@ -378,7 +454,11 @@ class Nights:
             if table != "orders":
                 filled[f"orders: {table.removeprefix('orders__')}"] = len(rows)
             for row in rows:
-                names = (name for name, value in row.items() if canonical(value) is not None and name != "_extra")
+                names = (
+                    name
+                    for name, value in row.items()
+                    if canonical(value) is not None and name != "_extra"
+                )
                 filled.update(f"{table}: {name.replace('__', '.')}" for name in names)
         for place, count in filled.items():
             if not place.endswith((": id", ": order_id", ": position")) and count:
@@ -388,7 +468,10 @@ class Nights:
         for place, (is_missed, last) in self.had.items():
             table, _, path = place.partition(": ")
             holders = [f"{table}: {path.rpartition('.')[0]}"] if "." in path else []
-            accepted = [("values_gone", place), *(("form_changed", one) for one in [place, *holders])]
+            accepted = [
+                ("values_gone", place),
+                *(("form_changed", one) for one in [place, *holders]),
+            ]
             is_gone = is_missed and not filled[place] and self.tables.get(table)
             if is_gone and all(self.accepted.get(one, 0) < last for one in accepted):
                 yield place
@@ -405,9 +488,13 @@ class Nights:
 
     def _accept(self, rule: str, place: str) -> None:
         """A person accepts a finding an hour after the run; a form is decided anew by the next one."""
-        entry = Acceptance(f"orders.{rule}", "ana", self.at + timedelta(hours=1), "as agreed", place)
+        entry = Acceptance(
+            f"orders.{rule}", "ana", self.at + timedelta(hours=1), "as agreed", place
+        )
         path = accepted_file()
-        others = [one for one in read_acceptances(path) if one.rule != entry.rule or one.subject != place]
+        others = [
+            one for one in read_acceptances(path) if one.rule != entry.rule or one.subject != place
+        ]
         write_acceptances(path, [*others, entry])
         self.accepted[rule, place] = self.number
         self.counts["accepted"] += 1
@@ -440,7 +527,11 @@ def leaves(value: object, field: str, name: str) -> Iterator[object]:
 
 
 def nights_seed(seed: int, nights: int = NIGHTS) -> Outcome:
-    with folder_in_memory() as folder, mock.patch.dict(os.environ, DLT_PROJECT_DIR=str(folder)), inline():
+    with (
+        folder_in_memory() as folder,
+        mock.patch.dict(os.environ, DLT_PROJECT_DIR=str(folder)),
+        inline(),
+    ):
         (folder / ".dlt").mkdir(mode=0o700)
         run = Nights(seed, folder)
         problems = list(run.run(nights))

@@ -50,28 +50,46 @@ class UnusualPlatform(httpx.BaseTransport):
         draw = random.Random(seed)
         rate = draw.choice((0.0, 0.0, 0.02, 0.1, 0.3))
         lags = tuple(draw.randrange(AGE_MAX) for _ in range(draw.choice((1, 2, 3))))
-        self.resource = draw.choice(("customers", *(name for name, one in LISTS.items() if one.paging != "none")))
+        self.resource = draw.choice(
+            ("customers", *(name for name, one in LISTS.items() if one.paging != "none"))
+        )
         self.serial = draw.choice((1, 2, 5, 10, 20, 21, 41, 60))  # rows, long before the walk
         self.page_limit = draw.choice((3, 5, 7, 10, 20, 25))
         self.window = draw.choice((1, 4))
-        self.changes = [rate * draw.choice((0, 1)) for _ in range(3)]  # inserts, deletes, touches per request
+        self.changes = [
+            rate * draw.choice((0, 1)) for _ in range(3)
+        ]  # inserts, deletes, touches per request
         # `stepped`: down to a permitted size; `ignored`: always `cap` rows
-        self.limit = draw.choice(("honoured", "honoured", "honoured", "capped", "stepped", "ignored"))
+        self.limit = draw.choice(
+            ("honoured", "honoured", "honoured", "capped", "stepped", "ignored")
+        )
         self.cap = draw.choice((5, 10, 20))
-        self.order = draw.choice(("id", "id", "-id", "changed", "-changed", "unstable"))  # any, in each answer
-        self.end = draw.choice(("empty", "empty", "empty", "repeat", "status_404", "wrap"))  # from page 1 again
-        self.pagination = draw.choice(((), (), (), PAGINATION, PAGINATION[:2], ("total",), ("hasNextPage",)))
+        self.order = draw.choice(
+            ("id", "id", "-id", "changed", "-changed", "unstable")
+        )  # any, in each answer
+        self.end = draw.choice(
+            ("empty", "empty", "empty", "repeat", "status_404", "wrap")
+        )  # from page 1 again
+        self.pagination = draw.choice(
+            ((), (), (), PAGINATION, PAGINATION[:2], ("total",), ("hasNextPage",))
+        )
         self.shrunk = draw.choice((0.0, 0.0, 0.0, 0.05, 0.3))  # rate of pages with half of the rows
         self.is_shifted = draw.random() < 0.5  # then they also begin earlier
-        self.capped_from = draw.randrange(20) if draw.random() < 0.1 else 1_000_000  # the request from which it is
+        self.capped_from = (
+            draw.randrange(20) if draw.random() < 0.1 else 1_000_000
+        )  # the request from which it is
         self.lags = lags if draw.random() < 0.2 else (0,)  # moments by which each replica is behind
         self.balancing = draw.choice(("page", "random", "turn"))
-        self.cached_by = draw.choice(("", "", "", "", "url", "page"))  # what a proxy knows an answer by
+        self.cached_by = draw.choice(
+            ("", "", "", "", "url", "page")
+        )  # what a proxy knows an answer by
         self.ttl = draw.randrange(1, AGE_MAX)
         # where the next page begins; `snapshot`: an offset into an old state
         self.cursor = draw.choice(("id", "id", "changed", "offset", "snapshot"))
         self.deleted = draw.choice((0, 0, 1, 3))  # rows that no page has, and `total` counts
-        self.known_gap = draw.choice((0, self.deleted, 1))  # how many of them are known, truly or not
+        self.known_gap = draw.choice(
+            (0, self.deleted, 1)
+        )  # how many of them are known, truly or not
         self._draw, self._count = random.Random(f"{seed}:platform"), self.serial
         self._cache: dict[str, tuple[int, httpx.Response]] = {}
         self._snapshots: list[list[Record]] = []
@@ -101,7 +119,11 @@ class UnusualPlatform(httpx.BaseTransport):
         is_cursor = LISTS[self.resource].paging == "cursor"
         # a cursor is bound to its limit: no answer to it is used for another one
         key = query["page"] if self.cached_by == "page" and not is_cursor else str(url)
-        if self.cached_by and key in self._cache and self.requests - self._cache[key][0] <= self.ttl:
+        if (
+            self.cached_by
+            and key in self._cache
+            and self.requests - self._cache[key][0] <= self.ttl
+        ):
             return self._cache[key][1]
         answer = self._cursor_page(query) if is_cursor else self._numbered_page(query)
         self._cache[key] = self.requests, answer
@@ -113,11 +135,15 @@ class UnusualPlatform(httpx.BaseTransport):
         A row that moves to the end is on no page where the last one comes from an older replica.
         """
         lags, draw = self.lags if page or order != "changed" else self.lags[:1], self._draw
-        number = {"page": page, "random": draw.randrange(len(lags)), "turn": self.requests}[self.balancing]
+        number = {"page": page, "random": draw.randrange(len(lags)), "turn": self.requests}[
+            self.balancing
+        ]
         rows = self.states[-1 - lags[number % len(lags)]]
         if order == "unstable":
             return draw.sample(rows, len(rows))
-        return sorted(rows, key=lambda row: getattr(row, order.strip("-")), reverse=order.startswith("-"))
+        return sorted(
+            rows, key=lambda row: getattr(row, order.strip("-")), reverse=order.startswith("-")
+        )
 
     def _size(self, limit: int) -> int:
         if self.limit == "ignored":
@@ -138,9 +164,17 @@ class UnusualPlatform(httpx.BaseTransport):
                 return httpx.Response(404, json={"errors": []})
             page = {"repeat": pages, "wrap": (page - 1) % pages + 1}.get(self.end, page)
         begin, size = (page - 1) * stride, half if is_shrunk and page < pages else stride
-        values = dict(zip(PAGINATION, (page, pages, len(rows) + self.deleted, page > 1, page < pages), strict=True))
+        values = dict(
+            zip(
+                PAGINATION,
+                (page, pages, len(rows) + self.deleted, page > 1, page < pages),
+                strict=True,
+            )
+        )
         members = {name: values[name] for name in self.pagination}
-        return self._response(rows[begin : begin + size], {"pagination": members} if members else {})
+        return self._response(
+            rows[begin : begin + size], {"pagination": members} if members else {}
+        )
 
     def _cursor_page(self, query: dict[str, str]) -> httpx.Response:
         number, _, after = query.get("startingAfter", "0:0").partition(":")
@@ -151,13 +185,17 @@ class UnusualPlatform(httpx.BaseTransport):
             self._snapshots.append(rows)
             number = str(len(self._snapshots) - 1)
         by_value = self.cursor in ("id", "changed")
-        begin = sum(getattr(row, self.cursor) <= int(after) for row in rows) if by_value else int(after)
+        begin = (
+            sum(getattr(row, self.cursor) <= int(after) for row in rows) if by_value else int(after)
+        )
         size = self._size(int(query["limit"]))
         end = begin + (max(1, size // 2) if self._draw.random() < self.shrunk else size)
         if end >= len(rows):
             return self._response(rows[begin:], {"hasMore": False, "nextCursor": None})
         position = getattr(rows[end - 1], self.cursor) if by_value else end
-        return self._response(rows[begin:end], {"hasMore": True, "nextCursor": f"{number}:{position}"})
+        return self._response(
+            rows[begin:end], {"hasMore": True, "nextCursor": f"{number}:{position}"}
+        )
 
     def _response(self, rows: list[Record], members: dict[str, Any]) -> httpx.Response:
         records = [{"id": row.id, "name": "A"} for row in rows]
@@ -170,11 +208,16 @@ def platform_seed(seed: int) -> Outcome:
     key = LEGACY_KEY if family == "legacy" else V1_KEY
     with folder_in_memory() as folder, inline(), mock.patch.object(page_files, "CHECK_ROWS", 1000):
         known = IdHashes(folder / "known.ids")
-        known.append(hash_ids(pa.chunked_array([[str(row.id) for row in platform.states[-1]]], pa.string())))
+        known.append(
+            hash_ids(pa.chunked_array([[str(row.id) for row in platform.states[-1]]], pa.string()))
+        )
         spools = SpoolFolder(folder / "spool", {"list": name}, key)
         with Client(family, "http://127.0.0.1:9", key, transport=platform) as client:
             options = WalkOptions(
-                platform.page_limit, window=platform.window, known_ids=known, known_gap=platform.known_gap
+                platform.page_limit,
+                window=platform.window,
+                known_ids=known,
+                known_gap=platform.known_gap,
             )
             result = walk(name, client, folder / "files", spools, options)
         ids = [str(row["id"]) for row in tables_of(result)[name]]

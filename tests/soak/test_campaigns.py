@@ -21,7 +21,9 @@ from tests.soak.walks import Outcome
         ("platforms", 30, 7, ("complete", "unproven")),
     ],
 )
-def test_no_seed_of_a_campaign_has_a_problem(campaign: str, seeds: int, at_least: int, names: tuple[str, ...]) -> None:
+def test_no_seed_of_a_campaign_has_a_problem(
+    campaign: str, seeds: int, at_least: int, names: tuple[str, ...]
+) -> None:
     outcomes = [run_seed(campaign, seed) for seed in range(seeds)]
     assert [problem for outcome in outcomes for problem in outcome.problems] == []
     counts = sum((Counter(outcome.counts) for outcome in outcomes), Counter[str]())
@@ -36,10 +38,18 @@ def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> Non
         assert any(outcome.counts[name] for outcome in outcomes), outcomes
 
 
-def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> None:
+def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> (
+    None
+):
     outcome = nights_seed(40, 5)
     assert outcome.problems == []
-    assert min(outcome.counts[name] for name in ("odd_value", "form_changed", "values_gone", "accepted")) > 0
+    assert (
+        min(
+            outcome.counts[name]
+            for name in ("odd_value", "form_changed", "values_gone", "accepted")
+        )
+        > 0
+    )
 
 
 def test_a_campaign_goes_on_after_an_exception() -> None:

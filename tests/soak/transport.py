@@ -16,7 +16,9 @@ from sandbox.messages import Call, SandboxResponse
 from sources.contract import LISTS, PUBLIC_V1_PREFIX, Operation
 
 _PREFIXES: Final = {"legacy": "", "public_v1": PUBLIC_V1_PREFIX}
-_OPERATIONS: Final[dict[str, Operation]] = {_PREFIXES[op.family] + op.path: op for op in LISTS.values()}
+_OPERATIONS: Final[dict[str, Operation]] = {
+    _PREFIXES[op.family] + op.path: op for op in LISTS.values()
+}
 
 
 def requested_url(request: httpx.Request) -> httpx.URL:
@@ -61,14 +63,21 @@ class SandboxTransport(httpx.BaseTransport):
         platform, url = self._platform, requested_url(request)
         path, query = url.path, url.query.decode("latin-1")
         platform.state.requests += 1
-        call = Call(_OPERATIONS[path], path, query, {name.lower(): value for name, value in request.headers.raw})
+        call = Call(
+            _OPERATIONS[path],
+            path,
+            query,
+            {name.lower(): value for name, value in request.headers.raw},
+        )
         exchange: Any = MemoryExchange()
         _finish(platform._respond(exchange, call, platform.plan.draw(call)))
         if exchange.response is None:
             raise httpx.ReadError("reset")
         answer = exchange.response
         length = (b"content-length", b"%d" % len(answer.body))
-        return httpx.Response(answer.status, headers=[*answer.headers, length], stream=_Body(exchange))
+        return httpx.Response(
+            answer.status, headers=[*answer.headers, length], stream=_Body(exchange)
+        )
 
 
 class _Body(httpx.SyncByteStream):

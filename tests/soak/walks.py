@@ -62,7 +62,9 @@ class WalkSeed:
 
     def __init__(self, seed: int) -> None:
         draw = random.Random(seed)
-        names = draw.sample([name for name in CALM if name not in SLOW], draw.choice((0, 0, 1, 2, 3)))
+        names = draw.sample(
+            [name for name in CALM if name not in SLOW], draw.choice((0, 0, 1, 2, 3))
+        )
         names += [name for name in DANGEROUS if draw.random() < 0.25 and name not in names]
         if draw.random() < 0.2:
             names.append(draw.choice(HOSTILE))
@@ -72,7 +74,9 @@ class WalkSeed:
         self.resource = draw.choice(RESOURCES)
         self.count = draw.choice((20, 41, 90) if is_long else (0, 1, 2, 7, 20, 41, 90))
         self.options = WalkOptions(page_limit, draw.choice((1, 2, 6, 6, 6)), draw.choice((1, 4)))
-        self.faults = {name: draw.choice((0.02, 0.1, 0.3, 1.0 if name in HOSTILE else 0.3)) for name in names}
+        self.faults = {
+            name: draw.choice((0.02, 0.1, 0.3, 1.0 if name in HOSTILE else 0.3)) for name in names
+        }
         self.readings = {gap.name: draw.choice(gap.readings) for gap in gaps}
         self.stops = [draw.randrange(1, 30) for _ in range(draw.choice((0, 0, 0, 1, STOPS_MAX)))]
 
@@ -92,7 +96,9 @@ def inline() -> Iterator[None]:
         stack.enter_context(mock.patch.object(fetch, "ThreadPoolExecutor", InlineExecutor))
         stack.enter_context(mock.patch.object(page_files, "ThreadPoolExecutor", InlineExecutor))
         stack.enter_context(
-            mock.patch.object(spool.SpoolFolder, "_digest", lambda own, salt: f"{own._identity}:{salt}")
+            mock.patch.object(
+                spool.SpoolFolder, "_digest", lambda own, salt: f"{own._identity}:{salt}"
+            )
         )
         yield
 
@@ -101,7 +107,13 @@ def walk_seed(seed: int) -> Outcome:
     """Walks the list of a seed to its end, and judges it."""
     drawn = WalkSeed(seed)
     config = SandboxConfig(
-        seed=seed, customers=0, orders=0, promotions=0, price_lists=0, faults=drawn.faults, readings=drawn.readings
+        seed=seed,
+        customers=0,
+        orders=0,
+        promotions=0,
+        price_lists=0,
+        faults=drawn.faults,
+        readings=drawn.readings,
     )
     option = drawn.resource if hasattr(config, drawn.resource) else "others"
     platform = Platform(replace(config, **{option: drawn.count}))  # type: ignore[arg-type] # amounts
@@ -109,11 +121,18 @@ def walk_seed(seed: int) -> Outcome:
         result, stops = _walked(drawn, platform, folder, random.Random(f"{seed}:torn"))
         problems = list(_judge(result, platform, is_altered=bool(ALTERING & set(drawn.faults))))
     faults = sum(bool(logged.fault) for logged in platform.state.log)
-    counts = {result.verdict: 1, "stops": stops, "requests": platform.state.requests, "faults": faults}
+    counts = {
+        result.verdict: 1,
+        "stops": stops,
+        "requests": platform.state.requests,
+        "faults": faults,
+    }
     return Outcome(counts, problems)
 
 
-def _walked(drawn: WalkSeed, platform: Platform, folder: Path, draw: random.Random) -> tuple[ListResult, int]:
+def _walked(
+    drawn: WalkSeed, platform: Platform, folder: Path, draw: random.Random
+) -> tuple[ListResult, int]:
     """The result of the walk, and how often it was stopped before."""
     family = LISTS[drawn.resource].family
     for stops, stop_after in enumerate((*drawn.stops, 0)):
@@ -121,8 +140,13 @@ def _walked(drawn: WalkSeed, platform: Platform, folder: Path, draw: random.Rand
         transport = _Stopping(platform, stop, stop_after)
         key = LEGACY_KEY if family == "legacy" else V1_KEY
         spools = SpoolFolder(folder / "spool", {"list": drawn.resource}, key)
-        with Client(family, "http://127.0.0.1:9", key, stop=stop, transport=transport) as client, suppress(Stopped):
-            return walk(drawn.resource, client, folder / f"files-{stops}", spools, drawn.options), stops
+        with (
+            Client(family, "http://127.0.0.1:9", key, stop=stop, transport=transport) as client,
+            suppress(Stopped),
+        ):
+            return walk(
+                drawn.resource, client, folder / f"files-{stops}", spools, drawn.options
+            ), stops
         for path in (folder / "spool").glob("*.pages"):
             if draw.random() < 0.3:  # as a power failure may leave it
                 os.truncate(path, draw.randrange(path.stat().st_size + 1))
@@ -143,7 +167,9 @@ class _Stopping(SandboxTransport):
         return response
 
 
-def judge_ids(result: ListResult, ids: list[str], always: set[str], ever: set[str]) -> Iterator[str]:
+def judge_ids(
+    result: ListResult, ids: list[str], always: set[str], ever: set[str]
+) -> Iterator[str]:
     """What is wrong with the ids of a list, which had some always, and others at some time only."""
     have = set(ids)
     if result.verdict == "incomplete":
@@ -165,9 +191,16 @@ def _judge(result: ListResult, platform: Platform, *, is_altered: bool) -> Itera
     yield from judge_ids(result, ids, state.always(name), state.ever(name))
     if result.verdict == "incomplete":
         return
-    if any(s.rows != s.distinct + s.duplicates + s.quarantined or s.duplicates < 0 for s in result.sweeps):
+    if any(
+        s.rows != s.distinct + s.duplicates + s.quarantined or s.duplicates < 0
+        for s in result.sweeps
+    ):
         yield f"unbalanced: {result.sweeps}"
-    if result.verdict == "complete" and not is_altered and comparable(tables) != comparable(expected(state, name)):
+    if (
+        result.verdict == "complete"
+        and not is_altered
+        and comparable(tables) != comparable(expected(state, name))
+    ):
         yield "complete, but the rows are not the platform's"
 
 

@@ -51,11 +51,16 @@ class Platform:
     requests: list[Mapping[str, Any]] = field(default_factory=list)
     before: Callable[[Platform], None] | None = None
     alter: Callable[[Mapping[str, Any], bytes], bytes] | None = None
-    row: Callable[[int], Row] = lambda key: {"firstName": f"Zoë {key}", "documents": [{"number": "1"}] * (key % 3)}
+    row: Callable[[int], Row] = lambda key: {
+        "firstName": f"Zoë {key}",
+        "documents": [{"number": "1"}] * (key % 3),
+    }
     total_moves: bool = False
     deleted: int = 0
 
-    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Response]:
+    def get(
+        self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]
+    ) -> tuple[T, Response]:
         self.requests.append(dict(params))
         if self.before is not None:
             self.before(self)
@@ -72,7 +77,9 @@ class Platform:
             body["pagination"] = {
                 "page": int(params["page"]),
                 "pages": pages,
-                "total": len(self.ids) + self.deleted + (len(self.requests) if self.total_moves else 0),
+                "total": len(self.ids)
+                + self.deleted
+                + (len(self.requests) if self.total_moves else 0),
                 "hasPrevPage": page > 0,
                 "hasNextPage": page + 1 < pages,
             }
@@ -89,14 +96,18 @@ class Replies:
     requests: list[Mapping[str, Any]] = field(default_factory=list)
     most: int = 2_000
 
-    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Response]:
+    def get(
+        self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]
+    ) -> tuple[T, Response]:
         self.requests.append(dict(params))
         assert len(self.requests) < self.most, "an endless walk"
         body = self.reply(params)
         try:
             return check(body), Response(200, body)
         except BrokenBody as error:
-            raise Unreachable(f"the body is broken: {error}", family="legacy", verb="GET", path=path) from None
+            raise Unreachable(
+                f"the body is broken: {error}", family="legacy", verb="GET", path=path
+            ) from None
 
 
 @dataclass
@@ -115,9 +126,13 @@ class Orders:
     def of(cls, *readings: list[Row], size: int | None = None) -> Orders:
         return cls(lambda reading, _: readings[min(reading, len(readings)) - 1], size)
 
-    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Response]:
+    def get(
+        self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]
+    ) -> tuple[T, Response]:
         start, size = int(params.get("startingAfter", "0")), self.size or int(params["limit"])
-        self.reading, self.request = (self.reading, self.request + 1) if start else (self.reading + 1, 1)
+        self.reading, self.request = (
+            (self.reading, self.request + 1) if start else (self.reading + 1, 1)
+        )
         rows = self.rows(self.reading, self.request)
         more = start + size < len(rows)
         envelope = {

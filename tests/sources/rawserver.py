@@ -50,7 +50,9 @@ class RawServer:
     def play(self, plain: socket.socket) -> None:
         with (
             suppress(OSError),
-            plain if self.tls is None else self.tls.wrap_socket(plain, server_side=True) as connection,
+            plain
+            if self.tls is None
+            else self.tls.wrap_socket(plain, server_side=True) as connection,
         ):
             if request := asked(connection):
                 self.seen.append(request)

@@ -21,10 +21,35 @@ LEAST: dict[str, dict[str, Any]] = {
     "warehouses": {"name": "x", "isDefault": True, "location": {}},
 }
 HELD: list[tuple[str, dict[str, Any]]] = [
-    ("customers", {"notification": {"send": True}, "priceListId": Decimal(7), "documents": [{"isDefault": False}]}),
-    ("variants", {"stock": 2**53 - 1, "order": -(2**63), "jumpFactor": 2**63 - 1, "images": [{"url": "u"}] * 5}),
-    ("variants", {"salesUnitFactor": Decimal("0.01"), "price": Decimal("-1.123456"), "stock": -(2**53) + 1}),
-    ("variants", {"jumpFactor": 1, "attributes": [{"name": "Color", "value": "red"}], "priceIsTaxExempt": False}),
+    (
+        "customers",
+        {
+            "notification": {"send": True},
+            "priceListId": Decimal(7),
+            "documents": [{"isDefault": False}],
+        },
+    ),
+    (
+        "variants",
+        {
+            "stock": 2**53 - 1,
+            "order": -(2**63),
+            "jumpFactor": 2**63 - 1,
+            "images": [{"url": "u"}] * 5,
+        },
+    ),
+    (
+        "variants",
+        {"salesUnitFactor": Decimal("0.01"), "price": Decimal("-1.123456"), "stock": -(2**53) + 1},
+    ),
+    (
+        "variants",
+        {
+            "jumpFactor": 1,
+            "attributes": [{"name": "Color", "value": "red"}],
+            "priceIsTaxExempt": False,
+        },
+    ),
     ("subcategories", {"order": 0, "seo": {"description": ""}}),
     ("warehouses", {"location": {"coordinates": [Decimal("1.5")], "divisions": {"level4": "x"}}}),
 ]
@@ -65,12 +90,16 @@ def test_a_body_within_the_limits_is_valid(kind: str, fields: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(("kind", "fields", "path", "code"), BROKEN)
-def test_each_limit_is_held_and_named(kind: str, fields: dict[str, Any], path: str, code: str) -> None:
+def test_each_limit_is_held_and_named(
+    kind: str, fields: dict[str, Any], path: str, code: str
+) -> None:
     assert reported(kind, LEAST[kind] | fields) == [(path, code)]
 
 
 def test_what_is_required_is_asked_for() -> None:
-    absent = {kind: [path for path, code in reported(kind, {}) if code == "required"] for kind in LEAST}
+    absent = {
+        kind: [path for path, code in reported(kind, {}) if code == "required"] for kind in LEAST
+    }
     assert absent == {kind: list(fields) for kind, fields in LEAST.items()}
     modes: list[tuple[Any, str]] = [("email", "email"), ("code", "loginCode")]
     for mode, field in modes:
@@ -79,13 +108,23 @@ def test_what_is_required_is_asked_for() -> None:
         assert not list(violations("customers", [{**body, field: "x"}], mode))
     assert not list(violations("customers", [{"email": "a@b"}], "email", with_password=False))
     found = list(violations("customers", [{"password": "secret"}], with_password=False))
-    assert [(v.field, v.code) for v in found] == [("password", "unknown_field")], "a plan's body has none"
+    assert [(v.field, v.code) for v in found] == [("password", "unknown_field")], (
+        "a plan's body has none"
+    )
     assert "secret" not in str(found)
 
 
 def test_violations_say_which_body_breaks_them_and_nothing_of_its_values() -> None:
-    long = {"sku": 987654, "price": Decimal("98765432109876.54321"), "images": [{"url": "98765"}] * 6}
-    found = list(violations("variants", [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}, long]))
+    long = {
+        "sku": 987654,
+        "price": Decimal("98765432109876.54321"),
+        "images": [{"url": "98765"}] * 6,
+    }
+    found = list(
+        violations(
+            "variants", [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}, long]
+        )
+    )
     expected = [(1, "stock"), (3, "jumpFactor"), (4, "images"), (4, "price"), (4, "sku")]
     assert sorted((violation.row, violation.field) for violation in found) == expected
     assert "9876" not in str(found)
@@ -96,12 +135,21 @@ def test_paths_name_each_value_once_and_those_of_the_request_first() -> None:
     assert list(paths("variants"))[:3] == ["productId", "variantId", "sku"]
     assert {"images[].url", "attributes[].name"} <= paths("variants").keys()
     assert {"location.coordinates[]", "location.divisions.level4"} <= paths("warehouses").keys()
-    assert list(paths("subcategories")) == ["categoryId", "name", "description", "seo.description", "order"]
+    assert list(paths("subcategories")) == [
+        "categoryId",
+        "name",
+        "description",
+        "seo.description",
+        "order",
+    ]
     assert pattern("images[12].url") == pattern("images[+].url") == "images[].url"
     field, day = KINDS["variants"].record.field("jumpFactor"), Field("loyalSince", "date")
     assert (fits(field, [1, 2, 2**63 - 1]), fits(field, [1, 0])) == (True, False)
     assert fits(day, ["2026-01-31"])
-    assert not any(fits(day, [wrong]) for wrong in (20260131, "31/01/2026", "2026-02-31", "2026-W01-1", "", None))
+    assert not any(
+        fits(day, [wrong])
+        for wrong in (20260131, "31/01/2026", "2026-02-31", "2026-W01-1", "", None)
+    )
 
 
 ROOT = Path(__file__).parents[2]
@@ -145,9 +193,19 @@ print("loyaltyTier" in paths("customers"))
 
 
 def test_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path), "DLT_DATA_DIR": str(tmp_path / "dlt")}
+    environment = {
+        "PYTHONPATH": str(ROOT),
+        "PATH": "",
+        "HOME": str(tmp_path),
+        "DLT_DATA_DIR": str(tmp_path / "dlt"),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.stdout.splitlines() == [
         "[('gold', '[\"a\",\"b\"]', None)]",

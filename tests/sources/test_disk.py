@@ -55,7 +55,9 @@ def test_a_replaced_file_is_old_or_new_and_nothing_is_left_of_a_failure(tmp_path
 
 
 def test_a_prepared_file_or_link_is_replaced_and_not_written_to(tmp_path: Path) -> None:
-    prepared, link, victim, left = (tmp_path / name for name in ("prepared", "link", "victim", ".prepared.abc.new"))
+    prepared, link, victim, left = (
+        tmp_path / name for name in ("prepared", "link", "victim", ".prepared.abc.new")
+    )
     for path in (prepared, victim, left):
         path.write_text("theirs")
         path.chmod(0o666)
@@ -103,7 +105,9 @@ def test_a_new_file_keeps_group_and_mode_of_ones_own_and_nothing_for_all(tmp_pat
     assert mode(new) == 0o600
 
 
-@pytest.mark.parametrize(("number", "hint"), [(errno.ENOSPC, "free space"), (errno.EACCES, "other place")])
+@pytest.mark.parametrize(
+    ("number", "hint"), [(errno.ENOSPC, "free space"), (errno.EACCES, "other place")]
+)
 def test_a_disk_error_names_the_subject_the_reason_and_what_to_do(number: int, hint: str) -> None:
     with pytest.raises(UsageError) as error, disk_errors("/data", "free space", "other place"):
         raise OSError(number, os.strerror(number))

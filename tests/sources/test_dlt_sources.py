@@ -74,7 +74,9 @@ def pipeline(folder: Path) -> dlt.Pipeline:
     file = str(folder / "shop.duckdb")
     _open_files.append(duckdb.connect(file))
     target = dlt.destinations.duckdb(file)
-    return dlt.pipeline("shop", pipelines_dir=str(folder / "state"), destination=target, dataset_name="theirs")
+    return dlt.pipeline(
+        "shop", pipelines_dir=str(folder / "state"), destination=target, dataset_name="theirs"
+    )
 
 
 def query(pipe: dlt.Pipeline, sql: str) -> list[tuple[Any, ...]]:
@@ -83,7 +85,11 @@ def query(pipe: dlt.Pipeline, sql: str) -> list[tuple[Any, ...]]:
 
 
 def counts(pipe: dlt.Pipeline, *tables: str) -> dict[str, int]:
-    return dict(query(pipe, " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in tables)))
+    return dict(
+        query(
+            pipe, " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in tables)
+        )
+    )
 
 
 def children(platform: Sandbox) -> dict[str, int]:
@@ -105,7 +111,11 @@ def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> 
         platform.state.change("orders", str(order["id"]), {"lines": []})
     for key in platform.state.ids("promotions"):
         platform.state.remove("promotions", key)
-    expected = children(platform) | {"customers": COUNTS["customers"] + 1, "promotions": 0, "orders": COUNTS["orders"]}
+    expected = children(platform) | {
+        "customers": COUNTS["customers"] + 1,
+        "promotions": 0,
+        "orders": COUNTS["orders"],
+    }
     for disposition in ("replace", "append"):
         for source in sources:
             pipe.run(source, write_disposition=disposition)
@@ -114,7 +124,9 @@ def test_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> 
         assert counts(pipe, *expected) == expected
 
 
-def test_orders_have_the_key_and_the_decimals_that_are_asked_for(tmp_path: Path, platform: Sandbox) -> None:
+def test_orders_have_the_key_and_the_decimals_that_are_asked_for(
+    tmp_path: Path, platform: Sandbox
+) -> None:
     pipe, ids = pipeline(tmp_path), platform.state.ids("orders")
     for number, key in enumerate(ids):
         platform.state.change("orders", key, {"code": f"N{number}", "number": 1})
@@ -138,7 +150,9 @@ def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: 
 
 def columns(table: Any) -> dict[str, tuple[Any, ...]]:
     facts = ("data_type", "precision", "scale", "primary_key", "description")
-    return {name: tuple(column.get(fact) for fact in facts) for name, column in table["columns"].items()}
+    return {
+        name: tuple(column.get(fact) for fact in facts) for name, column in table["columns"].items()
+    }
 
 
 def test_columns_and_descriptions_are_known_before_a_run_and_relations_after_it(
@@ -146,20 +160,42 @@ def test_columns_and_descriptions_are_known_before_a_run_and_relations_after_it(
 ) -> None:
     source, pipe = legacy(), pipeline(tmp_path)
     before = {name: columns(source.discover_schema().tables[name]) for name in source.resources}
-    assert before["customers"]["erp_code"] == ("text", None, None, None, "code used by the integrator's ERP")
+    assert before["customers"]["erp_code"] == (
+        "text",
+        None,
+        None,
+        None,
+        "code used by the integrator's ERP",
+    )
     assert before["customers__documents"]["customer_id"][-1] == "`id` in `customers`"
     v1 = public_v1().discover_schema().tables
-    assert columns(v1["price_lists"])["adjustment_value"] == ("decimal", 38, 9, None, "decimal written as text")
+    assert columns(v1["price_lists"])["adjustment_value"] == (
+        "decimal",
+        38,
+        9,
+        None,
+        "decimal written as text",
+    )
     assert columns(v1["orders"])["id"] == ("text", None, None, True, None)
     assert not platform.state.log
     for each in (source, public_v1()):
         pipe.run(each)
-    tables: dict[str, Any] = {name: table for schema in pipe.schemas.values() for name, table in schema.tables.items()}
+    tables: dict[str, Any] = {
+        name: table for schema in pipe.schemas.values() for name, table in schema.tables.items()
+    }
     assert {name: columns(tables[name]) for name in source.resources} == before
-    assert [name for name, column in tables["customers"]["columns"].items() if not column.get("nullable")] == ["id"]
+    assert [
+        name
+        for name, column in tables["customers"]["columns"].items()
+        if not column.get("nullable")
+    ] == ["id"]
     for child, parent in (("customers__documents", "customer"), ("orders__lines__taxes", "order")):
         (reference,) = tables[child]["references"]
-        found = (reference["referenced_table"], reference["columns"], reference["referenced_columns"])
+        found = (
+            reference["referenced_table"],
+            reference["columns"],
+            reference["referenced_columns"],
+        )
         assert found == (f"{parent}s", [f"{parent}_id"], ["id"])
 
 
@@ -167,10 +203,14 @@ def test_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox) -
     pipe, whole = pipeline(tmp_path), COUNTS | children(platform)
     own_pipeline.load_without_contacts(pipe)
     coded = sum(bool(one.get("erpCode")) for one in platform.state.records("customers"))
-    assert query(pipe, "SELECT count(*), count(email) + count(phone) FROM customers") == [(coded, 0)]
+    assert query(pipe, "SELECT count(*), count(email) + count(phone) FROM customers") == [
+        (coded, 0)
+    ]
     own_pipeline.load_selected(pipe)
     own_pipeline.load_sample(pipe)
-    expected = {name: whole[name] for name in ("price_lists", "customers", "customers__documents")} | {"orders": 10}
+    expected = {
+        name: whole[name] for name in ("price_lists", "customers", "customers__documents")
+    } | {"orders": 10}
     assert counts(pipe, *expected) == expected
 
 
@@ -179,7 +219,10 @@ def rows_of(pipe: dlt.Pipeline, table: str) -> list[str]:
     with pipe.sql_client() as client, client.execute_query(f"SELECT * FROM {table}") as cursor:
         names = [column[0] for column in cursor.description or ()]
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    return sorted(str(sorted((name, str(row[name])) for name in row if not name.startswith("_dlt"))) for row in rows)
+    return sorted(
+        str(sorted((name, str(row[name])) for name in row if not name.startswith("_dlt")))
+        for row in rows
+    )
 
 
 def test_rows_take_scd2(tmp_path: Path, platform: Sandbox) -> None:
@@ -189,17 +232,28 @@ def test_rows_take_scd2(tmp_path: Path, platform: Sandbox) -> None:
     for name in ("a", "b"):
         platform.state.change("customers", platform.state.ids("customers")[0], {"firstName": name})
         pipe.run(source)
-    assert query(pipe, "SELECT count(*), count(_dlt_valid_to) FROM customers") == [(COUNTS["customers"] + 1, 1)]
+    assert query(pipe, "SELECT count(*), count(_dlt_valid_to) FROM customers") == [
+        (COUNTS["customers"] + 1, 1)
+    ]
 
 
 def test_no_private_attribute_of_a_library_is_read() -> None:
-    documented, found = {"_asdict", "_replace", "_fields", "_exit", "_value_"}, set[tuple[str, str]]()
+    documented, found = (
+        {"_asdict", "_replace", "_fields", "_exit", "_value_"},
+        set[tuple[str, str]](),
+    )
     rooms = ("sources", "pipelines", "transforms", "sandbox")
     for path in (file for room in rooms for file in ROOT.glob(f"{room}/**/*.py")):
         text = path.read_text("utf-8")
-        own = documented | set(re.findall(r"(?:def |self\.|cls\.|^ +)(_[a-z]\w*)", text, re.MULTILINE))
-        if not own.issuperset(re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*)", text)):  # else it need not be parsed
-            read = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)} - own
+        own = documented | set(
+            re.findall(r"(?:def |self\.|cls\.|^ +)(_[a-z]\w*)", text, re.MULTILINE)
+        )
+        if not own.issuperset(
+            re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*)", text)
+        ):  # else it need not be parsed
+            read = {
+                node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)
+            } - own
             found |= {(path.name, name) for name in read if re.match("_[a-z]", name)}
     assert found == set()
 
@@ -211,7 +265,10 @@ def test_odd_values_are_loaded_without_a_loss_and_columns_keep_types_and_names(
     pipe, ids = pipeline(tmp_path), sorted(platform.state.ids("orders"))
     keyed = {"0": {"sku": "B"}, "2": {"sku": "C"}}
     nights: list[dict[int, dict[str, Any]]] = [
-        {n: {"amount": 5, "flag": True, "note": "x", "Extra": "1", "lines": [{"sku": "A"}]} for n in range(28)},
+        {
+            n: {"amount": 5, "flag": True, "note": "x", "Extra": "1", "lines": [{"sku": "A"}]}
+            for n in range(28)
+        },
         {
             0: {"amount": 10.5, "flag": 5, "lines": {}},
             1: {"amount": "007", "flag": "maybe", "lines": keyed},
@@ -235,7 +292,9 @@ def test_odd_values_are_loaded_without_a_loss_and_columns_keep_types_and_names(
                 (None, None, None, "x", "1", None, '{"amount":"007","flag":"maybe"}'),
                 (5, None, True, None, None, "2", '{"note":{"a":1}}'),
             ]
-            lines = query(pipe, "SELECT order_id, sku FROM orders__lines ORDER BY order_id, position LIMIT 3")
+            lines = query(
+                pipe, "SELECT order_id, sku FROM orders__lines ORDER BY order_id, position LIMIT 3"
+            )
             assert lines == [(ids[1], "B"), (ids[1], "C"), (ids[3], "A")]
     last = "SELECT DISTINCT amount, amount__v_decimal, sku FROM orders JOIN orders__lines ON order_id = id"
     assert query(pipe, last) == [(None, Decimal("7.5"), "D")]
@@ -245,13 +304,18 @@ def test_a_child_table_that_no_record_has_any_more_is_emptied(
     tmp_path: Path, platform: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe = pipeline(tmp_path)
-    with monkeypatch.context() as patched:  # as in a pipeline of version 0.2, whose state has no kinds
+    with (
+        monkeypatch.context() as patched
+    ):  # as in a pipeline of version 0.2, whose state has no kinds
         patched.setattr(InferredNode, "known_kinds", lambda _: iter(()))
         pipe.run(public_v1().with_resources("orders"))
     for key in platform.state.ids("orders"):
         platform.state.change("orders", key, {"lines": [{"sku": "A"}]})
     pipe.run(public_v1().with_resources("orders"), write_disposition="merge")
-    assert counts(pipe, "orders__lines", "orders__lines__taxes") == {"orders__lines": 28, "orders__lines__taxes": 0}
+    assert counts(pipe, "orders__lines", "orders__lines__taxes") == {
+        "orders__lines": 28,
+        "orders__lines__taxes": 0,
+    }
 
 
 def test_the_schema_contract_of_the_source_counts(tmp_path: Path, platform: Sandbox) -> None:
@@ -292,18 +356,25 @@ def test_a_walk_that_failed_goes_on_in_the_next_run_and_leaves_nothing(
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["lock"]
 
 
-CHILDREN = [("customers", "customers__documents", "customer_id"), ("orders", "orders__lines", "order_id")]
+CHILDREN = [
+    ("customers", "customers__documents", "customer_id"),
+    ("orders", "orders__lines", "order_id"),
+]
 
 
 def without_items(platform: Sandbox, name: str, field: str) -> tuple[str, str]:
     """Takes a record with items from the platform, and from another one its items. Returns their ids."""
-    gone, bare = [str(record["id"]) for record in platform.state.records(name) if record.get(field)][:2]
+    gone, bare = [
+        str(record["id"]) for record in platform.state.records(name) if record.get(field)
+    ][:2]
     platform.state.remove(name, gone)
     platform.state.change(name, bare, {field: []})
     return gone, bare
 
 
-def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(tmp_path: Path, platform: Sandbox) -> None:
+def test_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
+    tmp_path: Path, platform: Sandbox
+) -> None:
     pipe = pipeline(tmp_path)
     sources = [legacy().with_resources("customers"), public_v1().with_resources("orders")]
     for disposition in ("replace", "merge"):
@@ -328,9 +399,15 @@ def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
     monkeypatch.setattr(resources, "Client", lambda *_, **__: nullcontext(client))
     walker = resources.ListWalker(CUSTOMER, "http://localhost", "key", WalkOptions(10, sweeps=1))
     assert walker._walk(tmp_path / "files", tmp_path / "spool").distinct == 29
-    left_out, unproven = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert left_out.startswith("customers: rows that cannot be loaded and are left out: 1; email: expected string")
-    assert unproven.startswith("customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct")
+    left_out, unproven = [
+        record.getMessage() for record in caplog.records if record.levelname == "WARNING"
+    ]
+    assert left_out.startswith(
+        "customers: rows that cannot be loaded and are left out: 1; email: expected string"
+    )
+    assert unproven.startswith(
+        "customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct"
+    )
 
 
 def test_the_pipeline_of_the_readme_runs_as_it_stands(tmp_path: Path, platform: Sandbox) -> None:

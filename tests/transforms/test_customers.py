@@ -31,13 +31,24 @@ LISTS: list[dict[str, Any]] = [
 
 
 def row(customer_id: str | None, **fields: Any) -> dict[str, Any]:
-    known = {"id": customer_id, "erp_code": f"E{customer_id}", "email": f"{customer_id}@example.com"}
+    known = {
+        "id": customer_id,
+        "erp_code": f"E{customer_id}",
+        "email": f"{customer_id}@example.com",
+    }
     return {**WHOLE, **known, **fields}
 
 
 def document(customer_id: str, position: int, **fields: Any) -> dict[str, Any]:
     own = {"number": f"{customer_id}-{position}", "fiscal_name": f"F{position}"}
-    return {"customer_id": customer_id, "position": position, "is_default": False, "for_taxes": False, **own, **fields}
+    return {
+        "customer_id": customer_id,
+        "position": position,
+        "is_default": False,
+        "for_taxes": False,
+        **own,
+        **fields,
+    }
 
 
 def reconciled(
@@ -63,7 +74,12 @@ def found(findings: pd.DataFrame, *but: str) -> list[Any]:
 
 
 def test_a_customer_has_the_declared_columns() -> None:
-    given = {"phone": "+51 (9) 11", "email": " Ana@Example.COM ", "login_code": "007", "price_list_id": "1"}
+    given = {
+        "phone": "+51 (9) 11",
+        "email": " Ana@Example.COM ",
+        "login_code": "007",
+        "price_list_id": "1",
+    }
     papers = [document("7", 0, is_default=True, for_taxes=True)]
     made, findings = reconciled([row("7", **given)], papers, [{"id": "1", "name": "Basic"}])
     expected = given | {
@@ -91,7 +107,16 @@ def test_price_lists_are_bridged_across_the_families() -> None:
     assert found(findings) == [("7", "price_list_id_impossible"), *not_listed]
     # one that was not read is not listed only where that is proven
     made, findings = reconciled(rows, lists=LISTS, coverage_gap="price_lists: unproven")
-    statuses = ["matched", "matched", "unknown", "unknown", "unknown", "default", "default", "not_listed"]
+    statuses = [
+        "matched",
+        "matched",
+        "unknown",
+        "unknown",
+        "unknown",
+        "default",
+        "default",
+        "not_listed",
+    ]
     assert values(made, "price_list_status") == statuses
     assert values(findings[findings["entity_id"].isna()], "rule", "severity", "detail") == [
         ("price_lists_unproven", "warning", "priceListId of 3 customers: price_lists: unproven")
@@ -109,7 +134,9 @@ def test_the_document_that_counts() -> None:
          ["document_default_several", "document_tax_several"]),
         ([document("5", 0, number=" ", **both)], " ", " ", ["document_number_missing"]),
     ]  # fmt: skip
-    made, findings = reconciled([row(str(n)) for n in range(6)], [one for papers, *_ in cases for one in papers])
+    made, findings = reconciled(
+        [row(str(n)) for n in range(6)], [one for papers, *_ in cases for one in papers]
+    )
     found = values(made, "document_count", "default_document_number", "tax_document_number")
     assert found == [(len(papers), default, tax) for papers, default, tax, _ in cases]
     expected = [(str(n), rule) for n, (*_, rules) in enumerate(cases) for rule in rules]
@@ -126,7 +153,9 @@ def test_documents_with_one_position_are_in_the_order_of_their_values() -> None:
 
 def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> None:
     documents = [document("8", 0), document("7", 0, number="X"), document("9", 0, number=" X")]
-    documents += [document("5", n, number="of one", is_default=not n, for_taxes=True) for n in (0, 1)]
+    documents += [
+        document("5", n, number="of one", is_default=not n, for_taxes=True) for n in (0, 1)
+    ]
     rules = found(reconciled([row("5"), row("7"), row("9")], documents)[1])
     shared = [(one, "document_number_shared") for one in "79"]
     assert rules == [*shared, ("8", "document_orphan"), ("5", "document_tax_several")]
@@ -138,8 +167,14 @@ def test_customers_that_are_no_longer_listed_cause_no_findings() -> None:
         "birthdate": date(2027, 1, 1), "created_at": "2026-03-02T03:00:00Z", "price_list_id": "9",
     }  # fmt: skip
     flagged = [document("1", n, number=" ", is_default=True, for_taxes=True) for n in (0, 1)]
-    for papers, count in (([document("1", 0, number=" "), document("1", 1)], 10), (flagged, 10), ([], 8)):
-        findings = [reconciled([row("1", **wrong, _missing_since=at)], papers)[1] for at in (GONE, None)]
+    for papers, count in (
+        ([document("1", 0, number=" "), document("1", 1)], 10),
+        (flagged, 10),
+        ([], 8),
+    ):
+        findings = [
+            reconciled([row("1", **wrong, _missing_since=at)], papers)[1] for at in (GONE, None)
+        ]
         assert list(map(len, findings)) == [0, count]
 
 
@@ -147,9 +182,13 @@ def test_codes_and_addresses_are_compared_among_present_customers_only() -> None
     same = {"erp_code": "E", "email": "A@x.y", "login_code": "L"}
     alone, findings = reconciled([row("1", **same), row("2", **same, _missing_since=GONE)])
     assert (alone["is_missing"].tolist(), found(findings)) == ([False, True], [])
-    _, findings = reconciled([row("1", **same), row("2", erp_code=" E", email="a@X.Y ", login_code="L")])
+    _, findings = reconciled(
+        [row("1", **same), row("2", erp_code=" E", email="a@X.Y ", login_code="L")]
+    )
     shared = ("email_duplicate", "erp_code_duplicate", "login_code_duplicate")
-    assert found(findings, "erp_code_padded") == [(one, rule) for rule in shared for one in ("1", "2")]
+    assert found(findings, "erp_code_padded") == [
+        (one, rule) for rule in shared for one in ("1", "2")
+    ]
 
 
 def test_a_field_that_cannot_be_right_is_found() -> None:
@@ -165,12 +204,16 @@ def test_a_field_that_cannot_be_right_is_found() -> None:
         ({"created_at": "9999-12-31T00:00:00Z"}, "created_at_unreadable"),
     ]  # fmt: skip
     _, findings = reconciled([row(f"{n:02}", **fields) for n, (fields, _) in enumerate(cases)])
-    assert sorted(map(str, found(findings))) == [str((f"{n:02}", rule)) for n, (_, rule) in enumerate(cases) if rule]
+    assert sorted(map(str, found(findings))) == [
+        str((f"{n:02}", rule)) for n, (_, rule) in enumerate(cases) if rule
+    ]
 
 
 def test_findings_hold_no_personal_data() -> None:
     secret = "Zq9"
-    fields = dict.fromkeys(("first_name", "last_name", "phone", "email", "login_code", "erp_code"), f" {secret} ")
+    fields = dict.fromkeys(
+        ("first_name", "last_name", "phone", "email", "login_code", "erp_code"), f" {secret} "
+    )
     documents = [document(i, 0, number=secret, fiscal_name=secret) for i in ("1", "2", "3")]
     _, findings = reconciled([row("1", **fields), row("2", **fields, created_at=secret)], documents)
     assert len(findings) > 10

@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.date_forms import DateOrder
-from transforms.dates import DateColumn, DateContext, DateEvidence, form_findings, read_dates, unread_findings
+from transforms.dates import (
+    DateColumn,
+    DateContext,
+    DateEvidence,
+    form_findings,
+    read_dates,
+    unread_findings,
+)
 
 START = datetime(2024, 1, 1, 9, 5, 7, 123456, UTC)
 MOMENTS = [START + timedelta(days=11 * n, hours=n % 14, minutes=n) for n in range(60)]
@@ -89,15 +96,23 @@ def column(*texts: str | None) -> pd.Series[Any]:
 
 
 def instants(read: DateColumn) -> list[str | None]:
-    return [None if pd.isna(at) else at.isoformat().removesuffix("+00:00") for at in read.at.tolist()]
+    return [
+        None if pd.isna(at) else at.isoformat().removesuffix("+00:00") for at in read.at.tolist()
+    ]
 
 
 def rules(dates: DateColumn) -> list[tuple[str, str]]:
     """All that is wrong with a column of dates: rules and details."""
     ids = column(*map(str, range(len(dates.at))))
-    single = [] if dates.is_unreadable else [unread_findings("orders", "ordered_at", "created", dates, ids)]
+    single = (
+        []
+        if dates.is_unreadable
+        else [unread_findings("orders", "ordered_at", "created", dates, ids)]
+    )
     found = [*single, *form_findings("orders", "ordered_at", "created", dates, dates.zone_count)]
-    return [row for one in found for row in one[["rule", "detail"]].itertuples(index=False, name=None)]
+    return [
+        row for one in found for row in one[["rule", "detail"]].itertuples(index=False, name=None)
+    ]
 
 
 def check(texts: list[str], truth: list[datetime], precision: list[timedelta]) -> int:
@@ -109,7 +124,11 @@ def check(texts: list[str], truth: list[datetime], precision: list[timedelta]) -
             exactly = expected - (expected - datetime(1970, 1, 1, tzinfo=UTC)) % exact
             assert abs(at - exactly) < (MILLI if exact == MILLI else MICRO), text
     read, found = int(dates.at.count()), [rule for rule, _ in rules(dates)]
-    assert read == len(texts) or "ordered_at_form" in found or found.count("ordered_at_unreadable") == len(texts) - read
+    assert (
+        read == len(texts)
+        or "ordered_at_form" in found
+        or found.count("ordered_at_unreadable") == len(texts) - read
+    )
     return read
 
 
@@ -119,19 +138,30 @@ def test_a_clean_column_is_read_right_or_not_at_all(name: str) -> None:
     read = check([write(at) for at in MOMENTS], MOMENTS, [precision] * len(MOMENTS))
     assert read == (len(MOMENTS) if precision else 0)
     if name.startswith(("day first", "month first")):
-        assert check([write(at) for at in EARLY_DAYS], EARLY_DAYS, [precision] * len(MOMENTS)) == 0, "nothing proves it"
+        assert (
+            check([write(at) for at in EARLY_DAYS], EARLY_DAYS, [precision] * len(MOMENTS)) == 0
+        ), "nothing proves it"
 
 
 @pytest.mark.parametrize("other", ["iso zulu", "day first, slashes"])
 def test_a_mixed_column_has_no_text_read_wrong(other: str) -> None:
     for name, share in product(FORMS, (2, 30)):
         names = [name if n % len(MOMENTS) < share else other for n in range(len(MOMENTS))]
-        texts, kinds = [FORMS[one][1](at) for one, at in zip(names, MOMENTS, strict=True)], [FORMS[n][0] for n in names]
-        orders = {"/" in FORMS[one][1](MOMENTS[0]) and one.partition(" first")[0] for one in (name, other)}
+        texts, kinds = (
+            [FORMS[one][1](at) for one, at in zip(names, MOMENTS, strict=True)],
+            [FORMS[n][0] for n in names],
+        )
+        orders = {
+            "/" in FORMS[one][1](MOMENTS[0]) and one.partition(" first")[0] for one in (name, other)
+        }
         if orders == {"day", "month"}:
             # Of the same form: days over 12 of both prove that the column is mixed; two texts need not have any.
             assert share != 30 or check(texts, MOMENTS, kinds) == 0
-        elif (name, other, share) != ("day before month, year first", "iso zulu", 2):  # likewise, next to a standard
+        elif (name, other, share) != (
+            "day before month, year first",
+            "iso zulu",
+            2,
+        ):  # likewise, next to a standard
             check(texts, MOMENTS, kinds)
 
 
@@ -189,7 +219,9 @@ def test_a_column_has_one_form_and_a_text_of_another_stays_unread(
     read = read or [None] * len(texts)
     assert (made.form, instants(made)) == (form, read)
     assert made.is_unreadable == (form in ("ambiguous", "mixed", "unknown"))
-    unread = [one is None and bool((text or "").strip()) for one, text in zip(read, texts, strict=True)]
+    unread = [
+        one is None and bool((text or "").strip()) for one, text in zip(read, texts, strict=True)
+    ]
     assert made.unread.tolist() == unread
     assert made.at.index.tolist() == list(range(7, 7 + len(texts)))
     assert not ("timezone" in options and made.zone_unknown.any())
@@ -209,7 +241,9 @@ def test_another_unit_or_a_stamp_among_times_since_1970_stays_unread() -> None:
 
 
 def test_the_evidence_counts_and_holds_no_value() -> None:
-    made = read_dates(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
+    made = read_dates(
+        column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com")
+    )
     assert made.evidence == "5 texts: 3 ISO 8601, 1 numeric day and month"
 
 
@@ -238,18 +272,43 @@ def test_what_arrow_reads_is_read_as_by_the_parts_of_the_pattern(texts: list[str
         assert list(getattr(plain, name).array) == list(getattr(beside, name).array)[:-1], name
 
 
-SOME_DATES = [None, " ", "soon", "9999-12-31", "2024-01-31", "20240131T100000Z", "2024-31-12", "2024-01-31 10:00"]
-SOME_DATES += ["31/01/2024", "1/2/2024", "01.02.2024", "1/31/24", "5 Jan 2024", "20240131101500", "1700000000"]
+SOME_DATES = [
+    None,
+    " ",
+    "soon",
+    "9999-12-31",
+    "2024-01-31",
+    "20240131T100000Z",
+    "2024-31-12",
+    "2024-01-31 10:00",
+]
+SOME_DATES += [
+    "31/01/2024",
+    "1/2/2024",
+    "01.02.2024",
+    "1/31/24",
+    "5 Jan 2024",
+    "20240131101500",
+    "1700000000",
+]
 SOME_DATES += ["2401311015", "1700000000123", "4412041200", "1501011200", "1500000000"]
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(SOME_DATES) | st.text(max_size=12), min_size=1, max_size=4), st.data())
-def test_parts_are_read_as_the_whole_and_each_text_is_read_or_not(kinds: list[str | None], data: st.DataObject) -> None:
+@given(
+    st.lists(st.sampled_from(SOME_DATES) | st.text(max_size=12), min_size=1, max_size=4), st.data()
+)
+def test_parts_are_read_as_the_whole_and_each_text_is_read_or_not(
+    kinds: list[str | None], data: st.DataObject
+) -> None:
     texts = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))
     cut = data.draw(st.integers(0, len(texts)))
     order: DateOrder | None = data.draw(st.sampled_from([None, "day_first", "month_first"]))
-    whole, parts, evidence = read_dates(column(*texts), order), [texts[:cut], texts[cut:]], DateEvidence(order)
+    whole, parts, evidence = (
+        read_dates(column(*texts), order),
+        [texts[:cut], texts[cut:]],
+        DateEvidence(order),
+    )
     for part in parts:
         evidence.add(column(*part))
     read = [read_dates(column(*part), order, of_column=evidence.form()) for part in parts]

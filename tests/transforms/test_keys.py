@@ -10,15 +10,29 @@ from transforms.frames import array, column
 from transforms.keys import canonical_id, fold_case
 
 
-def test_ids_of_both_families_have_one_form_codes_keep_their_zeros_and_case_is_folded_beyond_ascii() -> None:
+def test_ids_of_both_families_have_one_form_codes_keep_their_zeros_and_case_is_folded_beyond_ascii() -> (
+    None
+):
     ids = pa.array(["1", "1.0", " 1 ", "1.50", "01", "a.0", "", None])
-    assert array(canonical_id(column(ids))).to_pylist() == ["1", "1", "1", "1.50", "01", "a.0", None, None]
+    assert array(canonical_id(column(ids))).to_pylist() == [
+        "1",
+        "1",
+        "1",
+        "1.50",
+        "01",
+        "a.0",
+        None,
+        None,
+    ]
     folded = fold_case(column(pa.array([" A@B.C", "STRASSE", "straße", "ÑU", None, " "])))
     assert array(folded).to_pylist() == ["a@b.c", "strasse", "strasse", "ñu", None, None]
 
 
 def test_what_is_shared_names_the_first_that_has_it() -> None:
-    ids, shared = column(pa.array(["1", "2", "2", "3", "4", "5"])), column(pa.array(["x", "x", "y", "x", "y", None]))
+    ids, shared = (
+        column(pa.array(["1", "2", "2", "3", "4", "5"])),
+        column(pa.array(["x", "x", "y", "x", "y", None])),
+    )
     is_counted = column(pa.array([True, True, True, False, True, True]))
     made = of_rows.shared_value_findings(
         "customers", "erp_code_duplicate", of_rows.UniqueValues(ids, shared, is_counted)

@@ -7,7 +7,15 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from transforms.numbers import COMMA, POINT, Notation, NotationEvidence, doubles, plain_numbers, whole_numbers
+from transforms.numbers import (
+    COMMA,
+    POINT,
+    Notation,
+    NotationEvidence,
+    doubles,
+    plain_numbers,
+    whole_numbers,
+)
 
 NO_NUMBERS = [
     "NaN", "nan", "inf", "-Infinity", "1_000", "0x1", "0b1", "1e5", "1E5", "7,50123E+12", "１２", "٣", "²", "½", "−5",
@@ -34,7 +42,9 @@ def test_a_number_is_read_exactly_another_text_has_a_code() -> None:
     for notation, numbers in READ:
         read, codes = plain_numbers(texts(*numbers, None), notation)
         assert read.to_pylist() == [*numbers.values(), None]
-        assert codes.to_pylist() == [None if one else "not_a_number" for one in numbers.values()] + [None]
+        assert codes.to_pylist() == [
+            None if one else "not_a_number" for one in numbers.values()
+        ] + [None]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +59,9 @@ def test_a_number_is_read_exactly_another_text_has_a_code() -> None:
         ("1,000 0.000", "point", "point"), ("39.00 39,00 2.5", "both", "both"),
     ],
 )  # fmt: skip
-def test_a_column_proves_its_notation_as_a_whole(column: str, proof: str, of_whole: str | None) -> None:
+def test_a_column_proves_its_notation_as_a_whole(
+    column: str, proof: str, of_whole: str | None
+) -> None:
     found, split, whole = NotationEvidence(), NotationEvidence(), NotationEvidence(whole=True)
     found.add(texts(*column.split()))
     for text in column.split():

@@ -18,7 +18,11 @@ from transforms.keys import BOOKKEEPING
 from transforms.order_fields import FieldChoice, OrderFields
 
 CUSTOMERS = frame(
-    ORDERING_CUSTOMERS, [{"customer_id": str(n), "erp_code": f"C-{900 - n}", "is_missing": False} for n in range(1, 61)]
+    ORDERING_CUSTOMERS,
+    [
+        {"customer_id": str(n), "erp_code": f"C-{900 - n}", "is_missing": False}
+        for n in range(1, 61)
+    ],
 )
 COUNT = 60
 NUMBERS = range(COUNT)
@@ -44,15 +48,26 @@ VALUES: Final[dict[str, tuple[pa.DataType, list[Any]]]] = {
     "unproven": (TEXT, ["01/02/2026"] * COUNT),
     "when": (TEXT, [f"2026-01-{n % 28 + 1:02d} 10:{n:02d}:00" for n in NUMBERS]),
     "offset": (TEXT, [f"2026-01-{n % 28 + 1:02d}T10:{n:02d}:00-05:00" for n in NUMBERS]),
-    "rfc": (TEXT, [f"{DAYS[n % 28 % 7]}, {n % 28 + 1:02d} Jan 2026 10:{n:02d}:00 +0000" for n in NUMBERS]),
+    "rfc": (
+        TEXT,
+        [f"{DAYS[n % 28 % 7]}, {n % 28 + 1:02d} Jan 2026 10:{n:02d}:00 +0000" for n in NUMBERS],
+    ),
 }
 
 
 def orders(columns: str) -> pd.DataFrame:
     """Columns by their kind: `id: customer_id; when: created_at updated_at`."""
-    kinds = {name: kind for part in columns.split("; ") for kind, names in [part.split(": ")] for name in names.split()}
+    kinds = {
+        name: kind
+        for part in columns.split("; ")
+        for kind, names in [part.split(": ")]
+        for name in names.split()
+    }
     schema = {"id": TEXT, **{name: VALUES[kind][0] for name, kind in kinds.items()}, **BOOKKEEPING}
-    rows = [{"id": f"o{n}", **{name: VALUES[kind][1][n] for name, kind in kinds.items()}} for n in NUMBERS]
+    rows = [
+        {"id": f"o{n}", **{name: VALUES[kind][1][n] for name, kind in kinds.items()}}
+        for n in NUMBERS
+    ]
     return frame(schema, rows)
 
 
@@ -90,15 +105,21 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
 def test_each_schema_is_chosen_right_or_reported(name: str) -> None:
     columns, expected = SCHEMAS[name]
     choice = choose_fields(orders(columns), CUSTOMERS)
-    assert choice.fields == OrderFields(*(None if name == "-" else name for name in expected.split()))
-    details = choice.findings.loc[choice.findings["rule"].isin(["field_not_found", "field_disputed"]), "detail"]
+    assert choice.fields == OrderFields(
+        *(None if name == "-" else name for name in expected.split())
+    )
+    details = choice.findings.loc[
+        choice.findings["rule"].isin(["field_not_found", "field_disputed"]), "detail"
+    ]
     unknown = {"customer_id", "ordered_at", "total"} - choice.fields.columns().keys()
     assert sorted(detail.partition(":")[0] for detail in details) == sorted(unknown)
     assert not choice.findings["detail"].str.contains("x7|C-8", regex=True).any()
 
 
 def test_a_finding_names_the_candidates_and_their_evidence() -> None:
-    choice = choose_fields(orders("id: user_id; other: customer_id; when: delivery_date"), CUSTOMERS)
+    choice = choose_fields(
+        orders("id: user_id; other: customer_id; when: delivery_date"), CUSTOMERS
+    )
     details = dict(choice.findings["detail"].str.split(": ", n=1).tolist())
     known = "candidates: customer_id (0 of 60 are ids of customers, 0 are ERP codes), user_id (60 of 60 are "
     assert details["customer_id"].startswith(known)
@@ -115,7 +136,9 @@ def details(choice: FieldChoice, rule: str) -> list[str]:
 def with_values(columns: str, **where: range) -> pd.DataFrame:
     """Such orders, whose columns have values in some of the rows only."""
     rows = orders(columns)
-    return rows.assign(**{name: rows[name].where(rows.index.isin(some)) for name, some in where.items()})
+    return rows.assign(
+        **{name: rows[name].where(rows.index.isin(some)) for name, some in where.items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,11 +155,15 @@ def with_values(columns: str, **where: range) -> pd.DataFrame:
          ["customer_id: customer_id is kept, but customer_id and buyer_id refer to different customers"]),
     ],
 )  # fmt: skip
-def test_a_pinned_column_is_kept(columns: str, pinned: OrderFields, fields: OrderFields, changes: list[str]) -> None:
+def test_a_pinned_column_is_kept(
+    columns: str, pinned: OrderFields, fields: OrderFields, changes: list[str]
+) -> None:
     choice = choose_fields(orders(columns), CUSTOMERS, pinned=pinned)
     assert (choice.fields, details(choice, "field_changed")) == (fields, changes)
     of_setting = choose_fields(orders(columns), CUSTOMERS, OrderFields(fields.customer_id), pinned)
-    assert details(of_setting, "field_changed") == [one for one in changes if not one.startswith("customer_id")]
+    assert details(of_setting, "field_changed") == [
+        one for one in changes if not one.startswith("customer_id")
+    ]
 
 
 def test_a_column_with_few_values_is_not_chosen_but_kept_with_an_error_where_it_is_pinned() -> None:
@@ -176,15 +203,26 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
         ("rare: cancelled_at", None, []), ("state: status", None, []), ("state: status", "CANCELLED", []),
         ("state: status", "9", [f"no order has a value of reconcile.order_cancelled; {of_column('status', 2)}"]),
     ):  # fmt: skip
-        choice = choose_fields(orders(columns), CUSTOMERS, OrderFields(cancelled_values=(value,) if value else None))
+        choice = choose_fields(
+            orders(columns), CUSTOMERS, OrderFields(cancelled_values=(value,) if value else None)
+        )
         assert details(choice, "cancelled_unknown") == [f"order_status: {one}" for one in found]
 
 
-def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_found_where_nearly_all_are_right() -> None:
-    for missing, unlike, rule in ((0, 0, ""), (0, 6, "lines_differ"), (0, 7, ""), (3, 0, "total_missing")):
+def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_found_where_nearly_all_are_right() -> (
+    None
+):
+    for missing, unlike, rule in (
+        (0, 0, ""),
+        (0, 6, "lines_differ"),
+        (0, 7, ""),
+        (3, 0, "total_missing"),
+    ):
         rows = with_values("money: total", total=range(missing, COUNT))
         lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "price"})
-        lines["price"] = lines["price"].where(rows.index < COUNT - unlike, lines["price"] + 1).fillna(1.0)
+        lines["price"] = (
+            lines["price"].where(rows.index < COUNT - unlike, lines["price"] + 1).fillna(1.0)
+        )
         choice = choose_fields(rows, CUSTOMERS, lines=lines.assign(quantity=1))
         found = choice.findings[choice.findings["rule"].isin(["lines_differ", "total_missing"])]
         assert found["rule"].tolist() == [rule] * bool(rule)
@@ -196,10 +234,15 @@ def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_fou
         rows = orders("money: total amount")
         rows["amount"] = rows["amount"].where(rows.index >= count, rows["amount"] * factor)
         choice = choose_fields(rows, CUSTOMERS)
-        assert (choice.fields.total, bool(details(choice, "totals_differ"))) == (chosen, differs), (count, factor)
+        assert (choice.fields.total, bool(details(choice, "totals_differ"))) == (chosen, differs), (
+            count,
+            factor,
+        )
 
 
-def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_so_without_lines_from_then_on() -> None:
+def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_so_without_lines_from_then_on() -> (
+    None
+):
     rows = orders("id: total amount")
     lines = frame(
         {"order_id": TEXT, "quantity": BIGINT, "price": pa.float64()},
@@ -220,16 +263,27 @@ def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_s
         assert choose_fields(rows, CUSTOMERS, configured, pinned).fields.is_in_cents is expected
 
 
-def test_orders_that_are_no_longer_listed_prove_a_notation_and_do_not_decide_which_column_is_chosen() -> None:
+def test_orders_that_are_no_longer_listed_prove_a_notation_and_do_not_decide_which_column_is_chosen() -> (
+    None
+):
     def with_missing(rows: pd.DataFrame) -> pd.DataFrame:
         gone = [datetime(2026, 1, 1, tzinfo=UTC) if n < COUNT // 2 else None for n in NUMBERS]
-        return rows.assign(_missing_since=pd.Series(gone, rows.index, dtype=rows["_missing_since"].dtype))
+        return rows.assign(
+            _missing_since=pd.Series(gone, rows.index, dtype=rows["_missing_since"].dtype)
+        )
 
     half, rest = range(30), range(30, COUNT)
-    rows = with_values("money: total amount; text: grand_total", total=rest, amount=half, grand_total=half)
+    rows = with_values(
+        "money: total amount; text: grand_total", total=rest, amount=half, grand_total=half
+    )
     choice = choose_fields(with_missing(rows), CUSTOMERS)
-    assert (choice.fields.total, choice.evidence["total"]) == ("total", "30 of 30 are decimal numbers")
-    assert {choice.evidence[name] for name in ("amount", "grand_total")} == {"0 of 30 are decimal numbers"}
+    assert (choice.fields.total, choice.evidence["total"]) == (
+        "total",
+        "30 of 30 are decimal numbers",
+    )
+    assert {choice.evidence[name] for name in ("amount", "grand_total")} == {
+        "0 of 30 are decimal numbers"
+    }
     rows = with_missing(orders("text: total"))
     rows["total"] = rows["total"].where(rows.index < 30, "1.234")
     choice = choose_fields(rows, CUSTOMERS)
@@ -278,7 +332,9 @@ def read(
 ) -> tuple[list[bool], dict[str, int]]:
     words = {name: {word for word in of if word is not None} for name, of in values.items()}
     found = Cancellation.of("status", words, setting)
-    texts: dict[str, pd.Series[Any]] = {name: column(pa.array(values[name], pa.string())) for name in found.witnesses}
+    texts: dict[str, pd.Series[Any]] = {
+        name: column(pa.array(values[name], pa.string())) for name in found.witnesses
+    }
     is_cancelled, contrary = found.read(texts, "status", len(next(iter(values.values()))))
     return is_cancelled.tolist(), dict(contrary)
 

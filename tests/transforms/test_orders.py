@@ -32,17 +32,28 @@ KINDS = {"who": BIGINT, "at": TEXT, "sum": MONEY, "state": TEXT, "money": TEXT}
 FIELDS = OrderFields("who", "at", "sum", "state", "money")
 CODES = enumerate(("E1", "E2", "E2", "E4", "E4"), 1)
 CUSTOMERS = frame(
-    ORDERING_CUSTOMERS, [{"customer_id": str(n), "erp_code": code, "is_missing": n == 2} for n, code in CODES]
+    ORDERING_CUSTOMERS,
+    [{"customer_id": str(n), "erp_code": code, "is_missing": n == 2} for n, code in CODES],
 )
 
 
 def raw(*rows: Mapping[str, Any] | tuple[Any, ...], **kinds: pa.DataType) -> pd.DataFrame:
     """Raw orders `o0`, `o1` …, as dicts or as tuples in the order of `KINDS`; `kinds` are of other columns."""
-    named = [row if isinstance(row, Mapping) else dict(zip(KINDS, row, strict=False)) for row in rows]
+    named = [
+        row if isinstance(row, Mapping) else dict(zip(KINDS, row, strict=False)) for row in rows
+    ]
     schema = {"id": TEXT, **(kinds or KINDS), **BOOKKEEPING}
     money = [name for name, kind in schema.items() if kind == MONEY]
-    texts = [{name: Decimal(row[name]) for name in money if row.get(name) is not None} for row in named]
-    return frame(schema, [{"id": f"o{n}", **row, **of} for n, (row, of) in enumerate(zip(named, texts, strict=True))])
+    texts = [
+        {name: Decimal(row[name]) for name in money if row.get(name) is not None} for row in named
+    ]
+    return frame(
+        schema,
+        [
+            {"id": f"o{n}", **row, **of}
+            for n, (row, of) in enumerate(zip(named, texts, strict=True))
+        ],
+    )
 
 
 def made(
@@ -68,7 +79,9 @@ def test_an_order_has_our_columns_then_its_own() -> None:
         "is_cancelled": False, "is_missing": False, "ordered_date": date(2026, 1, 1), "at": "2026-01-01T10:00:00Z",
         "money": "pen", "state": "paid", "sum": Decimal("12.5"), "who": 1,
     }  # fmt: skip
-    assert_frame_equal(result.orders, frame({**ORDERS, **dict(sorted(KINDS.items())), **BOOKKEEPING}, [expected]))
+    assert_frame_equal(
+        result.orders, frame({**ORDERS, **dict(sorted(KINDS.items())), **BOOKKEEPING}, [expected])
+    )
     assert_frame_equal(result.findings, frame(FINDINGS))
     assert result.form == "iso_offset"
 
@@ -76,8 +89,16 @@ def test_an_order_has_our_columns_then_its_own() -> None:
 def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:
     kinds = {"Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT}
     result = made({"Total": "x", "customer_id": 1}, fields=OrderFields("customer_id"), kinds=kinds)
-    assert list(result.orders) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKKEEPING]
-    assert (found(result), result.form) == ([], "empty"), "fields that are not known cause no findings"
+    assert list(result.orders) == [
+        *ORDERS,
+        "raw_raw_Total",
+        "raw_customer_id",
+        "raw_total",
+        *BOOKKEEPING,
+    ]
+    assert (found(result), result.form) == ([], "empty"), (
+        "fields that are not known cause no findings"
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,13 +124,21 @@ def test_customers_are_matched_unknown_or_none(
     who: tuple[Any, ...], known: pd.DataFrame, gap: str, expected: list[Any], rules: list[Any]
 ) -> None:
     kinds = {"who": TEXT if isinstance(who[0], str) else BIGINT}
-    result = made(*({"who": one} for one in who), fields=OrderFields("who"), known=known, kinds=kinds, coverage_gap=gap)
+    result = made(
+        *({"who": one} for one in who),
+        fields=OrderFields("who"),
+        known=known,
+        kinds=kinds,
+        coverage_gap=gap,
+    )
     assert values(result.orders, "customer_id", "customer_status") == expected
     assert found(result) == rules
 
 
 def coded(*codes: tuple[str, str | None]) -> pd.DataFrame:
-    return frame(ORDERING_CUSTOMERS, [{"customer_id": one, "erp_code": code} for one, code in codes])
+    return frame(
+        ORDERING_CUSTOMERS, [{"customer_id": one, "erp_code": code} for one, code in codes]
+    )
 
 
 def reversed_codes(listed: int) -> pd.DataFrame:
@@ -122,7 +151,9 @@ def shifted_codes(count: int) -> pd.DataFrame:
     return coded(*((str(n), str(n % 10 + 1 + 90 * (n > count))) for n in range(1, 11)))
 
 
-READINGS: list[tuple[str, pd.DataFrame, CustomerNotation | None, str | None, CustomerNotation | None, str]] = [
+READINGS: list[
+    tuple[str, pd.DataFrame, CustomerNotation | None, str | None, CustomerNotation | None, str]
+] = [
     # column, customers, as the last run read it; the customer of the second order, as it is read now, finding
     # With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others.
     ("customer_code", shifted_codes(9), None, "1", "codes", ""),
@@ -137,19 +168,40 @@ READINGS: list[tuple[str, pd.DataFrame, CustomerNotation | None, str | None, Cus
     ("buyer", reversed_codes(99), None, None, None, "customer_notation"),
     ("buyer", reversed_codes(80), None, "x99", "codes", ""),
     # As the last run read them: else all orders would go to others when some are not listed, or get a code.
-    ("buyer", reversed_codes(80), "ids", "2", "ids", "field_changed"),  # 80 of 100 values are ids, all are codes
+    (
+        "buyer",
+        reversed_codes(80),
+        "ids",
+        "2",
+        "ids",
+        "field_changed",
+    ),  # 80 of 100 values are ids, all are codes
     ("buyer", reversed_codes(100), "codes", "99", "codes", ""),  # all are both
     # Not pinned while some have no code: the next run would report a change although nothing changed.
-    ("customer_code", coded(*((str(n), str(n) if n < 9 else None) for n in range(1, 11))), None, "2", None, ""),
+    (
+        "customer_code",
+        coded(*((str(n), str(n) if n < 9 else None) for n in range(1, 11))),
+        None,
+        "2",
+        None,
+        "",
+    ),
 ]
 
 
-def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all() -> None:
+def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all() -> (
+    None
+):
     for (name, known, pinned, customer, notation, rule), is_set in product(READINGS, (False, True)):
         numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
         fields = OrderFields(name, customer_notation=pinned, is_notation_set=is_set)
-        made = order_customers(numbers, column(pa.array([1] * len(known))), CustomerIndex.of(known), fields)
-        assert values(made.table, "customer_id", "customer_status")[1] == (customer, customer and "matched")
+        made = order_customers(
+            numbers, column(pa.array([1] * len(known))), CustomerIndex.of(known), fields
+        )
+        assert values(made.table, "customer_id", "customer_status")[1] == (
+            customer,
+            customer and "matched",
+        )
         assert (made.notation, bool(made.unknown)) == (notation, customer is None)
         is_found = bool(rule) and not (is_set and rule == "field_changed")
         assert values(made.findings, "rule") == [rule] * is_found
@@ -161,7 +213,11 @@ def test_a_falling_share_of_known_customers_is_an_error() -> None:
     assert made(*rows, last_matched_share=0.8).findings["rule"].tolist() == ["customer_unknown"]
     result = made(*rows, last_matched_share=1.0)
     assert values(result.orders, "customer_status") == ["matched"] * 3 + [None]
-    fell = ("matched_share_fell", "error", "who: 75% of 4 orders are of a known customer, 100% before")
+    fell = (
+        "matched_share_fell",
+        "error",
+        "who: 75% of 4 orders are of a known customer, 100% before",
+    )
     assert fell in values(result.findings, "rule", "severity", "detail")
 
 
@@ -188,12 +244,20 @@ def test_totals_are_decimal(kind: pa.DataType, totals: list[tuple[Any, str | Non
     [
         (["1.234", "12,50", "7"], [None, None, "7"], ["total_notation"]),
         (["1.234", "1,250.00", "12.5"], ["1.234", None, "12.5"], ["total_unreadable"]),
-        (["1.234", "12,50", "12.5"], [None, None, "12.5"], ["total_unreadable", "total_unreadable"]),
+        (
+            ["1.234", "12,50", "12.5"],
+            [None, None, "12.5"],
+            ["total_unreadable", "total_unreadable"],
+        ),
     ],
 )
-def test_a_decimal_comma_is_no_proof_of_a_point(texts: list[str], totals: list[str | None], rules: list[str]) -> None:
+def test_a_decimal_comma_is_no_proof_of_a_point(
+    texts: list[str], totals: list[str | None], rules: list[str]
+) -> None:
     """One total over a million made all the thousands of a platform without decimals fractions."""
-    result = made(*({"sum": text} for text in texts), fields=OrderFields(total="sum"), kinds={"sum": TEXT})
+    result = made(
+        *({"sum": text} for text in texts), fields=OrderFields(total="sum"), kinds={"sum": TEXT}
+    )
     assert values(result.orders, "total") == [total and Decimal(total) for total in totals]
     assert result.findings["rule"].tolist() == rules
 
@@ -205,14 +269,26 @@ def test_totals_in_hundredths_are_divided() -> None:
 
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
     good, late = "2026-01-01T10:00:00Z", "2026-03-02T02:00:00Z"  # 14 hours ahead
-    result = made((1, good, "1"), (1, "soon", "1"), (1, "2026-03-04", "1"), (1, good, "-1"), (1, late, "0"))
-    assert found(result) == [("o2", "ordered_at_future"), ("o1", "ordered_at_unreadable"), ("o3", "total_negative")]
+    result = made(
+        (1, good, "1"), (1, "soon", "1"), (1, "2026-03-04", "1"), (1, good, "-1"), (1, late, "0")
+    )
+    assert found(result) == [
+        ("o2", "ordered_at_future"),
+        ("o1", "ordered_at_unreadable"),
+        ("o3", "total_negative"),
+    ]
     assert made((1, "01/02/2026", "1")).findings["rule"].tolist() == ["ordered_at_form"]
 
 
 def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
-    listed = [(1, "2026-03-02T01:00:00Z", "0", "CANCELLED", "eur"), (1, "2026-01-01T10:00:00Z", "5", "paid", "EUR")]
-    others = [(9, "2026-03-02T03:00:00Z", "-5", "Cancelled", "USD"), (None, "2026-01-01T10:00:00Z", "5", "paid", "USD")]
+    listed = [
+        (1, "2026-03-02T01:00:00Z", "0", "CANCELLED", "eur"),
+        (1, "2026-01-01T10:00:00Z", "5", "paid", "EUR"),
+    ]
+    others = [
+        (9, "2026-03-02T03:00:00Z", "-5", "Cancelled", "USD"),
+        (None, "2026-01-01T10:00:00Z", "5", "paid", "USD"),
+    ]
     gone = [{**dict(zip(KINDS, row, strict=True)), "_missing_since": AS_OF} for row in others]
     result = made(*listed, *gone)
     assert (found(result), result.matched_share) == ([], 1.0)
@@ -228,12 +304,19 @@ def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
 
 
 def test_days_are_those_of_the_time_zone_and_a_column_named_after_utc_is_in_utc() -> None:
-    night = DateContext(datetime(2026, 3, 1, 3, tzinfo=UTC), timezone="America/Lima")  # there it is February 28
+    night = DateContext(
+        datetime(2026, 3, 1, 3, tzinfo=UTC), timezone="America/Lima"
+    )  # there it is February 28
     rows = [(1, "2026-01-30T04:59:00Z"), (2, "2026-01-30T05:00:00Z"), (3, None)]
     local = made(*rows, context=night).orders
     assert values(local, "ordered_date") == [date(2026, 1, 29), date(2026, 1, 30), None]
-    assert values(customer_orders(local, CUSTOMERS[:2], night), "is_active_30_days") == [False, True]
-    assert values(made(*rows, context=DateContext(AS_OF)).orders, "ordered_date")[0] == date(2026, 1, 30)
+    assert values(customer_orders(local, CUSTOMERS[:2], night), "is_active_30_days") == [
+        False,
+        True,
+    ]
+    assert values(made(*rows, context=DateContext(AS_OF)).orders, "ordered_date")[0] == date(
+        2026, 1, 30
+    )
     madrid = DateContext(AS_OF, timezone="Europe/Madrid")
     for name, hour, day in (("created_gmt", 23, 2), ("created_utc", 23, 2), ("created_at", 22, 1)):
         row, fields = {name: "2026-01-01 23:00:00"}, OrderFields(ordered_at=name)
@@ -278,13 +361,17 @@ def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() ->
     known = frame(ORDERING_CUSTOMERS, [{"customer_id": str(n)} for n in range(len(cases))])
     rows = [(n, at) for n, (times, _) in enumerate(cases) for at in times]
     ordered = customer_orders(made(*rows, known=known).orders, known, IN_UTC)
-    assert values(ordered, "is_active_365_days", "order_count") == [(active, len(times)) for times, active in cases]
+    assert values(ordered, "is_active_365_days", "order_count") == [
+        (active, len(times)) for times, active in cases
+    ]
     assert ordered["last_ordered_at"].notna().tolist() == [any(times) for times, _ in cases]
 
 
 def test_sums_of_the_largest_amounts_do_not_overflow_and_revenue_by_currency_is_json() -> None:
     largest = "9" * 20 + "." + "9" * 9
-    result = made(*[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN"))
+    result = made(
+        *[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN")
+    )
     assert customer_orders(result.orders, CUSTOMERS[:1], IN_UTC)["revenue"].tolist() == [
         Decimal("499999999999999999999.999999995")
     ]
@@ -300,30 +387,59 @@ def lines(*rows: tuple[Any, ...], **kinds: pa.DataType) -> pd.DataFrame:
     return frame(schema, [dict(zip(schema, row, strict=False)) for row in rows])
 
 
-def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_columns_next_to_ours() -> None:
-    own = {"sku": TEXT, "quantity": BIGINT, "price": pa.float64(), "customer_id": TEXT, "raw_quantity": BIGINT}
+def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_columns_next_to_ours() -> (
+    None
+):
+    own = {
+        "sku": TEXT,
+        "quantity": BIGINT,
+        "price": pa.float64(),
+        "customer_id": TEXT,
+        "raw_quantity": BIGINT,
+    }
     given = lines(("o1", 2, "B", 2, 0.1), ("o1", 1, "A", 1, 2.5, "x", 7), ("gone", 1), **own)
     table, findings = order_lines(given, made(*ORDERED[:2]).orders)
     at = datetime(2026, 1, 5, 10, tzinfo=UTC)
-    common = {"order_id": "o1", "customer_id": "1", "currency": "PEN", "is_cancelled": False, "ordered_at": at}
+    common = {
+        "order_id": "o1",
+        "customer_id": "1",
+        "currency": "PEN",
+        "is_cancelled": False,
+        "ordered_at": at,
+    }
     expected = [
         {**common, "line_number": 1, "product": "A", "quantity": Decimal(1), "unit_price": Decimal("2.5"), "sku": "A",
          "raw_raw_quantity": 1, "raw_quantity": 7, "price": 2.5, "raw_customer_id": "x"},
         {**common, "line_number": 2, "product": "B", "quantity": Decimal(2), "unit_price": Decimal("0.1"), "sku": "B",
          "raw_raw_quantity": 2, "price": 0.1},
     ]  # fmt: skip
-    others = {"sku": TEXT, "raw_raw_quantity": BIGINT, "price": pa.float64(), "raw_customer_id": TEXT}
+    others = {
+        "sku": TEXT,
+        "raw_raw_quantity": BIGINT,
+        "price": pa.float64(),
+        "raw_customer_id": TEXT,
+    }
     assert_frame_equal(table, frame({**ORDER_LINES, **others, "raw_quantity": BIGINT}, expected))
-    assert values(findings, "entity", "entity_id", "rule") == [("order_lines", "gone", "order_missing")]
+    assert values(findings, "entity", "entity_id", "rule") == [
+        ("order_lines", "gone", "order_missing")
+    ]
 
 
 def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
     kinds = {"qty": TEXT, "price": TEXT, "amount": BIGINT, "line_total": BIGINT}
-    given = lines(("o0", 0, "2", "1,50", 3), ("o0", 1, "1", "2.5"), ("o0", 2, None, None, 4), **kinds)
+    given = lines(
+        ("o0", 0, "2", "1,50", 3), ("o0", 1, "1", "2.5"), ("o0", 2, None, None, 4), **kinds
+    )
     table, findings = order_lines(given, made(ORDERED[0]).orders)
-    assert values(table, "unit_price", "line_total") == [(None, 3), (Decimal("2.5"), None), (None, 4)]
+    assert values(table, "unit_price", "line_total") == [
+        (None, 3),
+        (Decimal("2.5"), None),
+        (None, 4),
+    ]
     detail = "unit_price: 1 of 2 values"
-    assert values(findings, "rule", "severity", "detail") == [("amounts_unreadable", "warning", detail)]
+    assert values(findings, "rule", "severity", "detail") == [
+        ("amounts_unreadable", "warning", detail)
+    ]
 
 
 def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() -> None:

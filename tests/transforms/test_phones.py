@@ -20,7 +20,11 @@ from transforms.phones import same_phone
         ("France", "", None, False), ("0", "00", None, False),
     ],
 )  # fmt: skip
-def test_reconcile_and_push_have_one_rule(left: str, right: str, country: str | None, is_same: bool) -> None:
+def test_reconcile_and_push_have_one_rule(
+    left: str, right: str, country: str | None, is_same: bool
+) -> None:
     one, other = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (left, right))
     assert same_phone(one, other, country).tolist() == [is_same]
-    assert differing_fields({"phone": left}, {"phone": right}, country) == ([] if is_same else ["phone"])
+    assert differing_fields({"phone": left}, {"phone": right}, country) == (
+        [] if is_same else ["phone"]
+    )

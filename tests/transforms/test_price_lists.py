@@ -41,7 +41,10 @@ def test_a_price_list_has_the_declared_columns() -> None:
 
 def test_chains_are_followed_to_their_root_a_source_that_is_not_listed_or_a_circle() -> None:
     found, rules = chains(
-        *(row(one, source) for one, source in (("1", None), ("2", "1"), ("3", "2"), ("4", "3.0"), ("5", " "))),
+        *(
+            row(one, source)
+            for one, source in (("1", None), ("2", "1"), ("3", "2"), ("4", "3.0"), ("5", " "))
+        ),
         *(row(one, source) for one, source in (("a1", "a9"), ("a2", "a1"), ("a3", "a4"))),
         *(row(one, source, _missing_since=GONE) for one, source in (("a4", None), ("a5", "a4"))),
         *(row(f"b{n}", f"b{source}") for n, source in enumerate((1, 3, 4, 2, 4), 1)),
@@ -56,20 +59,46 @@ def test_chains_are_followed_to_their_root_a_source_that_is_not_listed_or_a_circ
 
 
 def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
-    rows = [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE), row("5", "5"), row("6")]
+    rows = [
+        row("1", "9"),
+        row("2", "1"),
+        row("3", "4"),
+        row("4", _missing_since=GONE),
+        row("5", "5"),
+        row("6"),
+    ]
     gap = "price_lists: unproven"
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, gap)
-    assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
+    assert made["chain_status"].to_list() == [
+        "unknown",
+        "unknown",
+        "unknown",
+        "root",
+        "cycle",
+        "root",
+    ]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
     assert values(findings, "entity_id", "rule", "severity", "detail") == [
         ("5", "chain_cycle", "error", "sourcePriceListId"),
-        (None, "sources_unproven", "warning", "sourcePriceListId of 3 price lists: price_lists: unproven"),
+        (
+            None,
+            "sources_unproven",
+            "warning",
+            "sourcePriceListId of 3 price lists: price_lists: unproven",
+        ),
     ]
 
 
 def test_customers_that_are_listed_are_counted() -> None:
-    used = [("1", "matched", False), ("1", "matched", True), ("1", "not_listed", False), (None, "default", False)]
-    customers = frame(CUSTOMER_PRICE_LISTS, [dict(zip(CUSTOMER_PRICE_LISTS, one, strict=True)) for one in used])
+    used = [
+        ("1", "matched", False),
+        ("1", "matched", True),
+        ("1", "not_listed", False),
+        (None, "default", False),
+    ]
+    customers = frame(
+        CUSTOMER_PRICE_LISTS, [dict(zip(CUSTOMER_PRICE_LISTS, one, strict=True)) for one in used]
+    )
     made, _ = price_lists(frame(RAW_PRICE_LISTS, [row("1"), row("2")]), customers)
     assert made["customer_count"].tolist() == [1, 0]
 
@@ -98,4 +127,6 @@ def test_no_row_is_lost_and_the_order_of_rows_and_columns_changes_nothing() -> N
 
 def test_a_chain_through_every_list_is_followed() -> None:
     rows = [row(f"{n:05d}", f"{n - 1:05d}" if n else None) for n in range(10_000)]
-    assert price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY)[0]["depth"].tolist() == list(range(10_000))
+    assert price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY)[0]["depth"].tolist() == list(
+        range(10_000)
+    )

@@ -32,7 +32,10 @@ def reconciled(
 
 def test_a_promotion_has_the_declared_columns() -> None:
     made, findings = reconciled({})
-    at = {"starts_at": datetime(2026, 1, 1, tzinfo=UTC), "expires_at": datetime(2027, 1, 1, tzinfo=UTC)}
+    at = {
+        "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "expires_at": datetime(2027, 1, 1, tzinfo=UTC),
+    }
     own = {"promotion_id": "0", "status": "running", "remaining_uses": 7, "is_missing": False}
     assert_frame_equal(made, frame(PROMOTIONS, [{**RUNNING, **own, **at}]))
     assert_frame_equal(findings, frame(FINDINGS))
@@ -71,10 +74,16 @@ def test_the_status_at_an_instant() -> None:
         ({"use_count": -1}, "running", ["use_count_negative"]), ({"name": " "}, "running", ["name_missing"]),
         ({"use_count": 11, "_missing_since": AS_OF}, "exhausted", []),
     ]  # fmt: skip
-    made, findings = reconciled(*({**fields, "id": f"{n:02}"} for n, (fields, *_) in enumerate(cases)), timezone="UTC")
+    made, findings = reconciled(
+        *({**fields, "id": f"{n:02}"} for n, (fields, *_) in enumerate(cases)), timezone="UTC"
+    )
     assert values(made, "status") == [status for _, status, _ in cases]
     assert made["is_missing"].tolist() == ["_missing_since" in fields for fields, *_ in cases]
-    assert not made["expires_at"].notna()[made["expiration_date"].str.startswith("9999").fillna(False)].any()
+    assert (
+        not made["expires_at"]
+        .notna()[made["expiration_date"].str.startswith("9999").fillna(False)]
+        .any()
+    )
     expected = [(f"{n:02}", rule) for n, (*_, rules) in enumerate(cases) for rule in rules]
     assert sorted(values(findings, "entity_id", "rule")) == expected
 
@@ -110,13 +119,24 @@ def test_a_day_ends_when_it_does_in_its_time_zone() -> None:
         ("2026-09-06", "America/Santiago", "2026-09-07T03:00:00+00:00"),  # 23 hours, from 1 on
     ):
         rows: list[dict[str, Any]] = [{}, end(day), start(day, expiration_date=None)]
-        moments = [datetime.fromisoformat(end_of_day) - before for before in (timedelta(minutes=1), timedelta(0))]
-        statuses = [reconciled(*rows, as_of=at, timezone=timezone)[0]["status"].tolist() for at in moments]
+        moments = [
+            datetime.fromisoformat(end_of_day) - before
+            for before in (timedelta(minutes=1), timedelta(0))
+        ]
+        statuses = [
+            reconciled(*rows, as_of=at, timezone=timezone)[0]["status"].tolist() for at in moments
+        ]
         assert statuses == [["running", "unknown", "unknown"], ["running", "expired", "unknown"]]
 
 
 def test_uses_are_counted_down_to_zero() -> None:
-    uses = [(12, 10, 0), (3, None, None), (None, 10, None), (-1, 2**63 - 1, 2**63 - 1), (2, -(2**63), None)]
+    uses = [
+        (12, 10, 0),
+        (3, None, None),
+        (None, 10, None),
+        (-1, 2**63 - 1, 2**63 - 1),
+        (2, -(2**63), None),
+    ]
     made, _ = reconciled(*({"use_count": used, "usage_limit": limit} for used, limit, _ in uses))
     assert values(made, "remaining_uses") == [left for *_, left in uses]
 
@@ -125,4 +145,7 @@ def test_the_ends_prove_the_form_of_the_starts_and_without_a_proof_there_is_one_
     made, _ = reconciled(start("01/02/2026", expiration_date="28/02/2026"))
     assert made["starts_at"].tolist() == [pd.Timestamp("2026-02-01", tz="UTC")]
     made, findings = reconciled(*[start("01/02/2026", expiration_date="01/03/2026")] * 3)
-    assert (made["status"].unique().tolist(), findings["rule"].tolist()) == (["unknown"], ["dates_form"])
+    assert (made["status"].unique().tolist(), findings["rule"].tolist()) == (
+        ["unknown"],
+        ["dates_form"],
+    )

@@ -29,7 +29,9 @@ def test_a_text_and_a_column_have_the_same_keys(texts: list[str | None]) -> None
         (comparable("erpCode", column), lambda text: one_comparable("erpCode", text)),
         (search_key("loginCode", column), lambda text: one_search_key("loginCode", text)),
     ):
-        assert pa.array(of_column).to_pylist() == [None if text is None else of_text(text) or None for text in texts]
+        assert pa.array(of_column).to_pylist() == [
+            None if text is None else of_text(text) or None for text in texts
+        ]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,8 @@ def test_a_text_and_a_column_have_the_same_keys(texts: list[str | None]) -> None
         ("\u212a@x.test", "k@x.test", False, True), ("ana@x.test", "anna@x.test", False, False),
     ],
 )  # fmt: skip
-def test_look_alike_addresses_are_found_and_not_equal(one: str, other: str, is_same: bool, looks_alike: bool) -> None:
+def test_look_alike_addresses_are_found_and_not_equal(
+    one: str, other: str, is_same: bool, looks_alike: bool
+) -> None:
     assert (one_email_key(one) == one_email_key(other)) is is_same
     assert (one_lookalike_key(one) == one_lookalike_key(other)) is looks_alike

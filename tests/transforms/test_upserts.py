@@ -20,7 +20,9 @@ Rows = list[dict[str, Any]]
 
 def texts(**columns: list[str | None]) -> pd.DataFrame:
     rows = zip(*columns.values(), strict=True)
-    return frame(dict.fromkeys(columns, TEXT), [dict(zip(columns, row, strict=True)) for row in rows])
+    return frame(
+        dict.fromkeys(columns, TEXT), [dict(zip(columns, row, strict=True)) for row in rows]
+    )
 
 
 def decided(
@@ -40,13 +42,22 @@ def decided(
 
 def test_equal_rows_merge_and_contradictions_are_all_refused_and_name_a_row_that_differs() -> None:
     merged = duplicates(texts(k=["1", "2", "1", "1"]), texts(b=list("pqpp"))["b"])
-    assert values(merged, "decision", "first") == [("first", 0), ("first", 1), ("merged", 0), ("merged", 0)]
-    refused = duplicates(texts(k=["2", "1", "1", None, "1", "2", "1"]), texts(b=list("rppposp"))["b"])
+    assert values(merged, "decision", "first") == [
+        ("first", 0),
+        ("first", 1),
+        ("merged", 0),
+        ("merged", 0),
+    ]
+    refused = duplicates(
+        texts(k=["2", "1", "1", None, "1", "2", "1"]), texts(b=list("rppposp"))["b"]
+    )
     others = (5, 4, 4, None, 1, 0, 4)
     assert values(refused, "decision", "other", "key") == [
         ("first", None, None) if other is None else ("conflicting", other, "k") for other in others
     ]
-    of_both = duplicates(texts(erp=["1", "1", "2"], email=["a", "b", "b"]), texts(b=list("pqr"))["b"])
+    of_both = duplicates(
+        texts(erp=["1", "1", "2"], email=["a", "b", "b"]), texts(b=list("pqr"))["b"]
+    )
     assert values(of_both, "other", "key") == [(1, "erp"), (0, "erp"), (1, "email")]
 
 
@@ -55,8 +66,19 @@ def test_rows_share_a_key_of_any_kind_and_a_null_is_shared_by_nobody() -> None:
     assert sharing(keys).tolist() == [True, True, True, True, False]
 
 
-ANA = {"id": "9", "erp_code": "A", "first_name": "Ana", "last_name": "Ruiz", "phone": "1", "price_list_id": "2"}
-SEVERAL = [{"id": "1", "erp_code": "A"}, {"id": "2", "erp_code": "a", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
+ANA = {
+    "id": "9",
+    "erp_code": "A",
+    "first_name": "Ana",
+    "last_name": "Ruiz",
+    "phone": "1",
+    "price_list_id": "2",
+}
+SEVERAL = [
+    {"id": "1", "erp_code": "A"},
+    {"id": "2", "erp_code": "a", "email": "a@x"},
+    {"id": "3", "erp_code": "C"},
+]
 LONG_S = ("maria@shop.es", "maria@ſhop.es")
 
 
@@ -97,15 +119,29 @@ def test_a_customer_is_found_by_its_keys_and_compared(
 
 def test_a_document_is_compared_with_that_of_its_number_else_that_of_its_place() -> None:
     there = [
-        {"customer_id": "1", "position": 1, "number": "X1", "fiscal_name": "One", "is_default": True},
-        {"customer_id": "1", "position": 2, "number": "X2", "fiscal_name": "Two", "is_default": False},
+        {
+            "customer_id": "1",
+            "position": 1,
+            "number": "X1",
+            "fiscal_name": "One",
+            "is_default": True,
+        },
+        {
+            "customer_id": "1",
+            "position": 2,
+            "number": "X2",
+            "fiscal_name": "Two",
+            "is_default": False,
+        },
         {"customer_id": "8", "position": 1, "number": "X3", "fiscal_name": "Not its own"},
     ]
     given = [
         {"input": 0, "position": 0, "number": "X2", "fiscalName": "Two", "isDefault": True},
         {"input": 0, "position": 1, "number": "X3", "fiscalName": "Zwei"},
     ]
-    decision, differences = decided([{"erpCode": "A"}], [{"id": "1", "erp_code": "A"}], given, there)
+    decision, differences = decided(
+        [{"erpCode": "A"}], [{"id": "1", "erp_code": "A"}], given, there
+    )
     assert decision == "exists_differs=1"
     assert [(field.removeprefix("documents"), *rest) for _, _, field, *rest in differences] == [
         ("[1].number", "X3", "X2"), ("[1].fiscalName", "Zwei", "Two"), ("[0].isDefault", "true", "false"),
@@ -121,9 +157,14 @@ def test_a_field_is_sent_where_it_differs_from_the_last_confirmed() -> None:
         ("order", "9007199254740993", "9007199254740992", True),  # one double
     ]  # fmt: skip
     for field, before, now, is_changed in cases:
-        known: Rows = [{"key": "2/2", "field": field, "value": "1"}, {"key": "1/1", "field": "weight", "value": now}]
+        known: Rows = [
+            {"key": "2/2", "field": field, "value": "1"},
+            {"key": "1/1", "field": "weight", "value": now},
+        ]
         known += [{"key": "1/1", "field": field, "value": before}] if before is not None else []
-        made = changed_fields(texts(key=["0/0", "1/1"], **{field: [None, now]}), frame(CONFIRMED, known))
+        made = changed_fields(
+            texts(key=["0/0", "1/1"], **{field: [None, now]}), frame(CONFIRMED, known)
+        )
         assert made[field].tolist() == [False, is_changed], (field, before, now)
 
 

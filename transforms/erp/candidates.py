@@ -87,7 +87,10 @@ class Candidates(NamedTuple):
     def of(self, lines: Ints, customers: Ints) -> Candidates:
         """Those of some lines and customers (ascending row numbers) that have no key in common with others."""
         pairs, is_here = self.pairs, np.isin(self.pairs.line, lines)
-        own = Pairs(np.searchsorted(lines, pairs.line[is_here]), np.searchsorted(customers, pairs.customer[is_here]))
+        own = Pairs(
+            np.searchsorted(lines, pairs.line[is_here]),
+            np.searchsorted(customers, pairs.customer[is_here]),
+        )
         usable = {
             key: UsableKeys(
                 one.lines[lines],
@@ -140,7 +143,9 @@ def common_keys(
         is_shared = counts[0][codes] > 1
         first = np.empty(len(values), np.int64)
         first[codes[::-1]] = lines[::-1]
-        of_key = UsableKeys(np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), np.full(sizes[0], -1))
+        of_key = UsableKeys(
+            np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), np.full(sizes[0], -1)
+        )
         of_key.lines[lines] = ~is_frequent[codes]
         of_key.customers[customers[is_frequent[known]]] = False
         of_key.first[lines[is_shared]] = first[codes[is_shared]]
@@ -148,8 +153,12 @@ def common_keys(
         count = np.where(is_frequent, 0, counts[1])[codes]
         begin = (np.cumsum(counts[1]) - counts[1])[codes] - (np.cumsum(count) - count)
         at = np.repeat(begin, count) + np.arange(count.sum())
-        pairs.append(np.repeat(lines, count) * sizes[1] + customers[np.argsort(known, kind="stable")[at]])
-    numbers = np.sort(np.concatenate(pairs), kind="stable")  # those of each key are sorted, so these mostly are
+        pairs.append(
+            np.repeat(lines, count) * sizes[1] + customers[np.argsort(known, kind="stable")[at]]
+        )
+    numbers = np.sort(
+        np.concatenate(pairs), kind="stable"
+    )  # those of each key are sorted, so these mostly are
     numbers = numbers[np.diff(numbers, prepend=-1) > 0]
     return Pairs(*np.divmod(numbers, max(sizes[1], 1))), usable
 
@@ -167,7 +176,9 @@ def buckets(candidates: Candidates, count: int) -> tuple[Ints, Ints]:
     ends = np.concatenate(left), np.concatenate(right)
     root = np.arange(size + len(usable[0].customers))
     while (root[ends[0]] != root[ends[1]]).any():
-        lower, higher = (extreme(root[ends[0]], root[ends[1]]) for extreme in (np.minimum, np.maximum))
+        lower, higher = (
+            extreme(root[ends[0]], root[ends[1]]) for extreme in (np.minimum, np.maximum)
+        )
         np.minimum.at(root, higher, lower)
         while (root[root] != root).any():
             root = root[root]
@@ -205,7 +216,9 @@ def weigh(
     """
     none = np.zeros(len(pairs.line), np.bool_)
     equal, near, different = ({field: none.copy() for field in WEIGHTS} for _ in range(3))
-    given = compared.differences[is_given(array(compared.differences["platform_value"])).to_numpy(zero_copy_only=False)]
+    given = compared.differences[
+        is_given(array(compared.differences["platform_value"])).to_numpy(zero_copy_only=False)
+    ]
     for field, agrees in compared.agrees.items():
         if field not in WEIGHTS:
             continue
@@ -232,13 +245,17 @@ def weigh(
         different[field] &= is_known
 
     weights = {
-        field: weight.equal * equal[field] + weight.near * near[field] + weight.different * different[field]
+        field: weight.equal * equal[field]
+        + weight.near * near[field]
+        + weight.different * different[field]
         for field, weight in WEIGHTS.items()
     }
     person = np.maximum(weights["first_name"] + weights["last_name"], _PERSON_DIFFERS)
     is_alike = np.logical_or.reduce([equal[name] | near[name] for name in NAMES])
     open_rows = np.flatnonzero(~is_alike)
-    whole = _have_one_name(lines, customers, documents, pairs.where(open_rows), compared.document[open_rows])
+    whole = _have_one_name(
+        lines, customers, documents, pairs.where(open_rows), compared.document[open_rows]
+    )
     is_unlike = ~is_alike & np.logical_or.reduce([different[name] for name in NAMES])
     is_unlike[open_rows[whole]] = False
     is_alike[open_rows[whole]] = True
@@ -249,7 +266,11 @@ def weigh(
 
 
 def _have_one_name(
-    lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, pairs: Pairs, document: Ints
+    lines: pd.DataFrame,
+    customers: pd.DataFrame,
+    documents: pd.DataFrame,
+    pairs: Pairs,
+    document: Ints,
 ) -> Ints:
     """The numbers of the pairs of which one side has all words of the other's names, at least two."""
     names = [array(lines[name]).take(positions(pairs.line)) for name in NAMES if name in lines]
@@ -260,7 +281,8 @@ def _have_one_name(
         array(documents["fiscal_name"]).take(positions(document)),
     ]
     ours, others = (
-        column(pc.binary_join_element_wise(*(pc.fill_null(one, "") for one in side), " ")) for side in (names, theirs)
+        column(pc.binary_join_element_wise(*(pc.fill_null(one, "") for one in side), " "))
+        for side in (names, theirs)
     )
     common, least = common_words(ours, others)
     return np.flatnonzero((common > 1) & (common == least))
@@ -273,13 +295,19 @@ def common_words(ours: pd.Series[str], theirs: pd.Series[str]) -> tuple[Ints, In
     """
     size = len(ours)
     texts = pa.chunked_array([array(ours), array(theirs)], TEXT).combine_chunks()
-    plain = pc.utf8_lower(pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"\p{M}", ""))
+    plain = pc.utf8_lower(
+        pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"\p{M}", "")
+    )
     lists = pc.split_pattern_regex(plain, r"[^\p{L}\p{N}]+")
     words, rows = pc.list_flatten(lists), pc.list_parent_indices(lists)
-    is_word = pc.and_(pc.greater(pc.utf8_length(words), 1), pc.invert(pc.is_in(words, pa.array(_NO_WORDS))))
+    is_word = pc.and_(
+        pc.greater(pc.utf8_length(words), 1), pc.invert(pc.is_in(words, pa.array(_NO_WORDS)))
+    )
     codes = pc.dictionary_encode(words.filter(is_word))
     count = max(len(codes.dictionary), 1)
-    numbers = np.unique(rows.filter(is_word).to_numpy().astype(np.int64) * count + codes.indices.to_numpy())
+    numbers = np.unique(
+        rows.filter(is_word).to_numpy().astype(np.int64) * count + codes.indices.to_numpy()
+    )
     counts = np.bincount(numbers // count, minlength=2 * size)
     mine, others = numbers[numbers < size * count], numbers[numbers >= size * count] - size * count
     common = np.intersect1d(mine, others, assume_unique=True) // count

@@ -148,7 +148,9 @@ def compare(
         erp, platform = column(ours.take(different), index), column(theirs.take(different), index)
         is_equal = COMPARISONS[field](erp, platform, country)
         is_different = tidied(erp).notna() & ~is_equal
-        values = pd.DataFrame({"erp_value": erp[is_different], "platform_value": platform[is_different]})
+        values = pd.DataFrame(
+            {"erp_value": erp[is_different], "platform_value": platform[is_different]}
+        )
         agrees[index[is_equal]] = True
         return values.reset_index().assign(field=constant(field, values.index).array), agrees
 
@@ -165,10 +167,14 @@ def is_given(values: pa.Array) -> pa.Array:
     return pc.fill_null(pc.not_equal(values, ""), False)
 
 
-def _documents_of_pairs(lines: pd.DataFrame, documents: pd.DataFrame, pairs: Pairs, customers: int) -> Ints:
+def _documents_of_pairs(
+    lines: pd.DataFrame, documents: pd.DataFrame, pairs: Pairs, customers: int
+) -> Ints:
     """The row of the document that each pair is about; -1 for none."""
     owner = documents["customer"].to_numpy(np.int64)
-    chosen = default_row_per_owner(owner, documents["is_default"].fillna(False).to_numpy(np.bool_), customers)
+    chosen = default_row_per_owner(
+        owner, documents["is_default"].fillna(False).to_numpy(np.bool_), customers
+    )
     of_pairs: Ints = chosen[pairs.customer]
     if "document_number" not in lines or documents.empty:
         return of_pairs

@@ -67,19 +67,28 @@ def decide(
     """
     equal = np.logical_or.reduce([evidence.equal[key] for key in MATCH_KEYS])
     near = np.logical_or.reduce([evidence.near[key] for key in MATCH_KEYS if key != "email"])
-    is_match = is_accepted | _matches(pairs, evidence.weight, equal | near, ~_shares_a_row(pairs, is_accepted))
+    is_match = is_accepted | _matches(
+        pairs, evidence.weight, equal | near, ~_shares_a_row(pairs, is_accepted)
+    )
     is_lookalike = evidence.near["email"] & ~equal
     is_decided = [np.isin(side, side[is_match]) for side in pairs]
     is_open = (equal | is_lookalike | (near & (evidence.weight > 0))) & ~is_decided[0]
     is_open &= ~is_decided[1] | evidence.equal["erp_code"]
 
-    firsts = [is_accepted, *(marks[key] for marks in (evidence.equal, evidence.near) for key in MATCH_KEYS)]
+    firsts = [
+        is_accepted,
+        *(marks[key] for marks in (evidence.equal, evidence.near) for key in MATCH_KEYS),
+    ]
     names_of = pa.array(["reviewed", *MATCH_KEYS, *MATCH_KEYS], TEXT)
     matched_by = column(names_of.take(pa.array(np.select(firsts, list(range(len(firsts)))))))
     rows = np.flatnonzero(is_open)
     left = pairs.where(rows)
-    open_pairs = pd.DataFrame({"line": left.line, "customer": left.customer, "matched_by": matched_by.iloc[rows].array})
-    differing = texts_of({**{key: evidence.different[key] for key in MATCH_KEYS}, "names": evidence.is_unlike}, rows)
+    open_pairs = pd.DataFrame(
+        {"line": left.line, "customer": left.customer, "matched_by": matched_by.iloc[rows].array}
+    )
+    differing = texts_of(
+        {**{key: evidence.different[key] for key in MATCH_KEYS}, "names": evidence.is_unlike}, rows
+    )
     lines = open_pairs.groupby("customer")["line"].transform("size") + is_decided[1][rows]
     customers = open_pairs.groupby("line")["customer"].transform("size")
     reasons = np.select(
@@ -93,10 +102,16 @@ def decide(
         ["the addresses only look alike", differing + " differ", *_SEVERAL],
         "the keys are only nearly equal",
     )
-    open_pairs = open_pairs.assign(weight=evidence.weight[rows], reason=column(pa.array(reasons.tolist(), TEXT)))
+    open_pairs = open_pairs.assign(
+        weight=evidence.weight[rows], reason=column(pa.array(reasons.tolist(), TEXT))
+    )
     of_lines = _ambiguous(open_pairs, "line", "customer", names[1])
-    codes = contradicting[~np.isin(contradicting, pairs.line[is_match]) & ~np.isin(contradicting, of_lines["row"])]
-    more = pd.DataFrame({"row": codes}).assign(matched_by="erp_code", members=None, reason=_SEVERAL[1])
+    codes = contradicting[
+        ~np.isin(contradicting, pairs.line[is_match]) & ~np.isin(contradicting, of_lines["row"])
+    ]
+    more = pd.DataFrame({"row": codes}).assign(
+        matched_by="erp_code", members=None, reason=_SEVERAL[1]
+    )
     of_lines = typed(pd.concat([of_lines, more]), _AMBIGUOUS).sort_values("row", ignore_index=True)
     of_customers = _ambiguous(open_pairs[~is_decided[1][rows]], "customer", "line", names[0])
     return Decisions(is_match, is_open, matched_by, of_lines, of_customers)
@@ -114,7 +129,9 @@ def _shares_a_row(pairs: Pairs, where: Bools) -> Bools:
 def _matches(pairs: Pairs, weight: Ints, is_possible: Bools, is_open: Bools) -> Bools:
     """Whether each pair is one customer; `is_possible`: whether its keys may prove it, `is_open`: it is not decided."""
     is_possible = is_possible & (weight >= CERTAIN_FROM)
-    is_single = np.logical_and(*((np.bincount(side) == 1)[side] for side in pairs))  # most pairs: no other row is near
+    is_single = np.logical_and(
+        *((np.bincount(side) == 1)[side] for side in pairs)
+    )  # most pairs: no other row is near
     is_match: Bools = is_possible & is_open & is_single
     rows = np.flatnonzero(is_open & ~is_single)
     while len(rows):
@@ -146,7 +163,9 @@ def _ambiguous(pairs: pd.DataFrame, side: str, other: str, names: pd.Series[str]
     if pairs.empty:
         return frame(_AMBIGUOUS)
     pairs = pairs.sort_values([side, other])
-    best = pairs.sort_values([side, "weight"], ascending=[True, False], kind="stable").drop_duplicates(side)
+    best = pairs.sort_values(
+        [side, "weight"], ascending=[True, False], kind="stable"
+    ).drop_duplicates(side)
     listed = pairs[pairs.groupby(side).cumcount() < MEMBERS_MAX]
     texts = joined_texts(names.iloc[listed[other]], listed[side])
     more = pairs[side].value_counts().reindex(texts.index) - MEMBERS_MAX
@@ -160,7 +179,9 @@ def joined_texts(texts: pd.Series[str], groups: pd.Series[int]) -> pd.Series[str
     An Arrow kernel: `groupby(...).agg(", ".join)` calls Python for each group, and there may be a million.
     """
     numbers, begin = np.unique(groups.to_numpy(), return_index=True)
-    lists = pa.ListArray.from_arrays(pa.array(np.append(begin, len(groups)), pa.int32()), array(texts))
+    lists = pa.ListArray.from_arrays(
+        pa.array(np.append(begin, len(groups)), pa.int32()), array(texts)
+    )
     return column(pc.binary_join(lists, ", "), pd.Index(numbers))
 
 

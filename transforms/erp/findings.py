@@ -46,7 +46,9 @@ def line_findings(
         of_several = UniqueValues(numbers.iloc[several.index], several, several.notna())
         findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", of_several))
         stand_ins = of_key.index[~is_usable & ~is_matched[of_key.index]]
-        findings.append(rule_findings(LINE_ENTITY, "key_stand_in", numbers.iloc[stand_ins], detail=key))
+        findings.append(
+            rule_findings(LINE_ENTITY, "key_stand_in", numbers.iloc[stand_ins], detail=key)
+        )
         is_without_key[of_key.index[is_usable]] = False
     findings.append(_about(numbers[is_without_key], "key_missing"))
     if "erp_code" in values:
@@ -62,7 +64,11 @@ def decision_findings(decisions: Decisions, *names: pd.Series[str]) -> list[pd.D
         ("customers", "erp_ambiguous", names[1], decisions.ambiguous_customers),
     ):
         detail = joined_text(["by ", rows["matched_by"], ": ", rows["reason"]])
-        findings.append(rule_findings(entity, rule, of_side.iloc[rows["row"]].reset_index(drop=True), detail=detail))
+        findings.append(
+            rule_findings(
+                entity, rule, of_side.iloc[rows["row"]].reset_index(drop=True), detail=detail
+            )
+        )
     return findings
 
 
@@ -77,13 +83,19 @@ def pair_findings(
     contradicts = is_match & (evidence.different["erp_code"] | evidence.near["erp_code"])
     agreeing = np.sum([*evidence.equal.values(), *evidence.near.values()], axis=0)
     differing = np.sum(list(evidence.different.values()), axis=0)
-    rows = np.flatnonzero(is_match & (evidence.is_unlike | ((agreeing < 2) & (differing > 1) & ~evidence.is_alike)))
+    rows = np.flatnonzero(
+        is_match & (evidence.is_unlike | ((agreeing < 2) & (differing > 1) & ~evidence.is_alike))
+    )
     detail = joined_text([texts_of(evidence.different, rows), " differ"])
-    doubtful = rule_findings(LINE_ENTITY, "match_doubtful", numbers.iloc[pairs.line[rows]], detail=detail)
+    doubtful = rule_findings(
+        LINE_ENTITY, "match_doubtful", numbers.iloc[pairs.line[rows]], detail=detail
+    )
     return [_about(numbers.iloc[pairs.line[contradicts]], "erp_code_contradicts"), doubtful]
 
 
-def missing_customer_findings(unmatched: pd.Series[str], missing_codes: pd.Series[str]) -> pd.DataFrame:
+def missing_customer_findings(
+    unmatched: pd.Series[str], missing_codes: pd.Series[str]
+) -> pd.DataFrame:
     """Unmatched lines whose code a missing customer had.
 
     `unmatched` are the normalized codes, indexed by line number as text; `missing_codes` are as given.

@@ -35,7 +35,17 @@ from transforms.erp.tables import (
     pairs_table,
 )
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Ints, array, is_repeated, is_strictly_increasing, typed
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    Bools,
+    Ints,
+    array,
+    is_repeated,
+    is_strictly_increasing,
+    typed,
+)
 from transforms.texts import tidied
 
 REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
@@ -108,7 +118,9 @@ def match_part(
         several = codes[usable["erp_code"].first[codes.index] >= 0]
         several = several[is_repeated(several) & usable["erp_code"].lines[several.index]]
     contradicting = several.index.to_numpy(np.int64)
-    decisions = decide(pairs, evidence, is_accepted, contradicting, (numbers, customers["customer_id"]))
+    decisions = decide(
+        pairs, evidence, is_accepted, contradicting, (numbers, customers["customer_id"])
+    )
 
     matched = pairs.where(decisions.is_match)
     customer = np.full(len(lines), -1)
@@ -119,7 +131,9 @@ def match_part(
     is_decided[decisions.ambiguous_lines["row"]] = True
     codes = codes[~is_decided[codes.index]]
     return PartialMatch(
-        customers_table(lines, line_names(lines), customers, customer, decisions, pairs, differences),
+        customers_table(
+            lines, line_names(lines), customers, customer, decisions, pairs, differences
+        ),
         pairs_table(lines, customers, pairs, evidence, compared, decisions, values),
         differences_table(lines, customers, customer, differences),
         combine_findings(
@@ -138,14 +152,18 @@ def line_values(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
     return key_values(lines, {key: key for key in MATCH_KEYS if key in lines})
 
 
-def reviewed_rows(lines: pd.DataFrame, customer_ids: pa.Array, reviews: pd.DataFrame) -> tuple[Ints, Ints, Bools]:
+def reviewed_rows(
+    lines: pd.DataFrame, customer_ids: pa.Array, reviews: pd.DataFrame
+) -> tuple[Ints, Ints, Bools]:
     """The row numbers of lines and customers that reviews (columns of `REVIEWS`) are about; and if they are accepted.
 
     Reviews of rows that are not here are left out.
     """
     keys = line_keys(line_values(lines), np.arange(len(lines)))
     line, customer = (
-        pc.fill_null(pc.index_in(array(reviews[name]), value_set=side), -1).to_numpy().astype(np.int64)
+        pc.fill_null(pc.index_in(array(reviews[name]), value_set=side), -1)
+        .to_numpy()
+        .astype(np.int64)
         for name, side in (("line_key", array(keys)), ("customer_id", customer_ids))
     )
     is_here = (line >= 0) & (customer >= 0)
@@ -153,7 +171,11 @@ def reviewed_rows(lines: pd.DataFrame, customer_ids: pa.Array, reviews: pd.DataF
 
 
 def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
-    return rows if is_strictly_increasing(rows[by]) else rows.sort_values(by, kind="stable", ignore_index=True)
+    return (
+        rows
+        if is_strictly_increasing(rows[by])
+        else rows.sort_values(by, kind="stable", ignore_index=True)
+    )
 
 
 def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,14 @@ import pandas as pd
 import pyarrow as pa
 
 from transforms.frames import THREADS, array
-from transforms.texts import EMAIL_FORM, email_key, lookalike_key, tidied, without_blank, without_zero_fraction
+from transforms.texts import (
+    EMAIL_FORM,
+    email_key,
+    lookalike_key,
+    tidied,
+    without_blank,
+    without_zero_fraction,
+)
 
 Hashes = npt.NDArray[np.uint64]
 HashTexts = Callable[[pa.Array], Hashes]
@@ -31,7 +38,8 @@ _PHRASES: Final = (
     "ningun[oa]|test|prueba|dummy|xxx+"
 )
 _ABBREVIATIONS: Final = (
-    rf"n{_ANY}[ad]|s{_ANY}[ncd]|no|nil|nan|nothing|nada|empty|vac[ií]o|tbd|gen[eé]ric[oa]?|sin|pendiente|varios"
+    rf"n{_ANY}[ad]|s{_ANY}[ncd]|no|nil|nan|nothing|nada|empty|vac[ií]o|tbd|gen[eé]ric[oa]?"
+    "|sin|pendiente|varios"
 )
 """Short words that stand for a missing code, but may be the initials or the name of a person in an e-mail address."""
 _NOT_ALPHANUMERIC: Final = r"[^\p{L}\p{N}]+"
@@ -93,12 +101,22 @@ def document_number(texts: pd.Series[str]) -> pd.Series[str]:
     return without_blank(numbers.str.lower())
 
 
-_CODE: Final = MatchKey(code, loose_code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$")
+_CODE: Final = MatchKey(
+    code, loose_code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$"
+)
 _EMAIL: Final = MatchKey(
-    email_key, loose_email, rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@", form=EMAIL_FORM
+    email_key,
+    loose_email,
+    rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@",
+    form=EMAIL_FORM,
 )
 _DOCUMENT: Final = MatchKey(document_number, loose_code, rf"^(?:{_one_digit(1)}|[^0-9]*)$")
-MATCH_KEYS: Final = {"erp_code": _CODE, "login_code": _CODE, "email": _EMAIL, "document_number": _DOCUMENT}
+MATCH_KEYS: Final = {
+    "erp_code": _CODE,
+    "login_code": _CODE,
+    "email": _EMAIL,
+    "document_number": _DOCUMENT,
+}
 """What lines and customers are matched by, in this order.
 
 - A code has a letter or digit; it is not zeros, nor another digit five times or more.
@@ -117,7 +135,9 @@ def hash_keys(
 
     def of_key(key: str) -> pd.Series[int]:
         texts = values[key]
-        loose = MATCH_KEYS[key].loose(texts if with_stand_ins else texts[MATCH_KEYS[key].identifies(texts)])
+        loose = MATCH_KEYS[key].loose(
+            texts if with_stand_ins else texts[MATCH_KEYS[key].identifies(texts)]
+        )
         own = hash_texts(pa.array([key]))  # equal values of two keys must not connect
         return pd.Series(hash_texts(array(loose)) ^ own, loose.index)
 
@@ -127,4 +147,6 @@ def hash_keys(
 
 def key_values(rows: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, pd.Series[str]]:
     """The normalized values of keys that are not null, by key and row number; `columns` is the column of each key."""
-    return {key: MATCH_KEYS[key].normalize(rows[column]).dropna() for key, column in columns.items()}
+    return {
+        key: MATCH_KEYS[key].normalize(rows[column]).dropna() for key, column in columns.items()
+    }

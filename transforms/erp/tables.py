@@ -36,8 +36,21 @@ from transforms.frames import (
 
 ERP_FIELDS: Final = tuple(COMPARISONS)
 """Of the ERP's customer: columns of text, any of which may be absent. `_line` (bigint) is the line's number."""
-_TEXTS: Final = ("erp_code", "login_code", "email", "first_name", "last_name", "full_name", "phone", "price_list_id")
-PLATFORM_CUSTOMERS: Final = {"customer_id": TEXT, **dict.fromkeys(_TEXTS, TEXT), "_missing_since": TIMESTAMP}
+_TEXTS: Final = (
+    "erp_code",
+    "login_code",
+    "email",
+    "first_name",
+    "last_name",
+    "full_name",
+    "phone",
+    "price_list_id",
+)
+PLATFORM_CUSTOMERS: Final = {
+    "customer_id": TEXT,
+    **dict.fromkeys(_TEXTS, TEXT),
+    "_missing_since": TIMESTAMP,
+}
 """The columns of the reconciled customers that are used."""
 PLATFORM_DOCUMENTS: Final = {
     "position": BIGINT,
@@ -101,11 +114,17 @@ def customers_table(
         differences: see `compare`; of matched pairs, and `row` is the line's.
     """
     matched_by = decisions.matched_by[decisions.is_match].array
-    matched = pd.DataFrame({"row": pairs.line[decisions.is_match], "matched_by": matched_by}).assign(status="matched")
-    outcomes = pd.concat([matched, decisions.ambiguous_lines.assign(status="ambiguous")]).set_index("row")
+    matched = pd.DataFrame(
+        {"row": pairs.line[decisions.is_match], "matched_by": matched_by}
+    ).assign(status="matched")
+    outcomes = pd.concat([matched, decisions.ambiguous_lines.assign(status="ambiguous")]).set_index(
+        "row"
+    )
     counts = np.bincount(differences["row"], minlength=len(customer))
     of_lines = (
-        pd.DataFrame({"erp_code": _or_null(lines, "erp_code"), "line": lines["_line"], "name": names})
+        pd.DataFrame(
+            {"erp_code": _or_null(lines, "erp_code"), "line": lines["_line"], "name": names}
+        )
         .assign(
             customer_id=take_or_null(customers[["customer_id"]], customer)["customer_id"].array,
             difference_count=pa.array(counts, mask=customer < 0),
@@ -115,7 +134,9 @@ def customers_table(
     )
     is_matched = np.zeros(len(customers), np.bool_)
     is_matched[customer[customer >= 0]] = True
-    ambiguity = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
+    ambiguity = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(
+        status="ambiguous"
+    )
     of_customers = (
         customers[["erp_code", "customer_id", "full_name"]][~is_matched]
         .rename(columns={"full_name": "name"})
@@ -124,7 +145,8 @@ def customers_table(
     )
     columns = list(ERP_CUSTOMERS)
     return pd.concat(
-        [typed(side.reindex(columns=columns), ERP_CUSTOMERS) for side in (of_lines, of_customers)], ignore_index=True
+        [typed(side.reindex(columns=columns), ERP_CUSTOMERS) for side in (of_lines, of_customers)],
+        ignore_index=True,
     )
 
 
@@ -135,7 +157,8 @@ def _or_null(lines: pd.DataFrame, name: str) -> Column[str]:
 def line_names(lines: pd.DataFrame) -> Column[str]:
     """The fiscal name of a line, else its first and last name; null without any."""
     fiscal, first, last = (
-        _or_null(lines, name).str.strip().fillna("") for name in ("fiscal_name", "first_name", "last_name")
+        _or_null(lines, name).str.strip().fillna("")
+        for name in ("fiscal_name", "first_name", "last_name")
     )
     names = joined_text([first, last], " ").str.strip()
     if "fiscal_name" in lines:
@@ -150,7 +173,10 @@ def differences_table(
     rows = differences["row"].to_numpy(np.int64)
     codes, numbers = _or_null(lines, "erp_code").iloc[rows].array, lines["_line"].iloc[rows].array
     ids = customers["customer_id"].iloc[customer[rows]].array
-    return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers), DIFFERENCES)
+    return typed(
+        differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers),
+        DIFFERENCES,
+    )
 
 
 def pairs_table(
@@ -171,7 +197,9 @@ def pairs_table(
     unique_lines = shown.line[np.diff(shown.line, prepend=-1) > 0]
     numbers = np.full(len(pairs.line), -1)
     numbers[rows] = np.arange(len(rows))
-    both = compared.differences[is_given(array(compared.differences["platform_value"])).to_numpy(zero_copy_only=False)]
+    both = compared.differences[
+        is_given(array(compared.differences["platform_value"])).to_numpy(zero_copy_only=False)
+    ]
     both = both.assign(row=numbers[both["row"]])
     both = both[both["row"] >= 0]
     differing = {field: np.zeros(len(rows), np.bool_) for field in compared.agrees}
@@ -182,7 +210,11 @@ def pairs_table(
     made = made.assign(
         erp_code=_or_null(lines, "erp_code").iloc[shown.line].array,
         customer_id=customers["customer_id"].iloc[shown.customer].array,
-        status=column(pa.array(["possible", "matched"]).take(pa.array(decisions.is_match[rows].astype(np.int8)))),
+        status=column(
+            pa.array(["possible", "matched"]).take(
+                pa.array(decisions.is_match[rows].astype(np.int8))
+            )
+        ),
         matched_by=decisions.matched_by.iloc[rows].array,
         weight=evidence.weight[rows],
         agreeing=texts_of(compared.agrees, rows).array,
@@ -207,7 +239,11 @@ def line_keys(values: Mapping[str, pd.Series[str]], rows: Ints) -> pd.Series[str
         names = joined_text(["code ", codes]).reindex(names.index)
     others = names.index[names.isna()]
     if len(others):
-        keys = [values[key].reindex(others).fillna("") if key in values else "" for key in MATCH_KEYS]
-        digests = [f"keys {sha256(text.encode()).hexdigest()[:16]}" for text in joined_text(keys, "\0")]
+        keys = [
+            values[key].reindex(others).fillna("") if key in values else "" for key in MATCH_KEYS
+        ]
+        digests = [
+            f"keys {sha256(text.encode()).hexdigest()[:16]}" for text in joined_text(keys, "\0")
+        ]
         names[others] = column(pa.array(digests, TEXT), others)
     return names

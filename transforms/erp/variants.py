@@ -17,7 +17,10 @@ from transforms.upserts.confirmed import changed_fields
 VARIANT_LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
 """Further columns: the fields of the interface that the file has."""
 FIELD_KEY: Final = ["product_id", "variant_id", "field"]
-CONFIRMED: Final = {**dict.fromkeys((*FIELD_KEY, "value", "plan_id"), TEXT), "confirmed_at": TIMESTAMP}
+CONFIRMED: Final = {
+    **dict.fromkeys((*FIELD_KEY, "value", "plan_id"), TEXT),
+    "confirmed_at": TIMESTAMP,
+}
 """`confirmed_at` is null where the field was sent and it is unknown whether it arrived."""
 ERP_VARIANTS: Final = {
     **dict.fromkeys(("product_id", "variant_id", "erp_code", "sku", "status", "evidence"), TEXT),
@@ -45,7 +48,10 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     )
     known = typed(confirmed, CONFIRMED).assign(key=_key)
     is_changed = changed_fields(lines[fields].assign(key=_key(lines)), known).to_dict("list")
-    sent = {tuple(row[name] for name in FIELD_KEY): row for row in to_arrow(known, CONFIRMED).to_pylist()}
+    sent = {
+        tuple(row[name] for name in FIELD_KEY): row
+        for row in to_arrow(known, CONFIRMED).to_pylist()
+    }
     rows = to_arrow(lines, VARIANT_LINES | dict.fromkeys(fields, TEXT)).to_pylist()
     for n, line in enumerate(rows):
         found: dict[str, list[str]] = {"other": [], "in doubt": [], "never sent": []}
@@ -61,12 +67,22 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
                     found["other"].append(name)
                 if latest is None or last["confirmed_at"] > latest:
                     latest, plan = last["confirmed_at"], last["plan_id"]
-        evidence = [f"last confirmed {latest:%Y-%m-%dT%H:%M:%S}Z in plan {plan}"] if latest is not None else []
+        evidence = (
+            [f"last confirmed {latest:%Y-%m-%dT%H:%M:%S}Z in plan {plan}"]
+            if latest is not None
+            else []
+        )
         evidence += [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
         is_never_sent = latest is None and not found["in doubt"]
-        line["status"] = "never_sent" if is_never_sent else "differs" if any(found.values()) else "same"
+        line["status"] = (
+            "never_sent" if is_never_sent else "differs" if any(found.values()) else "same"
+        )
         line |= {"evidence": "; ".join(evidence), "line": line["_line"]}
-        line |= {column: str(json.loads(text)) for column, name in _TEXTS.items() if (text := line.get(name))}
+        line |= {
+            column: str(json.loads(text))
+            for column, name in _TEXTS.items()
+            if (text := line.get(name))
+        }
     return frame(ERP_VARIANTS, [{name: row.get(name) for name in ERP_VARIANTS} for row in rows])
 
 

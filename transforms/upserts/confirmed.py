@@ -69,10 +69,14 @@ def _last_confirmed(keys: Column[Any], confirmed: pd.DataFrame, field: str) -> C
 def _is_same(given: Column[Any], known: Column[Any]) -> Column[Any]:
     """Whether two JSON texts are equal, numbers that are not both whole as doubles; false where one is null."""
     is_small = given.str.contains(_SMALL_IN_LIST, regex=True).fillna(False)
-    as_confirmed = given[is_small].map(lambda text: msgspec.json.encode(msgspec.json.decode(text)).decode())
+    as_confirmed = given[is_small].map(
+        lambda text: msgspec.json.encode(msgspec.json.decode(text)).decode()
+    )
     given = given.mask(is_small, as_confirmed.astype(given.dtype))
     are_whole = [texts.str.contains(_WHOLE, regex=True).fillna(False) for texts in (given, known)]
-    is_equal_number = pd.Series(_doubles(given) == _doubles(known), given.index) & ~(are_whole[0] & are_whole[1])
+    is_equal_number = pd.Series(_doubles(given) == _doubles(known), given.index) & ~(
+        are_whole[0] & are_whole[1]
+    )
     return (given == known).fillna(False) | is_equal_number
 
 

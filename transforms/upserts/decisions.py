@@ -65,7 +65,11 @@ KNOWN: Final = {"id": TEXT, **dict.fromkeys(CUSTOMER_FIELDS.values(), TEXT)}
 KNOWN_DOCUMENTS: Final = {
     "customer_id": TEXT,
     "position": BIGINT,
-    **{DOCUMENT_FIELDS[name]: kind for name, kind in INPUT_DOCUMENTS.items() if name in DOCUMENT_FIELDS},
+    **{
+        DOCUMENT_FIELDS[name]: kind
+        for name, kind in INPUT_DOCUMENTS.items()
+        if name in DOCUMENT_FIELDS
+    },
 }
 DECISIONS: Final = {"input": BIGINT, "decision": TEXT, "customer_id": TEXT}
 FIELD_DIFFERENCES: Final = {
@@ -118,7 +122,9 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
         heads = _first_of(rows, numbers[rows])
         first[rows] = np.minimum(first[rows], heads)
         differs = content[rows] != content[heads]
-        opponent = _first_of(np.where(differs, rows, size), numbers[rows])  # the first that differs from the head
+        opponent = _first_of(
+            np.where(differs, rows, size), numbers[rows]
+        )  # the first that differs from the head
         is_new = (opponent < size) & ~is_conflicting[rows]
         key[rows[is_new]] = place
         other[rows[is_new]] = np.where(differs, heads, opponent)[is_new]
@@ -126,7 +132,9 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
     is_merged = column(pa.array(first < np.arange(size)))
     return pd.DataFrame(
         {
-            "decision": first_true([(column(pa.array(is_conflicting)), "conflicting"), (is_merged, "merged")], "first"),
+            "decision": first_true(
+                [(column(pa.array(is_conflicting)), "conflicting"), (is_merged, "merged")], "first"
+            ),
             "first": column(pa.array(first)),
             "key": column(pa.array(map(str, keys), TEXT).take(pa.array(key, mask=key < 0))),
             "other": column(pa.array(other, mask=~is_conflicting)),
@@ -170,7 +178,9 @@ def decide_customers(
     """
     inputs, known = typed(inputs, INPUTS), typed(known, KNOWN)
     pairs, has_key = _pairs(inputs, known)
-    results = pairs.groupby("row").agg(known=("known", "first"), count=("known", "size"), certain=("is_certain", "all"))
+    results = pairs.groupby("row").agg(
+        known=("known", "first"), count=("known", "size"), certain=("is_certain", "all")
+    )
     results = results.reindex(inputs.index)
     is_one = ((results["count"] == 1) & results["certain"].eq(True)).to_numpy(np.bool_)
     is_several = (results["count"].notna() & ~is_one).to_numpy(np.bool_)
@@ -190,10 +200,17 @@ def decide_customers(
         ]
     ).sort_values("input", kind="stable", ignore_index=True)
     differs = inputs["input"].isin(differences["input"])
-    matched = take_or_null(known[["id"]], np.where(is_one, results["known"].fillna(-1), -1).astype(np.int64))
+    matched = take_or_null(
+        known[["id"]], np.where(is_one, results["known"].fillna(-1), -1).astype(np.int64)
+    )
     one, many, searched = (column(pa.array(flags)) for flags in (is_one, is_several, has_key))
     decision = first_true(
-        [(many, "ambiguous"), (one & differs, "exists_differs"), (one, "exists_same"), (searched, "create")],
+        [
+            (many, "ambiguous"),
+            (one & differs, "exists_differs"),
+            (one, "exists_same"),
+            (searched, "create"),
+        ],
         "no_key",
     )
     decisions = inputs[["input"]].assign(decision=decision, customer_id=matched["id"])
@@ -210,12 +227,23 @@ def _pairs(inputs: pd.DataFrame, known: pd.DataFrame) -> tuple[pd.DataFrame, Boo
     has_key = np.zeros(len(inputs), np.bool_)
     matches = []
     for name, platform_name in CUSTOMER_KEYS.items():
-        ours, theirs = _with_keys(name, inputs[name], "row"), _with_keys(name, known[platform_name], "known")
+        ours, theirs = (
+            _with_keys(name, inputs[name], "row"),
+            _with_keys(name, known[platform_name], "known"),
+        )
         has_key[ours["row"]] = True
-        both = ours.merge(theirs, on="key", suffixes=("", "_known"), validate="m:m")  # several are ambiguous
-        matches.append(both.assign(is_certain=both["exact"] == both["exact_known"])[["row", "known", "is_certain"]])
+        both = ours.merge(
+            theirs, on="key", suffixes=("", "_known"), validate="m:m"
+        )  # several are ambiguous
+        matches.append(
+            both.assign(is_certain=both["exact"] == both["exact_known"])[
+                ["row", "known", "is_certain"]
+            ]
+        )
     pairs = pd.concat(matches).astype({"row": np.int64, "known": np.int64, "is_certain": np.bool_})
-    return pairs.groupby(["row", "known"], as_index=False).agg(is_certain=("is_certain", "any")), has_key
+    return pairs.groupby(["row", "known"], as_index=False).agg(
+        is_certain=("is_certain", "any")
+    ), has_key
 
 
 def _with_keys(name: str, texts: Column[Any], position: str) -> pd.DataFrame:
@@ -226,7 +254,10 @@ def _with_keys(name: str, texts: Column[Any], position: str) -> pd.DataFrame:
 
 
 def _rows_where(
-    holds: Callable[..., Column[Any]], ours: pd.DataFrame, theirs: pd.DataFrame, fields: Mapping[str, str]
+    holds: Callable[..., Column[Any]],
+    ours: pd.DataFrame,
+    theirs: pd.DataFrame,
+    fields: Mapping[str, str],
 ) -> pd.DataFrame:
     """Rows of `FIELD_DIFFERENCES`, field by field, where a condition holds for both values.
 
@@ -236,7 +267,12 @@ def _rows_where(
     for name, platform_name in fields.items():
         values = ours[name], theirs[platform_name]
         mine, other = (column(array(given).cast(TEXT), given.index) for given in values)
-        rows = {"input": ours["input"], "customer_id": theirs["id"], "file_value": mine, "platform_value": other}
+        rows = {
+            "input": ours["input"],
+            "customer_id": theirs["id"],
+            "file_value": mine,
+            "platform_value": other,
+        }
         found = pd.DataFrame(rows)[holds(name, *values)]
         differences.append(found.assign(field=constant(name, found.index)))
     return pd.concat(differences)
@@ -246,7 +282,9 @@ def _is_same_key(field: str, given: Column[Any], known: Column[Any]) -> Column[A
     return (search_key(field, given) == search_key(field, known)).fillna(False)
 
 
-def _differs(field: str, given: Column[Any], known: Column[Any], country: str | None = None) -> Column[Any]:
+def _differs(
+    field: str, given: Column[Any], known: Column[Any], country: str | None = None
+) -> Column[Any]:
     """Where a value is given, and the platform's is not equal."""
     is_text = given.dtype == _TEXT
     mine, other = (comparable(field, texts) if is_text else texts for texts in (given, known))
@@ -271,14 +309,24 @@ def _differing_documents(
         (given["owner"], (given["position"] + 1).astype(_TEXT)),
     )
     by_number = _first_positions(number, (known["customer_id"], clean_text(known["number"])))
-    by_position = _first_positions(position, (known["customer_id"], known["position"].astype(_TEXT)))
-    partners = take_or_null(known, np.where(by_number >= 0, by_number, by_position)).assign(id=given["owner"])
+    by_position = _first_positions(
+        position, (known["customer_id"], known["position"].astype(_TEXT))
+    )
+    partners = take_or_null(known, np.where(by_number >= 0, by_number, by_position)).assign(
+        id=given["owner"]
+    )
     rows = _rows_where(_differs, given, partners, DOCUMENT_FIELDS)
-    return rows.assign(field=joined_text(["documents[", given["position"].loc[rows.index], "].", rows["field"]]))
+    return rows.assign(
+        field=joined_text(["documents[", given["position"].loc[rows.index], "].", rows["field"]])
+    )
 
 
-def _first_positions(ours: tuple[Column[Any], Column[Any]], theirs: tuple[Column[Any], Column[Any]]) -> Ints:
+def _first_positions(
+    ours: tuple[Column[Any], Column[Any]], theirs: tuple[Column[Any], Column[Any]]
+) -> Ints:
     """Where each pair of texts is first among others; -1 where it is not, or one of them is null."""
     mine, others = (joined_text(texts, "\0") for texts in (ours, theirs))
-    at: Ints = pc.fill_null(pc.index_in(array(mine), value_set=array(others), skip_nulls=True), -1).to_numpy()
+    at: Ints = pc.fill_null(
+        pc.index_in(array(mine), value_set=array(others), skip_nulls=True), -1
+    ).to_numpy()
     return at.astype(np.int64)

@@ -59,7 +59,9 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
     for name, one in orderbridge.commands.items():
         text = printed(name, "--help")
         assert f"orderbridge {name}" in " ".join(text.partition("Example")[2].split()), name
-        assert all(isinstance(option, click.Argument) or option.opts[-1] in text for option in one.params)
+        assert all(
+            isinstance(option, click.Argument) or option.opts[-1] in text for option in one.params
+        )
     assert re.match(r"orderbridge \d+\.\d+\.\d+ \(dlt [\d.]+, duckdb [\d.]+", printed("--version"))
     assert {path.name for path in tmp_path.rglob("*")} == {"home", "tmp"}
 
@@ -106,7 +108,17 @@ def test_what_cannot_be_is_refused_and_changes_nothing(
 def test_answers_are_numbers_and_ranges_and_times_are_minutes() -> None:
     group = click.Context(orderbridge, **orderbridge.context_settings)
     for name in ("push", "settle"):
-        line = ["plan", "--landed", "17,20-22", "--landed", "3", "--abandon", "4-4", "--settle", "2"]
+        line = [
+            "plan",
+            "--landed",
+            "17,20-22",
+            "--landed",
+            "3",
+            "--abandon",
+            "4-4",
+            "--settle",
+            "2",
+        ]
         with orderbridge.commands[name].make_context(name, line, group) as context:
             given = context.params
         assert given["landed"] == {3, 17, 20, 21, 22}
@@ -117,10 +129,23 @@ def test_with_log_json_every_line_is_json_and_errors_too(shop: Bridge) -> None:
     done = shop.command("pull", "promotions", "--log", "json")
     assert done.code == 0
     (reported,) = as_json(done.out)
-    assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (True, 0, str(shop.path))
+    assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (
+        True,
+        0,
+        str(shop.path),
+    )
     (listed,) = cast(list[Any], reported["lists"])
-    assert (listed["resource"], listed["rows"], listed["verdict"]) == ("promotions", LISTED["promotions"], "complete")
-    for line in ("pull coupons --log json", "status --json", "preview none.csv --json", "push none --json --log plain"):
+    assert (listed["resource"], listed["rows"], listed["verdict"]) == (
+        "promotions",
+        LISTED["promotions"],
+        "complete",
+    )
+    for line in (
+        "pull coupons --log json",
+        "status --json",
+        "preview none.csv --json",
+        "push none --json --log plain",
+    ):
         done = shop.command(*line.split(), WAREHOUSE__PATH="none.duckdb")
         assert (done.code, len(as_json(done.err))) == (2, 1)
 
@@ -130,7 +155,9 @@ def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> 
     assert (done.code, done.err) == (0, "")
     lines = as_json(done.out)
     assert all(line.get("ok", True) for line in lines)
-    assert {line["what"] for line in lines if "what" in line} >= {f"first page of {name}" for name in RESOURCES}
+    assert {line["what"] for line in lines if "what" in line} >= {
+        f"first page of {name}" for name in RESOURCES
+    }
     shown = {str(line["message"]).strip() for line in lines}
     assert {"sources.http.timeout_s = 60 (SOURCES__HTTP__TIMEOUT_S)"} <= shown
     assert {"sources.public_v1.api_key = *** (SOURCES__PUBLIC_V1__API_KEY)"} <= shown
@@ -156,9 +183,18 @@ def test_the_readme_the_help_and_the_schedules_list_the_exit_codes() -> None:
     assert re.findall(r"^\| ([\d, ]+) \|", schedules, re.M) == [label for label, _ in expected]
     assert [(code, meaning.replace("`", "")) for code, meaning in rows] == expected
     helped = CliRunner().invoke(orderbridge, ["--help"]).output
-    assert re.findall(r"^ +(\d+(?:, \d+)*) +(\S.*)$", helped.partition("Exit codes:")[2], re.M) == expected
+    assert (
+        re.findall(r"^ +(\d+(?:, \d+)*) +(\S.*)$", helped.partition("Exit codes:")[2], re.M)
+        == expected
+    )
     assert list(map(int, errors.ExitCode)) == [*range(10), 130]
-    kinds = (errors.BridgeError, errors.UsageError, errors.AccessError, errors.PlatformError, errors.CoverageError)
+    kinds = (
+        errors.BridgeError,
+        errors.UsageError,
+        errors.AccessError,
+        errors.PlatformError,
+        errors.CoverageError,
+    )
     assert [kind.exit_code for kind in (*kinds, errors.LockedError)] == [1, 2, 3, 4, 7, 8]
 
 
@@ -166,10 +202,20 @@ def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(
     shop: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders = ListResult("orders", verdict="complete", distinct=30)
-    result = PullResult("1", shop.path, [orders], held_back={"orders": "row count dropped"}, published=True)
-    found = [("customers", "x", "error", 2), ("erp_customers", "line_refused", "error", 1), ("orders", "y", "info", 3)]
-    tables = dict.fromkeys(("customers", "price_lists", "orders", "customer_orders", "price_list_history"), 7)
-    reconciled = ReconcileResult("1", result.path, tables, found, never_read=["price_lists", "orders"])
+    result = PullResult(
+        "1", shop.path, [orders], held_back={"orders": "row count dropped"}, published=True
+    )
+    found = [
+        ("customers", "x", "error", 2),
+        ("erp_customers", "line_refused", "error", 1),
+        ("orders", "y", "info", 3),
+    ]
+    tables = dict.fromkeys(
+        ("customers", "price_lists", "orders", "customer_orders", "price_list_history"), 7
+    )
+    reconciled = ReconcileResult(
+        "1", result.path, tables, found, never_read=["price_lists", "orders"]
+    )
     assert summary(result, reconciled) == [
         "read: 30 orders (complete)",
         "orders: row count dropped",
@@ -182,8 +228,12 @@ def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(
     ]
     assert "\n  1 error erp_customers.line_refused" in run_summary(result, reconciled)["text"]
     reconciled.match = MatchSummary([], 0, 0, [], 0, [2], {}, (), "")
-    assert "findings: 3 error, 3 info; --verbose" in "".join(summary(result, reconciled)), "they are of this one"
-    proposed = ReconcileResult("1", result.path, order_fields={"order_total": "x"}, proposed={"order_total": "all"})
+    assert "findings: 3 error, 3 info; --verbose" in "".join(summary(result, reconciled)), (
+        "they are of this one"
+    )
+    proposed = ReconcileResult(
+        "1", result.path, order_fields={"order_total": "x"}, proposed={"order_total": "all"}
+    )
     (variable,) = re.findall(r"RECONCILE__\w+", "".join(_lines(proposed, (), ())))
     assert variable in {setting.variable for setting in SETTINGS.values()}
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
@@ -195,11 +245,20 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
 ) -> None:
     done = shop.command("status")
     assert (done.code, done.err) == (0, "")
-    assert re.search(rf"^  customers +{LISTED['customers']} rows  complete +\d+ min old$", done.out, re.M)
+    assert re.search(
+        rf"^  customers +{LISTED['customers']} rows  complete +\d+ min old$", done.out, re.M
+    )
     reported = json.loads(shop.command("status", "--json", "--max-age", "24").out)
     assert {row["resource"]: row["rows"] for row in reported["lists"]} == LISTED
-    assert (reported["too_old"], reported["failure"], reported["warehouse"]) == ([], None, str(shop.path))
-    assert [shop.command("status", "--max-age", hours).code for hours in ("0.0000001", "0")] == [7, 7]
+    assert (reported["too_old"], reported["failure"], reported["warehouse"]) == (
+        [],
+        None,
+        str(shop.path),
+    )
+    assert [shop.command("status", "--max-age", hours).code for hours in ("0.0000001", "0")] == [
+        7,
+        7,
+    ]
     copy, lock = shutil.copyfile(shop.path, tmp_path / "w.duckdb"), tmp_path / ".w.duckdb.lock"
     with duckdb.connect(str(copy)) as connection:
         connection.execute(
@@ -218,7 +277,9 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     assert len(re.findall(r"25\.\d h old  TOO OLD \(limit 24 h\)$", words.out, re.M)) == 2
     assert re.search(r"^  price_lists  never read whole  TOO OLD \(limit 24 h\)$", words.out, re.M)
     assert "the last run failed and published nothing" in words.out
-    assert shop.command("status", "--max-age", "99", **broken).code == 7, "a list that was never read is enough"
+    assert shop.command("status", "--max-age", "99", **broken).code == 7, (
+        "a list that was never read is enough"
+    )
     lock.write_text("process 4711 (run, since 2026-11-26T03:15:00+00:00)")
     assert "a run was killed: process 4711 (run, since 2026" in shop.command("status", **broken).out
     with run_lock(lock, "run", ""):
@@ -226,7 +287,9 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
         assert (during.code, "was killed" in during.out) == (0, False)
         assert f"a run is going on: process {os.getpid()} (run, since 20" in during.out
     with run_lock(tmp_path / ".first.duckdb.lock", "pull", ""):
-        first = shop.command("status", "--max-age", "24", WAREHOUSE__PATH=str(tmp_path / "first.duckdb"))
+        first = shop.command(
+            "status", "--max-age", "24", WAREHOUSE__PATH=str(tmp_path / "first.duckdb")
+        )
         assert (first.code, "(pull, since" in first.out) == (7, True)
     assert "was killed" not in shop.command("status", **broken).out
 
@@ -234,7 +297,9 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
 def in_one_process() -> None:
     """The demo's commands run in its process, which has imported them; those of the wheel's demo do not."""
 
-    def run(line: list[str], cwd: Path, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+    def run(
+        line: list[str], cwd: Path, env: dict[str, str], **_: object
+    ) -> subprocess.CompletedProcess[str]:
         done = command(*line[3:], env=env, cwd=cwd)
         sys.stdout.write(done.said)
         return subprocess.CompletedProcess(line, done.code)
@@ -248,7 +313,9 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     (work := tmp_path / "work").mkdir()
     shown = work / "shown"
     foreign = {"WAREHOUSE__DESTINATION": "postgres", "SOURCES__HTTP__PROXY": "http://127.0.0.1:1"}
-    done = command("demo", "--folder", "shown", env={**nobody, **foreign}, cwd=work, preexec_fn=in_one_process)
+    done = command(
+        "demo", "--folder", "shown", env={**nobody, **foreign}, cwd=work, preexec_fn=in_one_process
+    )
     assert (done.code, done.err) == (0, "")
     verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) +\d+ .* (\S+)$", done.out, re.M)
     assert verdicts == ["complete"] * 2 * len(RESOURCES)
@@ -262,22 +329,30 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
         assert re.search(words, done.out, re.M), words
     assert (shown / "report.html").is_file()
     with duckdb.connect(shown / "warehouse.duckdb", read_only=True) as warehouse:
-        assert warehouse.execute("SELECT max(uses_since_before) FROM bi.promotion_uses").fetchone() == (1,)
+        assert warehouse.execute(
+            "SELECT max(uses_since_before) FROM bi.promotion_uses"
+        ).fetchone() == (1,)
     (kept,) = shown.glob("plan-customers-*/passwords.csv")
     assert kept.with_name("result.xlsx").is_file()
     passwords = kept.read_text("utf-8-sig").splitlines()[1:]
     assert len(passwords) == 48
     secrets = [row.rpartition(";")[2] for row in passwords]
     others = [path for path in shown.rglob("*") if path.is_file() and path != kept]
-    assert not [path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)]
+    assert not [
+        path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)
+    ]
     assert not [secret for secret in secrets if secret in done.out]
     assert (leftovers(done.out), leftovers_in(shown)) == ([], {})
     monkeypatch.setenv("FILES__SHARED_FOLDER", str(tmp_path))
-    assert demo._environment(tmp_path, "http://127.0.0.1:1")["FILES__SHARED_FOLDER"] == str(tmp_path)
+    assert demo._environment(tmp_path, "http://127.0.0.1:1")["FILES__SHARED_FOLDER"] == str(
+        tmp_path
+    )
 
 
 def test_the_statements_of_the_views_are_printed(tmp_path: Path, nobody: dict[str, str]) -> None:
-    done = command("views", "--sql", env=nobody | {"WAREHOUSE__DESTINATION": "postgres"}, cwd=tmp_path)
+    done = command(
+        "views", "--sql", env=nobody | {"WAREHOUSE__DESTINATION": "postgres"}, cwd=tmp_path
+    )
     assert (done.code, done.err, done.out.count("CREATE OR REPLACE VIEW") > 5) == (0, "", True)
 
 
@@ -286,7 +361,15 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
 ) -> None:
     (tmp_path / "project").mkdir()
     project = ("--project", str(tmp_path / "project"))
-    served = (*project, "sandbox", "--write-settings", "--customers", "3", "--fault", "error_503=0.1")
+    served = (
+        *project,
+        "sandbox",
+        "--write-settings",
+        "--customers",
+        "3",
+        "--fault",
+        "error_503=0.1",
+    )
     with start(*served, env=nobody, cwd=tmp_path) as process:
         lines = [process.stdout.readline().strip() for _ in range(7)]
         found = re.fullmatch(r"ready http://127\.0\.0\.1:(\d+)", lines[0])
@@ -296,7 +379,9 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
         assert (done.code, ": not changed." in done.out) == (0, True), done.said
         assert "ok    first page of customers" in done.out
         done = command(*project, "pull", "customers", env=nobody, cwd=tmp_path)
-        assert (done.code, re.findall(r"^customers +3 +3", done.out, re.M) != []) == (0, True), done.said
+        assert (done.code, re.findall(r"^customers +3 +3", done.out, re.M) != []) == (0, True), (
+            done.said
+        )
         reported = dict(line.split("=", 1) for line in lines[1:])
         assert command("check", env={**nobody, **reported}, cwd=tmp_path).code == 0
         process.send_signal(signal.SIGINT)

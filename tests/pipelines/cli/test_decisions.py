@@ -58,40 +58,90 @@ def run(project: Path, *arguments: str) -> Done:
 
 def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     def listed() -> list[tuple[str, ...]]:
-        names, entries = ("rule", "subject", "who", "why", "until"), json.loads(run(project, "accept", "--json").out)
+        names, entries = (
+            ("rule", "subject", "who", "why", "until"),
+            json.loads(run(project, "accept", "--json").out),
+        )
         return [tuple(one[name] for name in names) for one in entries["accepted"]]
 
     form, file = "orders.form_changed", project / ".dlt/accepted.toml"
     assert run(project, "accept").out == "nothing is accepted\n"
-    done = run(project, "accept", RULE, "7", "8", "--who", "ana", "--why", "one firm", "--until", "2030-01-31")
-    assert (done.code, done.err, done.out.startswith(f"accepted: {RULE} '7': one firm (ana, ")) == (0, "", True)
+    done = run(
+        project,
+        "accept",
+        RULE,
+        "7",
+        "8",
+        "--who",
+        "ana",
+        "--why",
+        "one firm",
+        "--until",
+        "2030-01-31",
+    )
+    assert (done.code, done.err, done.out.startswith(f"accepted: {RULE} '7': one firm (ana, ")) == (
+        0,
+        "",
+        True,
+    )
     file.write_text("# agreed with sales\n" + file.read_text("utf-8"), "utf-8")
     assert run(project, "accept", form, "--who", "eva", "--why", "new ERP").code == 0
     entries: list[Any] = [(RULE, subject, "ana", "one firm", "2030-01-31") for subject in "78"]
     entries.append((form, "", "eva", "new ERP", None))
     assert listed() == entries
-    assert run(project, "accept", RULE, "7", "--withdraw").out.startswith(f"withdrawn: {RULE} '7': one firm (ana, ")
+    assert run(project, "accept", RULE, "7", "--withdraw").out.startswith(
+        f"withdrawn: {RULE} '7': one firm (ana, "
+    )
     assert file.read_text("utf-8").startswith("# agreed with sales\n"), "a person's comments stay"
     assert run(project, "accept", RULE, "--withdraw").code == 2, "it is accepted of a subject alone"
     assert listed() == entries[1:]
-    for more in (("first", "--up-to", "9"), ("second", "--up-to", "20"), ("third", "--severity", "info")):
+    for more in (
+        ("first", "--up-to", "9"),
+        ("second", "--up-to", "20"),
+        ("third", "--severity", "info"),
+    ):
         assert run(project, "accept", RULE, "9", "--who", "ana", "--why", *more).code == 0
     *_, up_to, severity = run(project, "accept").out.splitlines()
-    assert (up_to.startswith(f"{RULE} '9': second (ana, "), up_to.endswith(", up to 20)")) == (True, True)
+    assert (up_to.startswith(f"{RULE} '9': second (ana, "), up_to.endswith(", up to 20)")) == (
+        True,
+        True,
+    )
     assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
 
 
-def test_a_subject_that_no_finding_has_is_named_and_an_entry_that_ran_out_is_marked(project: Path) -> None:
+def test_a_subject_that_no_finding_has_is_named_and_an_entry_that_ran_out_is_marked(
+    project: Path,
+) -> None:
     with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
         warehouse.execute(
             """CREATE SCHEMA reconciled; CREATE TABLE reconciled.exceptions AS
             SELECT 'customers' AS entity, 'erp_code_duplicate' AS rule, '7' AS entity_id, 'x: y' AS detail"""
         )
-    done = run(project, "accept", RULE, "7", "x", "8", "--why", "x", "--who", "ana", "--until", "2999-01-01")
-    assert (done.code, done.err) == (0, f"no finding of the last run is one of {RULE} '8': accepted all the same\n")
+    done = run(
+        project,
+        "accept",
+        RULE,
+        "7",
+        "x",
+        "8",
+        "--why",
+        "x",
+        "--who",
+        "ana",
+        "--until",
+        "2999-01-01",
+    )
+    assert (done.code, done.err) == (
+        0,
+        f"no finding of the last run is one of {RULE} '8': accepted all the same\n",
+    )
     file = project / ".dlt/accepted.toml"
     file.write_text(file.read_text("utf-8").replace("2999-01-01", "2026-01-01", 1), "utf-8")
-    assert ["(ran out)" in line for line in run(project, "accept").out.splitlines()] == [True, False, False]
+    assert ["(ran out)" in line for line in run(project, "accept").out.splitlines()] == [
+        True,
+        False,
+        False,
+    ]
 
 
 ACCEPTED = f"[[accepted]]\nrule = '{RULE}'\nwho = 'a'\nwhen = 2026-01-01T00:00:00Z\n"
@@ -101,11 +151,26 @@ HEADER = "pair;decision;why\n"
 @pytest.mark.parametrize(
     ("name", "content", "line", "words"),
     [
-        (".dlt/accepted.toml", ACCEPTED.replace(RULE, "no.rule") + "why = 'b'", "run", "entry 1 of [[accepted]]"),
+        (
+            ".dlt/accepted.toml",
+            ACCEPTED.replace(RULE, "no.rule") + "why = 'b'",
+            "run",
+            "entry 1 of [[accepted]]",
+        ),
         (".dlt/accepted.toml", ACCEPTED, "run", "missing required field `why`"),
-        ("pairs.csv", f"{HEADER}code 7 = 1;maybe;\n", "review pairs.csv", "'maybe' is neither accept nor reject"),
+        (
+            "pairs.csv",
+            f"{HEADER}code 7 = 1;maybe;\n",
+            "review pairs.csv",
+            "'maybe' is neither accept nor reject",
+        ),
         ("pairs.csv", "pair;decision\ncode 7 = 1;accept\n", "review pairs.csv", "no column why"),
-        ("pairs.csv", f"{HEADER}code 7 = 1;accept;a;b\n", "review pairs.csv", "pairs.csv, line 2: 4 cells"),
+        (
+            "pairs.csv",
+            f"{HEADER}code 7 = 1;accept;a;b\n",
+            "review pairs.csv",
+            "pairs.csv, line 2: 4 cells",
+        ),
     ],
 )
 @pytest.mark.usefixtures("pairs")
@@ -125,7 +190,9 @@ def test_a_file_of_pairs_comes_back_from_a_spreadsheet_with_decisions(project: P
     written = run(project, "review").out
     assert written.startswith("\ufeffpair;decision;why;")
     names, *rows = csv.reader(written[1:].splitlines(), delimiter=";")
-    assert [row[0] for row in rows] == LISTED, "the most doubtful first, without those that are certain or decided"
+    assert [row[0] for row in rows] == LISTED, (
+        "the most doubtful first, without those that are certain or decided"
+    )
     assert "'=NURIA()" in rows[0], "a spreadsheet runs no cell"
     rows[0][1:3], rows[1][1] = ["Sí", "llamé"], "reject"
     with (project / "pairs.csv").open("w", encoding="cp1252", newline="") as file:
@@ -143,7 +210,9 @@ def test_a_file_of_pairs_comes_back_from_a_spreadsheet_with_decisions(project: P
     ]
 
 
-def test_a_decision_takes_the_place_of_an_earlier_one_and_the_file_is_private(project: Path) -> None:
+def test_a_decision_takes_the_place_of_an_earlier_one_and_the_file_is_private(
+    project: Path,
+) -> None:
     write_reviews({"code 7 = 1": ("accept", 'one, two, "three", four,\nfive')}, "ana")
     assert [one.why for one in read_reviews().values()] == ['one, two, "three", four,\nfive']
     write_reviews({"code 8 = 2": ("accept", "")}, "ana")
@@ -187,14 +256,22 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     monkeypatch.setattr(push, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     result = CliRunner().invoke(ask, input=f"{typed}\n")
     assert "  Ana \\x1b[2J\n17 customers" in result.stderr
-    assert (answers[1:], isinstance(result.exception, UsageError)) == ([True] * is_agreed, not is_agreed)
+    assert (answers[1:], isinstance(result.exception, UsageError)) == (
+        [True] * is_agreed,
+        not is_agreed,
+    )
     assert is_agreed or "to send plan-1" in str(result.exception)
 
 
 def test_lines_of_totals_and_passwords_are_asked_for() -> None:
     answers: list[object] = []
-    ask = click.Command("ask", callback=lambda: answers.extend([ask_totals([7, 9]), ask_passwords()]))
-    assert "Lines of totals (7, 9): leave them out?" in CliRunner().invoke(ask, input="\nfile\n").stderr
+    ask = click.Command(
+        "ask", callback=lambda: answers.extend([ask_totals([7, 9]), ask_passwords()])
+    )
+    assert (
+        "Lines of totals (7, 9): leave them out?"
+        in CliRunner().invoke(ask, input="\nfile\n").stderr
+    )
     CliRunner().invoke(ask, input="n\nmail\n")
     assert answers == ["skip", "file", "keep", "mail"]
 
@@ -202,7 +279,10 @@ def test_lines_of_totals_and_passwords_are_asked_for() -> None:
 def test_customers_that_an_unproven_list_lacks_may_exist() -> None:
     for verdict, is_doubt in (("unproven", True), ("complete", False)):
         found = VerifyResult(kind="customers", verdict=verdict, outcomes=Counter(missing=1))
-        assert any("missing customers may exist" in line for line in verify.lines_of(found)) is is_doubt
+        assert (
+            any("missing customers may exist" in line for line in verify.lines_of(found))
+            is is_doubt
+        )
 
 
 def declare(made: Bridge, lines: str) -> None:
@@ -215,7 +295,11 @@ def test_the_file_shows_what_was_decided_and_what_a_person_declares_in_it_is_kep
 ) -> None:
     shop = reconciled
     monkeypatch.setenv("DLT_PROJECT_DIR", str(shop.folder))
-    write, file, state = ("schema", "orders", "--write"), shop.folder / ".dlt/orders.toml", shop.platform.state
+    write, file, state = (
+        ("schema", "orders", "--write"),
+        shop.folder / ".dlt/orders.toml",
+        shop.platform.state,
+    )
     assert shop.command(*write, DLT_PROJECT_DIR=str(shop.folder)).code == 0
     text = file.read_text("utf-8")
     for field, kind, declared in (
@@ -235,12 +319,21 @@ def test_the_file_shows_what_was_decided_and_what_a_person_declares_in_it_is_kep
     types = "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = 'orders'"
     orders = dict(shop.rows(types))
     assert (orders["order_number"], orders["total"]) == ("VARCHAR", "BIGINT")
-    assert shop.one("SELECT count(number) FROM raw.orders") == 0, "a column stays, for those who have views on it"
+    assert shop.one("SELECT count(number) FROM raw.orders") == 0, (
+        "a column stays, for those who have views on it"
+    )
     assert shop.one("SELECT count(total) FROM raw.orders") < 30
-    assert shop.one("SELECT count(*) FROM raw.orders WHERE total IS NULL AND json_keys(_extra) <> ['total']") == 0
+    assert (
+        shop.one(
+            "SELECT count(*) FROM raw.orders WHERE total IS NULL AND json_keys(_extra) <> ['total']"
+        )
+        == 0
+    )
     assert shop.one("SELECT count(*) FROM raw.orders__items") == 96
     findings = {finding[:2] for finding in reconcile().findings}
-    assert ("orders", "field_changed") in findings, "the lines are in another table now: a person looks"
+    assert ("orders", "field_changed") in findings, (
+        "the lines are in another table now: a person looks"
+    )
 
 
 def test_a_line_that_cannot_be_used_ends_a_pull_before_its_first_request(
@@ -261,4 +354,6 @@ def test_a_line_that_cannot_be_used_ends_a_pull_before_its_first_request(
     assert fresh.platform.state.requests == 0
     declare(fresh, '"number" = "text"\n')
     assert fresh.code("orders") == 0
-    assert fresh.one("SELECT any_value(typeof(number)) FROM raw.orders") == "VARCHAR", "also in the first pull"
+    assert fresh.one("SELECT any_value(typeof(number)) FROM raw.orders") == "VARCHAR", (
+        "also in the first pull"
+    )

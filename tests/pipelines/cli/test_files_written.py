@@ -22,7 +22,10 @@ INPUT = "clientes.csv"
 NAME = "Zurita-Personal"
 EXAMPLES = {
     "the file of `--csv`": ("clean.csv",),
-    "the file of `--erp-result`; `.result-*/` while it is written": ("comparison.xlsx", ".result-*/"),
+    "the file of `--erp-result`; `.result-*/` while it is written": (
+        "comparison.xlsx",
+        ".result-*/",
+    ),
 }
 
 
@@ -34,11 +37,15 @@ class Row(NamedTuple):
     has_keys: bool
 
     def matches(self, path: str) -> bool:
-        return any(fnmatch.fnmatchcase(path, re.sub("/$", "*", pattern)) for pattern in self.patterns)
+        return any(
+            fnmatch.fnmatchcase(path, re.sub("/$", "*", pattern)) for pattern in self.patterns
+        )
 
 
 def table() -> list[Row]:
-    text = (CHECKOUT / "SECURITY.md").read_text("utf-8").partition("## Files")[2].partition("## ")[0]
+    text = (
+        (CHECKOUT / "SECURITY.md").read_text("utf-8").partition("## Files")[2].partition("## ")[0]
+    )
     rows = []
     for line in re.findall(r"^\| (?!file|--)(.*) \|$", text, re.M):
         files, _, personal = line.split(" | ")
@@ -55,7 +62,11 @@ class Shell:
         self.modes, self.contents = dict[str, int](), dict[str, bytes]()
 
     def look(self) -> None:
-        for path in [Path(at) / name for at, folders, files in os.walk(self.project) for name in (*folders, *files)]:
+        for path in [
+            Path(at) / name
+            for at, folders, files in os.walk(self.project)
+            for name in (*folders, *files)
+        ]:
             name = path.relative_to(self.project).as_posix()
             try:
                 facts = path.lstat()
@@ -74,7 +85,9 @@ class Shell:
     def killed(self, line: str, at: str) -> None:
         """Looks while a command runs, and kills it once it has written such a file."""
         env = self.made.environment(SOURCES__LEGACY__LOGIN_MODE="email")
-        with start(*line.split(), env=env, cwd=self.project, preexec_fn=partial(os.umask, 0)) as process:
+        with start(
+            *line.split(), env=env, cwd=self.project, preexec_fn=partial(os.umask, 0)
+        ) as process:
             while process.poll() is None and not fnmatch.filter(self.contents, at):
                 self.look()
                 time.sleep(0.02)
@@ -83,7 +96,9 @@ class Shell:
         self.look()
 
 
-def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_the_table_says(tmp_path: Path) -> None:
+def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_the_table_says(
+    tmp_path: Path,
+) -> None:
     with bridge(tmp_path, latency_ms=20, faults={"deep_row": 1.0}) as made:
         shell, rows = Shell(made), table()
         (shell.project / INPUT).write_text(
@@ -94,17 +109,34 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         shell.killed("pull", at=".build-*/*")
         shell.run("pull")
         shell.run("run", (2,), SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
-        for line in ("schema orders --write", "accept orders.values_gone --why agreed", "status", "check"):
+        for line in (
+            "schema orders --write",
+            "accept orders.values_gone --why agreed",
+            "status",
+            "check",
+        ):
             shell.run(line)
         shell.run(f"reconcile --erp-customers {INPUT} --erp-result comparison.xlsx", (0, 5, 9))
         shell.run(f"preview {INPUT} --csv clean.csv")
         shell.run(f"plan customers {INPUT} --passwords file --out plan-1")
         shell.killed("push plan-1 --yes --accept-unproven", at=".ledger.sqlite.walk/*")
-        for line in ("push plan-1 --yes --accept-unproven", "pull customers", "verify plan-1", "report"):
+        for line in (
+            "push plan-1 --yes --accept-unproven",
+            "pull customers",
+            "verify plan-1",
+            "report",
+        ):
             shell.run(line)
         shell.run(f"import customers {INPUT} --passwords file --yes")
-        emails = {str(row["email"]).encode() for row in made.platform.state.records("customers") if row.get("email")}
-        people, keys = {*emails, NAME.encode()}, {made.platform.legacy_key.encode(), made.platform.v1_key.encode()}
+        emails = {
+            str(row["email"]).encode()
+            for row in made.platform.state.records("customers")
+            if row.get("email")
+        }
+        people, keys = (
+            {*emails, NAME.encode()},
+            {made.platform.legacy_key.encode(), made.platform.v1_key.encode()},
+        )
     assert len(people) > 20
     assert any(person in shell.contents["plan-1/operations.jsonl"] for person in people)
     for name, mode in shell.modes.items():
@@ -113,17 +145,37 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         assert stat.S_IMODE(mode) == (0o700 if stat.S_ISDIR(mode) else 0o600), f"{name} {mode:o}"
         assert not stat.S_ISLNK(mode)
         content = shell.contents[name]
-        assert not content or found[0].is_personal or not [person for person in people if person in content], name
+        assert (
+            not content
+            or found[0].is_personal
+            or not [person for person in people if person in content]
+        ), name
         assert not content or found[0].has_keys or not [key for key in keys if key in content], name
-    elsewhere = (".warehouse.duckdb.copied/", ".warehouse.duckdb.copying/", "orderbridge/", "$TMPDIR/orderbridge-*")
+    elsewhere = (
+        ".warehouse.duckdb.copied/",
+        ".warehouse.duckdb.copying/",
+        "orderbridge/",
+        "$TMPDIR/orderbridge-*",
+    )
     of_others = ("demo/", ".dlt/reviewed.csv")  # tests of their commands
-    transient = (".orderbridge-plan-*/", ".result-*/", "plan-*/.result-*/", ".*.new", *elsewhere, *of_others)
+    transient = (
+        ".orderbridge-plan-*/",
+        ".result-*/",
+        "plan-*/.result-*/",
+        ".*.new",
+        *elsewhere,
+        *of_others,
+    )
     for pattern in [pattern for row in rows for pattern in row.patterns]:
         row = Row((pattern,), is_personal=False, has_keys=False)
-        assert pattern in transient or any(map(row.matches, shell.modes)), f"{pattern} is not written"
+        assert pattern in transient or any(map(row.matches, shell.modes)), (
+            f"{pattern} is not written"
+        )
 
 
-def test_no_command_opens_private_files_in_a_folder_that_others_can_write(shop: Bridge, tmp_path: Path) -> None:
+def test_no_command_opens_private_files_in_a_folder_that_others_can_write(
+    shop: Bridge, tmp_path: Path
+) -> None:
     """What another user planted there: a warehouse with a log to replay, a journal of the ledger, links, a plan."""
     shared, secret, rows = tmp_path / "shared", tmp_path / "secret.txt", tmp_path / "c.csv"
     shared.mkdir()
@@ -136,7 +188,10 @@ def test_no_command_opens_private_files_in_a_folder_that_others_can_write(shop: 
         (shared / name).symlink_to(secret)
     shared.chmod(0o777)
     before = {path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()}
-    there = {"WAREHOUSE__PATH": str(shared / "w.duckdb"), "LEDGER__PATH": str(shared / "ledger.sqlite")}
+    there = {
+        "WAREHOUSE__PATH": str(shared / "w.duckdb"),
+        "LEDGER__PATH": str(shared / "ledger.sqlite"),
+    }
     private = (
         "pull promotions", "run", "reconcile", "status", "report", "check", "init --sandbox", "push .", "verify .",
         f"plan customers {rows} --passwords file", f"import customers {rows} --passwords file --yes", "settle",
@@ -147,9 +202,16 @@ def test_no_command_opens_private_files_in_a_folder_that_others_can_write(shop: 
     for line in (*private, *named):
         given = there if line in private else {}
         project = str(shared if line.startswith("init") else tmp_path)
-        env = shop.environment(SOURCES__LEGACY__LOGIN_MODE="email", DLT_PROJECT_DIR=project, **given)
+        env = shop.environment(
+            SOURCES__LEGACY__LOGIN_MODE="email", DLT_PROJECT_DIR=project, **given
+        )
         done = command(*line.split(), env=env, cwd=shared)
-        assert (done.code, f"{shared} can be written by other users" in done.said) == (2, True), (line, done.said)
+        assert (done.code, f"{shared} can be written by other users" in done.said) == (2, True), (
+            line,
+            done.said,
+        )
         assert "FILES__SHARED_FOLDER" in done.said, line
-    assert {path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()} == before
+    assert {
+        path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()
+    } == before
     assert secret.read_text() == "mine"

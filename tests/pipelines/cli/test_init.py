@@ -35,14 +35,18 @@ def secrets(project: Path, text: str) -> Path:
 
 
 def ask(*answers: str, changes: tuple[str, ...] = ()) -> Result:
-    return CliRunner().invoke(orderbridge, ["init", *changes], input="".join(f"{answer}\n" for answer in answers))
+    return CliRunner().invoke(
+        orderbridge, ["init", *changes], input="".join(f"{answer}\n" for answer in answers)
+    )
 
 
 def written(folder: Path) -> dict[str, Any]:
     return dict(tomllib.loads((folder / ".dlt/secrets.toml").read_text("utf-8"))["sources"])
 
 
-def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alone(project: Path) -> None:
+def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alone(
+    project: Path,
+) -> None:
     done = ask(
         "http://shop.example", "https://shop.example", "k-1", "prod", "production", "email",
         "https://api.example", "brand_live_2",
@@ -50,7 +54,9 @@ def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alo
     assert done.exception is None
     legacy = ("https://shop.example", "k-1", "production", "email")
     assert written(project) == {
-        "legacy": dict(zip(("base_url", "api_key", "environment", "login_mode"), legacy, strict=True)),
+        "legacy": dict(
+            zip(("base_url", "api_key", "environment", "login_mode"), legacy, strict=True)
+        ),
         "public_v1": {"base_url": "https://api.example", "api_key": "brand_live_2"},
     }
     assert (project / ".dlt/secrets.toml").stat().st_mode & 0o777 == 0o600
@@ -59,7 +65,9 @@ def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alo
     assert not [key for key in ("k-1", "brand_live_2") if key in done.output]
 
 
-def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_written(project: Path) -> None:
+def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_written(
+    project: Path,
+) -> None:
     for answers in (("", ""), ()):
         assert isinstance(ask(*answers).exception, UsageError)
         assert not list(project.iterdir())
@@ -78,7 +86,9 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(project:
     assert lines[:3] == ["mine", "*.duckdb", "# año"]
     assert set(project_files.IGNORED) <= set(lines)
     assert len(lines) == len(set(lines))
-    assert set(project_files.IGNORED) <= set((CHECKOUT / ".gitignore").read_text("utf-8").splitlines())
+    assert set(project_files.IGNORED) <= set(
+        (CHECKOUT / ".gitignore").read_text("utf-8").splitlines()
+    )
 
 
 MINE = """# of the shop
@@ -102,7 +112,9 @@ def test_a_second_init_shows_what_is_set_and_asks_for_what_is_missing_alone(proj
     assert "sources.legacy.base_url = https://old.example (.dlt/secrets.toml)" in done.stderr
     assert ("k-1" in done.output, "api_key: key" in done.stderr) == (False, False)
     added = 'environment = "production"\nlogin_mode = "code"\n'
-    assert file.read_text() == MINE.replace("[mine]", added + "\n[mine]").replace('"k-1"\n\n', '"k-1"\n')
+    assert file.read_text() == MINE.replace("[mine]", added + "\n[mine]").replace(
+        '"k-1"\n\n', '"k-1"\n'
+    )
     before = file.read_text()
     for answers in (("",), ()):
         done = ask(*answers)
@@ -115,7 +127,9 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
     host, key = "sources.legacy.base_url=https://new.example", "sources.legacy.api_key"
     done = ask("k-2", changes=(host, key, "sources.legacy.page_limit=50"))
     assert (done.exception, "k-2" in done.output) == (None, False)
-    changed = MINE.replace("old.example", "new.example").replace('"k-1"\n', '"k-2"\npage_limit = 50\n')
+    changed = MINE.replace("old.example", "new.example").replace(
+        '"k-1"\n', '"k-2"\npage_limit = 50\n'
+    )
     assert file.read_text() == changed, "the next start of a sandbox does not replace it either"
     for change, words in (
         (f"{key}=k-3", "process list"),
@@ -136,9 +150,15 @@ def test_a_secret_is_typed_unseen_on_a_terminal_and_read_where_that_is_none(
 ) -> None:
     for is_terminal, url in ((False, "https://hooks.example/x"), (True, "https://hooks.example/y")):
         if is_terminal:
-            monkeypatch.setattr(init, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+            monkeypatch.setattr(
+                init, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+            )
         done = ask(url, changes=("notify.url",))
-        assert (done.exception, done.output.count("notify.url: "), url in done.output) == (None, 1, False)
+        assert (done.exception, done.output.count("notify.url: "), url in done.output) == (
+            None,
+            1,
+            False,
+        )
         assert f'url = "{url}"' in (project / ".dlt/secrets.toml").read_text()
 
 
@@ -152,18 +172,30 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
     path.rename(tmp_path / "vault.toml")
     path.symlink_to("../vault.toml")
     project_files.write_settings(tmp_path, {"sources.legacy.api_key": "k-2"})
-    assert (path.is_symlink(), written(tmp_path)["legacy"]["api_key"]) == (True, "k-2"), "what a link names is changed"
+    assert (path.is_symlink(), written(tmp_path)["legacy"]["api_key"]) == (True, "k-2"), (
+        "what a link names is changed"
+    )
     path.unlink()
     for _ in range(2):
         project_files.write_settings(tmp_path, values, project_files.SANDBOX_MARK)
 
 
-def test_settings_of_one_project_never_reach_the_host_of_another(tmp_path: Path, nobody: dict[str, str]) -> None:
+def test_settings_of_one_project_never_reach_the_host_of_another(
+    tmp_path: Path, nobody: dict[str, str]
+) -> None:
     with bridge(tmp_path / "first") as one, bridge(tmp_path / "second", customers=7) as two:
         for name, made, customers in (("one", one, 40), ("two", two, 7)):
             (tmp_path / name).mkdir()
-            values = {"base_url": made.platform.url, "api_key": made.platform.legacy_key, "environment": "sandbox"}
-            project_files.write_settings(tmp_path / name, {f"sources.legacy.{key}": values[key] for key in values})
-            done = command("--project", str(tmp_path / name), "pull", "customers", env=nobody, cwd=tmp_path)
+            values = {
+                "base_url": made.platform.url,
+                "api_key": made.platform.legacy_key,
+                "environment": "sandbox",
+            }
+            project_files.write_settings(
+                tmp_path / name, {f"sources.legacy.{key}": values[key] for key in values}
+            )
+            done = command(
+                "--project", str(tmp_path / name), "pull", "customers", env=nobody, cwd=tmp_path
+            )
             assert (done.code, f"customers  {customers:>4} " in done.out) == (0, True), done.said
             assert (tmp_path / name / "warehouse.duckdb").exists()

@@ -63,22 +63,34 @@ def test_the_summary_of_a_run_reaches_the_webhook(published: Bridge, webhook: We
     assert posted["schema_changes"] == ["orders: new field orders.gift_wrap"]
     assert "orders: 30 complete, 1 changed" in posted["text"]
     everything = json.dumps(posted) + done.said
-    private = [str(row[name]) for row in state.records("customers") for name in ("email", "phone") if row.get(name)]
+    private = [
+        str(row[name])
+        for row in state.records("customers")
+        for name in ("email", "phone")
+        if row.get(name)
+    ]
     keys = (published.platform.legacy_key, published.platform.v1_key)
     assert not [value for value in (*private, *keys) if value in everything]
     assert TOKEN not in done.said
 
 
-def test_a_webhook_that_does_not_take_it_is_reported_without_its_token(published: Bridge, webhook: Webhook) -> None:
+def test_a_webhook_that_does_not_take_it_is_reported_without_its_token(
+    published: Bridge, webhook: Webhook
+) -> None:
     webhook.server.scripts = (answer("302 Found"),)
     refused = "the notification was not delivered: cannot connect to 127.0.0.1:1: "
-    for url, words in ((webhook.url, "answered with status 302"), (f"http://127.0.0.1:1/{TOKEN}", refused)):
+    for url, words in (
+        (webhook.url, "answered with status 302"),
+        (f"http://127.0.0.1:1/{TOKEN}", refused),
+    ):
         done = published.command("run", "--notify", url, SOURCES__LEGACY__PAGE_LIMIT="none")
         assert (done.code, words in done.err, TOKEN in done.said) == (2, True, False)
     assert len(webhook.posted) == 1
 
 
-def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh: Bridge, webhook: Webhook) -> None:
+def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(
+    fresh: Bridge, webhook: Webhook
+) -> None:
     file = fresh.folder / "clientes.csv"
     file.write_text("Código;Nombre;Correo\nN1;Ana;ana@example.test\nN2;Eva;\n", "utf-8")
     given = ("import", "customers", str(file), "--passwords", "file")
@@ -91,7 +103,9 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     refused = fresh.command(*given[:3], **more)
     assert refused.code == 2
     push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
-    ended: Any = SimpleNamespace(plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None)
+    ended: Any = SimpleNamespace(
+        plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None
+    )
     for code in (2, 129):
         notification.notify_import(Secret(webhook.url), ended, ["       1  confirmed"], code)
     sent, failed, ended_early, hung_up = webhook.posted
@@ -99,15 +113,25 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(fresh
     assert ended_early["text"].endswith("(exit code 2)\n1  confirmed\nno space left")
     assert (sent["exit_code"], sent["kind"]) == (5, "customers")
     assert sent["lines"] == lines
-    assert sent["text"].startswith("warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\n")
+    assert sent["text"].startswith(
+        "warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\n"
+    )
     assert not [text for text in ("Ana", "Eva", "ana@") if text in json.dumps(sent)]
     assert failed["text"].startswith("warehouse: orderbridge import failed with exit code 2: ")
-    assert ("García" in refused.err, "García" in json.dumps(failed, ensure_ascii=False)) == (True, False)
+    assert ("García" in refused.err, "García" in json.dumps(failed, ensure_ascii=False)) == (
+        True,
+        False,
+    )
 
 
-def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridge, webhook: Webhook) -> None:
+def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
+    fresh: Bridge, webhook: Webhook
+) -> None:
     """No name in it calls a whole channel; one whose copy to the destination failed is published."""
-    wrong = {"SOURCES__LEGACY__API_KEY": "wrong-key-4711", "SOURCES__PUBLIC_V1__API_KEY": "x_test_y"}
+    wrong = {
+        "SOURCES__LEGACY__API_KEY": "wrong-key-4711",
+        "SOURCES__PUBLIC_V1__API_KEY": "x_test_y",
+    }
     done = fresh.command("run", "--notify", webhook.url, **wrong)
     for error in (KeyboardInterrupt(), UsageError("no field <!channel>")):
         with (
@@ -120,16 +144,31 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(fresh: Bridg
     copy = {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": missing}
     copied = fresh.command("run", NOTIFY__URL=webhook.url, **copy)
     with mock.patch("pipelines.reporting.report.report", side_effect=UsageError("no space left")):
-        reported = fresh.command("run", "--report", str(fresh.folder / "report.html"), NOTIFY__URL=webhook.url)
+        reported = fresh.command(
+            "run", "--report", str(fresh.folder / "report.html"), NOTIFY__URL=webhook.url
+        )
     failed, stopped, called, published, unreported = webhook.posted
-    assert (reported.code, unreported["published"], unreported["message"]) == (2, True, "no space left")
+    assert (reported.code, unreported["published"], unreported["message"]) == (
+        2,
+        True,
+        "no space left",
+    )
     assert (done.code, failed["exit_code"], failed["published"]) == (3, 3, False)
-    assert failed["text"].startswith("warehouse: orderbridge run failed with exit code 3: "), "the current folder"
+    assert failed["text"].startswith("warehouse: orderbridge run failed with exit code 3: "), (
+        "the current folder"
+    )
     assert (failed["message"] in done.err, "wrong-key" in json.dumps(failed)) == (True, False)
-    assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (143, False, "stopped by a signal")
+    assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (
+        143,
+        False,
+        "stopped by a signal",
+    )
     assert called["text"].endswith(": no field (!channel)")
     assert (copied.code, published["exit_code"], published["published"]) == (4, 4, True)
-    assert "run: the warehouse was published, but what follows failed with exit code 4" in published["text"]
+    assert (
+        "run: the warehouse was published, but what follows failed with exit code 4"
+        in published["text"]
+    )
     assert "The DuckDB file is published." in published["hint"]
     assert fresh.one("SELECT count(*) FROM raw.customers") == 40
 
@@ -147,18 +186,28 @@ def test_a_list_that_could_not_be_read_is_reported_with_its_reason_whatever_the_
     assert posted["organization"] == organization
     assert posted["text"].startswith(f"{posted['project']} ({organization}): orderbridge run 2")
     why = "authentication failed (status 401, code UNAUTHORIZED)"
-    assert f"customers: not read; 40 rows of before stay: legacy GET /customers: {why}\n  Check" in posted["text"]
+    assert (
+        f"customers: not read; 40 rows of before stay: legacy GET /customers: {why}\n  Check"
+        in posted["text"]
+    )
     rows = {row["resource"]: (row["rows"], row["published_rows"]) for row in posted["lists"]}
     unread = {name for name, of in LISTS.items() if of.family == "legacy"}
     assert rows == {name: (0 if name in unread else count, count) for name, count in LISTED.items()}
-    found = dict(re.findall(r"(\w+): the last read was not published: (.*)", published.command("status").out))
+    found = dict(
+        re.findall(r"(\w+): the last read was not published: (.*)", published.command("status").out)
+    )
     assert (set(found), found["customers"]) == (unread, f"legacy GET /customers: {why}")
 
 
-def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(fresh: Bridge) -> None:
+def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(
+    fresh: Bridge,
+) -> None:
     note = fresh.folder / "note.txt"
     note.write_text("mine", "utf-8")
-    for path, words in ((note, "exists and is not a report"), (note / "report.html", "there is no folder")):
+    for path, words in (
+        (note, "exists and is not a report"),
+        (note / "report.html", "there is no folder"),
+    ):
         done = fresh.command("run", "--report", str(path))
         assert (done.code, words in done.err, note.read_text("utf-8")) == (2, True, "mine")
     done = fresh.command("run", "--notify", f"https://user:{TOKEN}@host/x")

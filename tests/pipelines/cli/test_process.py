@@ -47,14 +47,22 @@ def ascii_output() -> None:
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
 def test_output_that_finds_no_room_ends_a_command_with_2(shop: Bridge) -> None:
     lost = "orderbridge: stdout could not be written: No space left on device\n"
-    for line, full, err in (("status", (1,), lost), ("pull nothing", (2,), ""), ("status", (1, 2), "")):
-        done = command(*line.split(), env=shop.environment(), cwd=shop.folder, preexec_fn=partial(fill, *full))
+    for line, full, err in (
+        ("status", (1,), lost),
+        ("pull nothing", (2,), ""),
+        ("status", (1, 2), ""),
+    ):
+        done = command(
+            *line.split(), env=shop.environment(), cwd=shop.folder, preexec_fn=partial(fill, *full)
+        )
         assert (done.code, done.err) == (2, err)
 
 
 def test_characters_that_the_output_cannot_hold_are_escaped(shop: Bridge, tmp_path: Path) -> None:
     (tmp_path / "año.csv").write_text("código;año\nÑ;1\n", encoding="utf-8")
-    done = command("preview", "año.csv", env=shop.environment(), cwd=tmp_path, preexec_fn=ascii_output)
+    done = command(
+        "preview", "año.csv", env=shop.environment(), cwd=tmp_path, preexec_fn=ascii_output
+    )
     assert (done.code, "c\\xf3digo" in done.out) == (0, True)
 
 
@@ -90,7 +98,9 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(tmp_path: Path, shop: 
     assert process.returncode == 143
 
 
-def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
+def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(
+    tmp_path: Path,
+) -> None:
     with place(tmp_path, faults={"lost_answer": 1.0}) as at:
         plan = at.plan([customer(1)])
         at.folder.joinpath("warehouse.duckdb").write_bytes(b"no database")
@@ -122,12 +132,19 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
         assert command(env={}, cwd=tmp_path).code == 143
     with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
         raise duckdb.OutOfMemoryException("a value of a row")
-    with mock.patch.object(Path, "cwd", side_effect=[Path("/"), FileNotFoundError(2, "No such file or directory")]):
+    with mock.patch.object(
+        Path, "cwd", side_effect=[Path("/"), FileNotFoundError(2, "No such file or directory")]
+    ):
         done = command("status", env={}, cwd=tmp_path)
-    assert (done.code, done.err.splitlines()[0]) == (2, "orderbridge: the current folder: No such file or directory")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        "orderbridge: the current folder: No such file or directory",
+    )
 
 
-def test_settings_that_others_can_write_end_every_command_with_2(tmp_path: Path, nobody: dict[str, str]) -> None:
+def test_settings_that_others_can_write_end_every_command_with_2(
+    tmp_path: Path, nobody: dict[str, str]
+) -> None:
     (tmp_path / ".dlt").mkdir()
     (tmp_path / ".dlt").chmod(0o777)
     for name in ("check", "pull"):
@@ -137,13 +154,23 @@ def test_settings_that_others_can_write_end_every_command_with_2(tmp_path: Path,
 
 def test_check_names_a_host_that_refuses_at_once_and_reads_the_other_family(shop: Bridge) -> None:
     refused = shop.command("check", SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1")
-    assert (refused.code, "attempts" in refused.out, "first page of customers" in refused.out) == (4, False, False)
+    assert (refused.code, "attempts" in refused.out, "first page of customers" in refused.out) == (
+        4,
+        False,
+        False,
+    )
     for words in ("wrong host of the legacy family", "cannot connect to 127.0.0.1:1: connection refused",
                   "ok    first page of orders"):  # fmt: skip
         assert words in refused.out
 
 
 def test_closed_descriptors_are_no_matter(shop: Bridge) -> None:
-    done = command("pull", "promotions", env=shop.environment(), cwd=shop.folder, preexec_fn=partial(close, 0, 1, 2))
+    done = command(
+        "pull",
+        "promotions",
+        env=shop.environment(),
+        cwd=shop.folder,
+        preexec_fn=partial(close, 0, 1, 2),
+    )
     assert (done.code, done.err) == (0, "")
     assert shop.one("SELECT count(*) FROM raw.promotions") == 9

@@ -35,13 +35,24 @@ from tests.pipelines.reporting.page import Page
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\u200f\x7f\x08"
 MARKUP = "<script>alert(1)</script>\"><img src=x onerror=alert(1)>' onmouseover='x</style>{{ 7 * 7 }}]]><!--`\\"
 CHARACTERS = "\x1b]8;;http://x\x1b\\link\r\n\x00\u2028\u2029\ufeff\U000e0041Peña日本;,|"
-FORMULAS = ("=cmd|'/c calc'!A1", '=HYPERLINK("http://x")', "+1+cmd", "-2+3", "@SUM(A1)", "\t=1+1", "\uff1d1+1")
+FORMULAS = (
+    "=cmd|'/c calc'!A1",
+    '=HYPERLINK("http://x")',
+    "+1+cmd",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1+1",
+    "\uff1d1+1",
+)
 TEXTS = tuple(f"{one}{HOSTILE}{rest}" for one in ("", *FORMULAS) for rest in (MARKUP, CHARACTERS))
 TAGS = re.compile(r"<\s*(script|iframe|object|embed|link|base|form|meta http-equiv=.refresh)", re.I)
 
 
 def is_safe(text: str) -> bool:
-    return all(char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text)
+    return all(
+        char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        for char in text
+    )
 
 
 @given(st.text(alphabet=st.characters()))
@@ -88,7 +99,9 @@ def poisoned(value: Any, texts: Iterator[str], path: str = "") -> Any:
         return members if path else {**members, f"x{HOSTILE}": next(texts)}
     if isinstance(value, list):
         return [poisoned(one, texts, path) for one in value]
-    is_kept = not isinstance(value, str) or re.search(r"id$|at$|date|code|sku|type|status|currency", path, re.I)
+    is_kept = not isinstance(value, str) or re.search(
+        r"id$|at$|date|code|sku|type|status|currency", path, re.I
+    )
     return value if is_kept else next(texts)
 
 
@@ -113,13 +126,25 @@ def erp_file(folder: Path) -> str:
         writer.writerow([*columns, unknown])
         for number, text in enumerate(TEXTS * 2):
             clean = re.sub(r"[\x00\r\n]", "", text)
-            writer.writerow([f"E{number}", f"a{number}@example.test" if number % 3 else clean, clean, "B", clean])
+            writer.writerow(
+                [
+                    f"E{number}",
+                    f"a{number}@example.test" if number % 3 else clean,
+                    clean,
+                    "B",
+                    clean,
+                ]
+            )
     lines = "".join(f'{column} = "{column}"\n' for column in columns)
-    (folder / "erp.toml").write_text(f"ignore = [{json.dumps(unknown)}]\n[columns]\n{lines}", "utf-8")
+    (folder / "erp.toml").write_text(
+        f"ignore = [{json.dumps(unknown)}]\n[columns]\n{lines}", "utf-8"
+    )
     return name
 
 
-def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(poisonous: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(
+    poisonous: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key, folder = poisonous.platform.v1_key, poisonous.folder
     monkeypatch.setitem(KEYS, key, Key(scopes=(*KEYS[key].scopes, f"owned{HOSTILE}")))
     file = erp_file(folder)
@@ -145,7 +170,17 @@ def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(poisonous: Bridge, mon
         ["report"],
     ):
         assert run(*arguments).said
-    plan = ("plan", "customers", file, "--passwords", "file", "--mapping", "erp.toml", "--out", "plan-1")
+    plan = (
+        "plan",
+        "customers",
+        file,
+        "--passwords",
+        "file",
+        "--mapping",
+        "erp.toml",
+        "--out",
+        "plan-1",
+    )
     for line in (plan, ("push", "plan-1", "--yes", "--accept-unproven")):
         done = run(*line)
         assert done.code in (0, 5), done.said
@@ -156,7 +191,9 @@ def test_nothing_hostile_is_raw_in_a_terminal_html_or_csv(poisonous: Bridge, mon
     attributes = [attribute for _, given in Page(html).found for attribute in given.items()]
     assert not TAGS.search(html)
     assert not [name for name, _ in attributes if name.startswith("on")]
-    links = [value or "" for name, value in attributes if name in ("href", "src", "xlink:href", "action")]
+    links = [
+        value or "" for name, value in attributes if name in ("href", "src", "xlink:href", "action")
+    ]
     assert not [link for link in links if not link.startswith(("#", "data:image/"))]
     assert is_safe(html.replace("\r", ""))
     assert "49" not in re.findall(r"\{\{.*?\}\}|49(?= \*)", html)

@@ -17,7 +17,9 @@ from pipelines.push.run import push
 from sources.kinds import KindName
 from tests.pipelines.push.plans import YES, Place
 
-CUSTOMERS = "Código;Nombre;Correo\n" + "".join(f"{n:05d};Ana;ana{n}@example.test\n" for n in range(1, 7))
+CUSTOMERS = "Código;Nombre;Correo\n" + "".join(
+    f"{n:05d};Ana;ana{n}@example.test\n" for n in range(1, 7)
+)
 VARIANTS = "productId;variantId;price;sku\n1;1001;19,99;00038\n1;1002;7,50;00039\n"
 
 
@@ -40,7 +42,9 @@ class Desk:
         file.write_bytes(text.encode("cp1252"))
         return file
 
-    def run(self, file: Path, kind: KindName = "customers", push: PushOptions = YES, **options: Any) -> ImportResult:
+    def run(
+        self, file: Path, kind: KindName = "customers", push: PushOptions = YES, **options: Any
+    ) -> ImportResult:
         """Imports a file, with generated passwords for customers."""
         passwords = "file" if kind == "customers" else None
         all_options = {"passwords": passwords, "push": push, **options}

@@ -41,7 +41,9 @@ def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "cli
 
 def asked(folder: Path, answers: dict[str, str | None] | None) -> Mapping | None:
     """The mapping of a file after these answers; None: nobody is there."""
-    return new_mapping("customers", write(folder), "file" if answers else None, lambda *_: answers, lambda _: None)
+    return new_mapping(
+        "customers", write(folder), "file" if answers else None, lambda *_: answers, lambda _: None
+    )
 
 
 def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
@@ -65,10 +67,20 @@ def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) ->
     desk.run(desk.write(VARIANTS, "articulos.csv"), "variants")
     (desk.at.folder / "own").mkdir()
     own = desk.at.folder / "own" / "articulos.toml"
-    columns = {"productId": "productId", "variantId": "variantId", "price": "price", "sku": "erpCode"}
-    own.write_text('kind = "variants"\n[columns]\n' + "".join(f'{name} = "{columns[name]}"\n' for name in columns))
+    columns = {
+        "productId": "productId",
+        "variantId": "variantId",
+        "price": "price",
+        "sku": "erpCode",
+    }
+    own.write_text(
+        'kind = "variants"\n[columns]\n'
+        + "".join(f'{name} = "{columns[name]}"\n' for name in columns)
+    )
     for code in ("00010", "00011"):
-        desk.run(desk.write(VARIANTS.replace("00038", code), "articulos.csv"), "variants", mapping=own)
+        desk.run(
+            desk.write(VARIANTS.replace("00038", code), "articulos.csv"), "variants", mapping=own
+        )
     result = desk.run(desk.write(VARIANTS.replace("00038", "00012"), "articulos.csv"), "variants")
     assert desk.at.platform.state.variants[1, 1001].fields["erpCode"] == "00012"
     assert result.plan.manifest.mapping is not None
@@ -102,7 +114,9 @@ def test_a_mapping_with_a_lookup_serves_its_corrections_and_the_next_file(desk: 
     assert first.file is not None
     foreign = shutil.copytree(first.plan.folder, desk.at.folder / "foreign") / MANIFEST_FILE
     foreign.write_text(foreign.read_text().replace(first.plan.manifest.plan_id, "0" * 32))
-    with pytest.raises(UsageError, match=f"allow it: --lookup {ids}"):  # of a plan that was not pushed here
+    with pytest.raises(
+        UsageError, match=f"allow it: --lookup {ids}"
+    ):  # of a plan that was not pushed here
         desk.run(foreign.with_name(first.file.name), "variants")
     assert desk.run(first.file, "variants").push.states.keys() == {"confirmed"}
     next_file = desk.write(text.replace("?", "7"), "a-2.csv")
@@ -119,7 +133,10 @@ def test_a_mapping_with_a_lookup_serves_its_corrections_and_the_next_file(desk: 
         (HEADER, True),
         (HEADER + ";Riesgo", True),  # a column that the ERP adds
         (HEADER.replace(";Agente", ""), True),  # an ignored one that it no longer has
-        (HEADER.replace("Correo", "Buzón"), True),  # a used one has another name: reported, and not proposed anew
+        (
+            HEADER.replace("Correo", "Buzón"),
+            True,
+        ),  # a used one has another name: reported, and not proposed anew
         ("Código;Descripción;PVP;Existencias;Peso", False),
         ("Código;Zona;Nombre completo;Buzón", False),  # another export that has some columns of it
         (HEADER + ";A;B;C;D;E;F", False),  # another one that has all, and more others
@@ -131,33 +148,48 @@ def test_a_mapping_is_found_by_the_header_alone(folder: Path, header: str, is_fo
     path = keep_mapping(mapping)
     rows = ";".join(["x"] * (header.count(";") + 1)) + "\n"
     said: list[str] = []
-    found = find_mapping("customers", write(folder, header, rows), on_step=lambda _, text: said.append(text))
+    found = find_mapping(
+        "customers", write(folder, header, rows), on_step=lambda _, text: said.append(text)
+    )
     assert (found, len(said)) == ((path, 0) if is_found else (None, 1))
 
 
 def test_day_two_needs_no_question_and_a_new_column_is_a_remark(desk: Desk) -> None:
-    text = VARIANTS.replace("sku", "sku;Notas").replace("00038", "00038;x").replace("00039", "00039;y")
+    text = (
+        VARIANTS.replace("sku", "sku;Notas").replace("00038", "00038;x").replace("00039", "00039;y")
+    )
     with pytest.raises(UsageError, match="1 column matches no field of variants: 'Notas'"):
         desk.run(desk.write(text, "articulos.csv"), "variants")
     desk.columns = {"Notas": None}
     assert desk.run(desk.write(text, "articulos.csv"), "variants").exit_code == 0
     desk.columns = None
-    changed = text.replace("19,99", "21,50").replace("Notas", "Notas;Color").replace(";x", ";x;rojo")
+    changed = (
+        text.replace("19,99", "21,50").replace("Notas", "Notas;Color").replace(";x", ";x;rojo")
+    )
     result = desk.run(desk.write(changed.replace(";y", ";y;azul"), "articulos-2.csv"), "variants")
     assert (result.exit_code, result.push.states) == (0, {"confirmed": 1})
     assert result.made is not None
-    assert any("does not name are ignored: Color; to send" in note for note in result.made.statistics.notes)
-    assert find_mapping("variants", result.plan.folder / "rejects.csv") == result.plan.folder / MAPPING_FILE
+    assert any(
+        "does not name are ignored: Color; to send" in note for note in result.made.statistics.notes
+    )
+    assert (
+        find_mapping("variants", result.plan.folder / "rejects.csv")
+        == result.plan.folder / MAPPING_FILE
+    )
 
 
 def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = write(folder, "Código;Correo;E-mail;Zona;Agente;Ruta;Riesgo", "1;a@b.es;c@d.es;Norte;7;2;0\n")
+    file = write(
+        folder, "Código;Correo;E-mail;Zona;Agente;Ruta;Riesgo", "1;a@b.es;c@d.es;Norte;7;2;0\n"
+    )
     table = open_input_table(file, None, None)
     samples = sample(table)
     proposed = propose(table.columns, "customers", conflicts="leave", samples=samples)
-    assert command.steps(Reporter("plain")).ask_columns(proposed, samples) is None, "nobody is there"
+    assert command.steps(Reporter("plain")).ask_columns(proposed, samples) is None, (
+        "nobody is there"
+    )
     typed = ["", "email", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
     monkeypatch.setattr("sys.stdin", mock.Mock(isatty=lambda: True))
     monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _: typed.pop(0))
@@ -165,7 +197,9 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     answers = command.ask_columns(proposed, samples)
     assert answers == {"Correo": "email", "Zona": "documents[0].fiscalName", **ignored}
     shown = capsys.readouterr().err
-    assert shown.startswith("6 columns of the file are not known, or mean the same field: Correo, E-mail, Zona, ")
+    assert shown.startswith(
+        "6 columns of the file are not known, or mean the same field: Correo, E-mail, Zona, "
+    )
     assert "fiscalName is not a field of customers (did you mean documents[0].fiscalName?)" in shown
     assert "email is filled by another column" in shown
 
@@ -184,13 +218,21 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
     book.save(file := desk.at.folder / "articulos.xlsx")
     desk.columns, desk.totals = {"Notas": None}, answer
     assert desk.run(file, "variants").exit_code == code
-    assert [desk.at.platform.state.variants[1, n].fields["price"] for n in (1001, 1002)] == [1.5, 12]
+    assert [desk.at.platform.state.variants[1, n].fields["price"] for n in (1001, 1002)] == [
+        1.5,
+        12,
+    ]
     desk.columns = desk.totals = None
     assert (desk.run(file, "variants").exit_code, desk.asked_totals) == (code, [[4]])
     book.active["D3"] = "?"
     book.save(file)
-    rejects = (desk.run(file, "variants").plan.folder / "rejects.csv").read_text("utf-8-sig").splitlines()
-    assert [line.split(",")[1] for line in rejects[1:]] == ["1002", *([""] if answer is None else [])]
+    rejects = (
+        (desk.run(file, "variants").plan.folder / "rejects.csv").read_text("utf-8-sig").splitlines()
+    )
+    assert [line.split(",")[1] for line in rejects[1:]] == [
+        "1002",
+        *([""] if answer is None else []),
+    ]
 
 
 def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path) -> None:
@@ -219,7 +261,9 @@ def test_a_sheet_is_chosen_once_and_another_one_has_a_mapping_of_its_own(desk: D
         desk.run(file, "variants", sheet="Julio", mapping=kept)
 
 
-def test_a_file_that_lacks_what_is_required_has_no_mapping_and_asks_nothing_in_vain(desk: Desk) -> None:
+def test_a_file_that_lacks_what_is_required_has_no_mapping_and_asks_nothing_in_vain(
+    desk: Desk,
+) -> None:
     articles, steps = desk.write("sku;Zona\nA1;N\n", "a.csv"), desk.steps()
     asking = replace(steps, ask_columns=lambda *_: pytest.fail("asked"))
     desk.steps = lambda: asking  # type: ignore[method-assign]

@@ -51,14 +51,18 @@ def correct(file: Path | None, column: str, texts: dict[str, str]) -> None:
     at = cells(sheet)[0].index(column)
     for row in sheet.iter_rows(min_row=2):
         for cell in row:
-            assert (cell.data_type, cell.number_format) in (("s", "@"), ("n", "@")), "what is typed there is text"
+            assert (cell.data_type, cell.number_format) in (("s", "@"), ("n", "@")), (
+                "what is typed there is text"
+            )
             assert cell.data_type == "s" or cell.value is None, "no number, no formula"
         row[at].value = texts.get(row[0].value, row[at].value)
     book.save(file)
 
 
 def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: Desk) -> None:
-    fields = dict(zip(HEADER.split(";"), ("erpCode", "firstName", "lastName", "email", None), strict=True))
+    fields = dict(
+        zip(HEADER.split(";"), ("erpCode", "firstName", "lastName", "email", None), strict=True)
+    )
     columns = {name: MappedColumn(name, field) for name, field in fields.items()}
     keep_mapping(Mapping("customers", columns, generate_passwords="file"))
     rows = [
@@ -68,7 +72,12 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
     first = desk.run(desk.write("\n".join([HEADER, *rows, ""])))
     assert (first.exit_code, first.file) == (5, first.plan.folder / "result.xlsx")
     assert workbook(first).sheetnames == [CORRECT, "all lines"]
-    assert cells(workbook(first)["all lines"])[0][5:] == ["line", "status", "reason", "platform's words"]
+    assert cells(workbook(first)["all lines"])[0][5:] == [
+        "line",
+        "status",
+        "reason",
+        "platform's words",
+    ]
     assert [(row[0], row[5], row[6]) for row in rows_of(first, "all lines")] == [
         ("00001", "2", "confirmed"), ("00002", "3", "rejected"), ("00003", "4", "rejected"),
         ("1E5", "5", "rejected"), ("00005", "6", "confirmed"),
@@ -76,7 +85,11 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
     all_cells = [cell for row in workbook(first)[CORRECT] for cell in row]
     filled = [cell.coordinate for cell in all_cells if cell.fill.fgColor.rgb == "FFFFF2CC"]
     assert filled == ["D2", "D3", "D4"], "the cell to correct, by the field that its column fills"
-    correct(first.file, "Correo", {code: f"nuevo{n}@example.test" for n, code in enumerate(("00002", "00003", "1E5"))})
+    correct(
+        first.file,
+        "Correo",
+        {code: f"nuevo{n}@example.test" for n, code in enumerate(("00002", "00003", "1E5"))},
+    )
     correct(first.file, "Código", {"00003": "00033"})
     assert desk.run(first.plan.folder / "result.xlsx").exit_code == 0
     names = ("erpCode", "firstName", "lastName")
@@ -87,14 +100,24 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
 
 
 def test_a_customer_with_other_values_has_both_in_its_row(desk: Desk) -> None:
-    desk.at.platform.state.add("customers", {"erpCode": "00001", "firstName": "Ana", "email": "ana@example.test"})
-    (row,) = rows_of(desk.run(desk.write("Código;Nombre;Correo\n00001;=Eva;ana@example.test\n")), "all lines")
-    assert row[3:6] == ["2", STATUSES["exists_differs"], "firstName Ana on the platform, '=Eva in the file"]
+    desk.at.platform.state.add(
+        "customers", {"erpCode": "00001", "firstName": "Ana", "email": "ana@example.test"}
+    )
+    (row,) = rows_of(
+        desk.run(desk.write("Código;Nombre;Correo\n00001;=Eva;ana@example.test\n")), "all lines"
+    )
+    assert row[3:6] == [
+        "2",
+        STATUSES["exists_differs"],
+        "firstName Ana on the platform, '=Eva in the file",
+    ]
 
 
 def test_what_the_platform_rejected_is_to_correct_with_its_words(desk: Desk) -> None:
     desk.at.platform.set_faults({"echoed_key": 1.0})
-    first = desk.run(desk.write("productId;variantId;sku\n1;1001;00038\n", "articulos.csv"), "variants")
+    first = desk.run(
+        desk.write("productId;variantId;sku\n1;1001;00038\n", "articulos.csv"), "variants"
+    )
     assert (first.exit_code, first.push.states) == (5, {"rejected": 1})
     ((row,), (line,)) = rows_of(first), rows_of(first, "all lines")
     assert (row[:4], line[3:5]) == (["1", "1001", "00038", "2"], ["2", "rejected"])
@@ -127,21 +150,29 @@ def test_a_password_is_in_no_workbook_and_a_changed_one_is_kept(desk: Desk) -> N
 def test_the_workbook_follows_answers_and_pushes(desk: Desk) -> None:
     text = "productId;variantId;sku;price\n1;1001;A;1\n1;1002;B;2\n1;1003;C;3\n"
     desk.at.platform.set_faults({"lost_answer": 1.0})
-    first = desk.run(desk.write(text, "articulos.csv"), "variants", PushOptions(agreed=True, concurrency=1))
+    first = desk.run(
+        desk.write(text, "articulos.csv"), "variants", PushOptions(agreed=True, concurrency=1)
+    )
     assert [row[5] for row in rows_of(first, "all lines")] == [STATUSES["in_doubt"]] * 3
     assert rows_of(first) == [], "what may have arrived is not to be corrected"
     desk.at.platform.set_faults({})
     doubts = [row.id for row in desk.at.rows(first.plan.folder) if row.state == "in_doubt"]
-    settled = settle(str(first.plan.folder), Answers(landed=frozenset(doubts)), None, dependencies=desk.at.means)
+    settled = settle(
+        str(first.plan.folder), Answers(landed=frozenset(doubts)), None, dependencies=desk.at.means
+    )
     refresh_workbook(*settled.plans)
     assert [row[5] for row in rows_of(first, "all lines")] == ["confirmed"] * 3
     assert outcomes(first.plan.folder) == dict.fromkeys("234", "confirmed.confirmed")
 
 
-def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do_not_count(desk: Desk) -> None:
+def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do_not_count(
+    desk: Desk,
+) -> None:
     text = "Listado;;\nproductId;variantId;sku\n1;1001;00038\n1;1002;00039;x;y\n1;;00040\n"
     columns = {name: MappedColumn(name, name) for name in ("productId", "variantId", "sku")}
-    keep_mapping(Mapping("variants", columns, ReadOptions(header_row=2, delimiter=";", encoding="cp1252")))
+    keep_mapping(
+        Mapping("variants", columns, ReadOptions(header_row=2, delimiter=";", encoding="cp1252"))
+    )
     first = desk.run(desk.write(text, "articulos.csv"), "variants")
     assert [row[:4] for row in rows_of(first)] == [["", "", "", "4"], ["1", "", "00040", "5"]]
     book = workbook(first)
@@ -150,7 +181,9 @@ def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do
     second = desk.run(file, "variants")
     assert (second.exit_code, second.push.states) == (5, {"confirmed": 1})
     (left,) = rows_of(second)
-    assert left[:6] == ["", "", "", "2", "", "too_long"], "a row that nobody filled in is rejected as it was"
+    assert left[:6] == ["", "", "", "2", "", "too_long"], (
+        "a row that nobody filled in is rejected as it was"
+    )
     assert left[6].endswith("; line 4 of the file: 1 / 1002 / 00039 / x / y")
     assert "00039" not in (second.plan.folder / "summary.md").read_text("utf-8")
     assert desk.at.platform.state.variants[1, 1003].fields["sku"] == "00040"
@@ -167,7 +200,10 @@ def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention
 
     monkeypatch.setattr(writing, "_CELL_MAX", 80)
     *_, wide = written()
-    assert (wide[:3], wide[-1].endswith("; line 5 of the file: 1 | 2 | 3 | wide")) == (["", "", ""], True)
+    assert (wide[:3], wide[-1].endswith("; line 5 of the file: 1 | 2 | 3 | wide")) == (
+        ["", "", ""],
+        True,
+    )
     monkeypatch.setattr(writing, "_CELL_MAX", 40)
     _, long, short, _ = written()
     assert (long[2], short[2]) == ("", "short"), "it is not cut"
@@ -175,7 +211,9 @@ def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention
     assert [row[3] for row in written("all lines")] == ["line", "3", "4", "5"]
 
 
-def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(desk: Desk) -> None:
+def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(
+    desk: Desk,
+) -> None:
     text = "productId;variantId;sku;price\n01;1001;00380;consultar\n1;1002;A7;consultar\n1;1003;00040;consultar\n"
     first = desk.run(desk.write(text, "articulos.csv"), "variants")
     rejects = first.plan.folder / "rejects.csv"
@@ -188,5 +226,7 @@ def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_wit
     meant = corrected.replace("A7", "A8").replace("00040", "41")
     rejects.write_text(meant.replace("01;1001", "1;1001"), "cp1252")  # an id is a number
     assert desk.run(rejects, "variants").exit_code == 0
-    skus = [desk.at.platform.state.variants[1, number].fields["sku"] for number in (1001, 1002, 1003)]
+    skus = [
+        desk.at.platform.state.variants[1, number].fields["sku"] for number in (1001, 1002, 1003)
+    ]
     assert skus == ["00380", "A8", "41"]

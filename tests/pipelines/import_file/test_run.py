@@ -41,7 +41,9 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
     for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
         now = datetime.now(UTC) + timedelta(hours=clock_h)  # they were read by a clock ahead
-        with mock.patch.object(run, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)):
+        with mock.patch.object(
+            run, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)
+        ):
             assert bool(run._pull_reason("customers", "customers", age_h)) is is_pulled
 
 
@@ -79,7 +81,9 @@ def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_w
     assert desk.done == ["pull", "pull", "plan", "push", "pull", "pull"]
 
 
-def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_stopped_is_continued_by_the_same_command(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
     file = desk.write()
     desk.stop_after = 2
@@ -91,12 +95,17 @@ def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk, mon
     assert 2 <= len(desk.at.codes()) < 6
     desk.stop_after = None
     desk.done.clear()
-    left, of_all = len(CODES) - len(desk.at.codes()), f"of {len(CODES)} customers would still be sent"
+    left, of_all = (
+        len(CODES) - len(desk.at.codes()),
+        f"of {len(CODES)} customers would still be sent",
+    )
     for confirm in (None, left - 1):
         hint = f"--confirm {left}." if confirm is None else "higher number"
         with pytest.raises(UsageError, match=f"^{left} {of_all}(.|\n)*{hint}"):
             desk.run(file, push=PushOptions(confirm=confirm))
-    assert [line.partition(":")[0] for line in desk.asked[0]] == [f"line {8 - n}" for n in range(left, 0, -1)]
+    assert [line.partition(":")[0] for line in desk.asked[0]] == [
+        f"line {8 - n}" for n in range(left, 0, -1)
+    ]
     desk.done.clear()
     result = desk.run(file, push=PushOptions(confirm=left))
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
@@ -108,14 +117,22 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
     desk.at.platform.set_faults({"lost_answer": 1.0})
     first = desk.run(file)
     assert first.exit_code == 6
-    assert replace(first, verification=mock.Mock(exit_code=7)).exit_code == 6, "a doubt is not hidden"
-    with pytest.raises(UsageError, match=r"^6 customers would still be sent to .*, 6 of them in doubt"):
+    assert replace(first, verification=mock.Mock(exit_code=7)).exit_code == 6, (
+        "a doubt is not hidden"
+    )
+    with pytest.raises(
+        UsageError, match=r"^6 customers would still be sent to .*, 6 of them in doubt"
+    ):
         desk.run(file, push=PushOptions())
     desk.at.platform.set_faults({})
     with pytest.raises(UsageError, match="was begun with --passwords file"):
         desk.run(file, passwords="mail")
     result = desk.run(file)
-    assert (result.exit_code, sorted(desk.at.codes()), result.plan.folder) == (0, CODES, first.plan.folder)
+    assert (result.exit_code, sorted(desk.at.codes()), result.plan.folder) == (
+        0,
+        CODES,
+        first.plan.folder,
+    )
     assert result.verification is not None
     assert result.verification.outcomes["same"] == 6
 
@@ -129,7 +146,9 @@ def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
     assert (result.exit_code, desk.at.platform.state.variants[1, 1002].fields["price"]) == (0, 8.5)
 
 
-def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_verifies(desk: Desk) -> None:
+def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_verifies(
+    desk: Desk,
+) -> None:
     file, steps = desk.write(), desk.steps()
 
     def pull(options: PullOptions) -> PullResult:
@@ -150,7 +169,10 @@ def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_v
 
 def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCES__LEGACY__STOCK_SEMANTICS", "set")
-    ask, text = PushOptions(settle_s=0.0), VARIANTS.replace("sku", "sku;stock").replace("38\n", "38;5\n")
+    ask, text = (
+        PushOptions(settle_s=0.0),
+        VARIANTS.replace("sku", "sku;stock").replace("38\n", "38;5\n"),
+    )
     text = text.replace("39\n", "39;7\n")
     desk.answer = True
     result = desk.run(desk.write(text, "articulos.csv"), "variants", ask)
@@ -187,7 +209,11 @@ def test_a_change_is_shown_with_its_sign(desk: Desk) -> None:
     ],
 )
 def test_nothing_is_sent_that_nobody_agreed_to(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, environment: str, options: dict[str, Any], is_sent: bool
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: str,
+    options: dict[str, Any],
+    is_sent: bool,
 ) -> None:
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", environment)
     file, push = desk.write(VARIANTS, "articulos.csv"), PushOptions(**options)

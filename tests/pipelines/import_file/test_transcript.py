@@ -49,7 +49,10 @@ SHEET: tuple[list[object], ...] = (
 
 def write_files(folder: Path) -> None:
     corrected = CUSTOMERS.replace(";;Plaza", ";inigo@example.com;Plaza") + NEXT_DAY
-    with_zone = "".join(f"{line};{'Zona' if at == 0 else 'Norte'}\n" for at, line in enumerate(corrected.splitlines()))
+    with_zone = "".join(
+        f"{line};{'Zona' if at == 0 else 'Norte'}\n"
+        for at, line in enumerate(corrected.splitlines())
+    )
     texts = {"clientes.csv": CUSTOMERS, "clientes-2.csv": with_zone, "articulos.csv": ARTICLES}
     texts["articulos-2.csv"] = ARTICLES.replace("1.263,50", "1.350,00")
     for name, text in texts.items():
@@ -104,18 +107,31 @@ def pattern(shown: str) -> str:
 @pytest.mark.parametrize(
     ("pages", "count", "questions", "codes", "prices"),
     [
-        (["import.md"], 6, 1, [*CODES, "000904", "000905", "6940095561234", "6940095561235"], {1001: 1350, 1005: 1.5}),
+        (
+            ["import.md"],
+            6,
+            1,
+            [*CODES, "000904", "000905", "6940095561234", "6940095561235"],
+            {1001: 1350, 1005: 1.5},
+        ),
         (["office.md", "oficina.md"], 2, 2, CODES, {}),
     ],
 )
 def test_the_transcripts_are_what_is_seen(
-    tmp_path: Path, pages: list[str], count: int, questions: int, codes: list[str], prices: dict[int, float]
+    tmp_path: Path,
+    pages: list[str],
+    count: int,
+    questions: int,
+    codes: list[str],
+    prices: dict[int, float],
 ) -> None:
     write_files(tmp_path)
     (tmp_path / "home").mkdir()
     with serve(SandboxConfig(customers=8, orders=0, promotions=0, price_lists=2)) as platform:
         env = settings(platform, tmp_path, PATH=os.environ["PATH"], HOME=str(tmp_path / "home"))
-        steps = list(zip(*map(commands, pages), strict=True))  # the pages of a language each show the same commands
+        steps = list(
+            zip(*map(commands, pages), strict=True)
+        )  # the pages of a language each show the same commands
         assert len(steps) == count
         for (arguments, typed, shown), *others in steps:
             given = list(arguments)
@@ -125,5 +141,8 @@ def test_the_transcripts_are_what_is_seen(
             for words in (shown, *(other[2] for other in others)):
                 assert re.fullmatch(pattern(words), seen), f"{given}:\n{seen}"
         assert {body["erpCode"] for body in platform.state.customer_inputs} == set(codes)
-        sent = {variant: record.fields["price"] for (_, variant), record in platform.state.variants.items()}
+        sent = {
+            variant: record.fields["price"]
+            for (_, variant), record in platform.state.variants.items()
+        }
         assert {variant: sent[variant] for variant in prices} == prices

@@ -30,7 +30,11 @@ VARIANT = '[columns]\nproductId = "productId"\nvariantId = "variantId"\n'
 
 
 def opened(
-    folder: Path, text: str | bytes, mapping: str | None = None, kind: str = "variants", **settings: Any
+    folder: Path,
+    text: str | bytes,
+    mapping: str | None = None,
+    kind: str = "variants",
+    **settings: Any,
 ) -> Inputs:
     file = folder / "a file.csv"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -57,11 +61,15 @@ def items_of(inputs: Inputs) -> list[Any]:
         if not isinstance(item, ReadyInputs):
             items.append(item)
             continue
-        columns = {name: texts.to_pylist() for name, texts in as_json(inputs.kind, item.columns).items()}
+        columns = {
+            name: texts.to_pylist() for name, texts in as_json(inputs.kind, item.columns).items()
+        }
         for at, lines in enumerate(item.lines.to_pylist()):
             given = {name: texts[at] for name, texts in columns.items() if texts[at] is not None}
             body = {name: _decode(text) for name, text in given.items() if name not in params}
-            items.append(Ready(tuple(lines), {name: given[name] for name in given if name in params}, body))
+            items.append(
+                Ready(tuple(lines), {name: given[name] for name in given if name in params}, body)
+            )
     return sorted(items, key=lambda item: item.lines[0])
 
 
@@ -172,7 +180,12 @@ CELLS: list[tuple[str, str, str | None, dict[str, Any], list[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "text", "mapping", "given", "expected"), CELLS)
 def test_cells_become_values_or_problems(
-    tmp_path: Path, kind: str, text: str, mapping: str | None, given: dict[str, Any], expected: list[Any]
+    tmp_path: Path,
+    kind: str,
+    text: str,
+    mapping: str | None,
+    given: dict[str, Any],
+    expected: list[Any],
 ) -> None:
     assert results(tmp_path, text, mapping, kind, **given) == expected
 
@@ -181,11 +194,20 @@ def test_the_proof_of_a_notation_may_stand_in_the_last_of_many_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walking, "BATCH_ROWS", 3)
-    text = "productId;variantId;price\n" + "".join(f"1;{n};1.234\n" for n in range(1, 20)) + "1;20;0,5\n"
+    text = (
+        "productId;variantId;price\n"
+        + "".join(f"1;{n};1.234\n" for n in range(1, 20))
+        + "1;20;0,5\n"
+    )
     assert results(tmp_path, text) == [{"price": D(1234)}] * 19 + [{"price": D("0.5")}]
     assert opened(tmp_path, text).notes == ["price: decimal comma (detected from its numbers)"]
-    for price, note in (("1.5", "price: mixes decimal points and commas"), ("", "price: decimal mark unclear")):
-        (found,) = opened(tmp_path, text.replace("1;20;0,5", f"1;20;{price}\n1;21;{'0,5' if price else ''}")).notes
+    for price, note in (
+        ("1.5", "price: mixes decimal points and commas"),
+        ("", "price: decimal mark unclear"),
+    ):
+        (found,) = opened(
+            tmp_path, text.replace("1;20;0,5", f"1;20;{price}\n1;21;{'0,5' if price else ''}")
+        ).notes
         assert found.startswith(note)
 
 
@@ -207,7 +229,9 @@ def test_a_currency_is_read_over_where_the_column_has_one_throughout(
     text = "".join(f"1;{n};S{n};{price}\n" for n, price in enumerate(prices, 1))
     inputs = opened(tmp_path, f"productId;variantId;sku;price\n{text}")
     items = items_of(inputs)
-    found = [item.body["price"] for item in items if isinstance(item, Ready) and "price" in item.body]
+    found = [
+        item.body["price"] for item in items if isinstance(item, Ready) and "price" in item.body
+    ]
     assert found == [D(price) for price in sent]
     problems = [problem for item in items for problem in getattr(item, "problems", ())]
     assert " ".join(problem.code for problem in problems) == code
@@ -224,24 +248,41 @@ def test_a_password_is_in_no_body_and_read_again_by_its_line(tmp_path: Path) -> 
     inputs = opened(tmp_path, text, kind="customers")
     assert inputs.password_column == "Contraseña"
     assert "s3cret" not in str(read(tmp_path, text, kind="customers"))
-    assert outcomes(items_of(inputs)) == [{"email": "a@b"}, ["3 Contraseña password required"], {"email": "e@f"}]
+    assert outcomes(items_of(inputs)) == [
+        {"email": "a@b"},
+        ["3 Contraseña password required"],
+        {"email": "e@f"},
+    ]
     assert inputs.passwords({2, 3, 4}) == {2: " s3cret ", 4: "75E+12"}
     assert inputs.passwords(set()) == {}
 
 
 def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
-    text, change = f"{IDS}stock\n1,1,5\n1,2,0\n1,3,-2\n", 'stock = { field = "stock", change = true }\n'
+    text, change = (
+        f"{IDS}stock\n1,1,5\n1,2,0\n1,3,-2\n",
+        'stock = { field = "stock", change = true }\n',
+    )
     adds, replaces = {"stock": "increment"}, {"stock": "set"}
     constant, with_sku = f'{VARIANT}sku = "sku"\n[constants]\nstock = 5\n', f"{IDS}sku\n1,1,a\n"
     assert "not marked as changes" in refused(tmp_path, text, semantics=adds)
-    assert "sources.legacy.stock_semantics is set" in refused(tmp_path, text, VARIANT + change, semantics=replaces)
-    assert "stock is a change and cannot be a constant" in refused(tmp_path, with_sku, constant, semantics=adds)
+    assert "sources.legacy.stock_semantics is set" in refused(
+        tmp_path, text, VARIANT + change, semantics=replaces
+    )
+    assert "stock is a change and cannot be a constant" in refused(
+        tmp_path, with_sku, constant, semantics=adds
+    )
     (tmp_path / "stock.csv").write_text("code,units\na,5\n", "utf-8")
-    lookup = '[[lookup]]\nfile = "stock.csv"\nmatch = { sku = "code" }\ngive = { stock = "units" }\n'
-    assert "or a lookup" in refused(tmp_path, with_sku, f'{VARIANT}sku = "sku"\n{lookup}', semantics=adds)
+    lookup = (
+        '[[lookup]]\nfile = "stock.csv"\nmatch = { sku = "code" }\ngive = { stock = "units" }\n'
+    )
+    assert "or a lookup" in refused(
+        tmp_path, with_sku, f'{VARIANT}sku = "sku"\n{lookup}', semantics=adds
+    )
     for more in ("true", 'true, blank = "reject"', "true, default = 0"):
         found = results(tmp_path, text, VARIANT + change.replace("true", more), semantics=adds)
-        assert found == [{"stock": 5}, "no field has a value", {"stock": -2}], "a change by 0 is given, and not sent"
+        assert found == [{"stock": 5}, "no field has a value", {"stock": -2}], (
+            "a change by 0 is given, and not sent"
+        )
     group = VARIANT + change + '[group]\nby = ["productId"]\n'
     found = results(tmp_path, f"{IDS}stock\n1,1,5\n1,1,0\n", group, semantics=adds)
     assert found == [["3 stock stock lines_differ"]], "a change by 0 contradicts another"
@@ -261,10 +302,30 @@ SKU = VARIANT + 'sku = "sku"\n'
             "columns that the mapping does not name are ignored: Co",
         ),
         ("variants", f"{IDS}sku,Color\n1,1,a,rojo\n", SKU + '"*" = "ignore"\n', ""),
-        ("variants", f"{IDS}sku,line,field,code,words\n1,1,a,7,price,x,y\n", None, "come from a reject file and are"),
-        ("variants", f"{IDS}sku,Año\n1,1,a,x\n", f'ignore = ["Año"]\n{SKU}', "encoding: cp1252 (assumed);"),
-        ("variants", f"{IDS}sku\n1,1,a\n\nFuente: ERP\n", None, "lines after the table are not read, as footnotes: 4;"),
-        ("customers", "email,loginCode\na@b.pe,7\n", None, "loginCode is not sent: customers log in by e-mail"),
+        (
+            "variants",
+            f"{IDS}sku,line,field,code,words\n1,1,a,7,price,x,y\n",
+            None,
+            "come from a reject file and are",
+        ),
+        (
+            "variants",
+            f"{IDS}sku,Año\n1,1,a,x\n",
+            f'ignore = ["Año"]\n{SKU}',
+            "encoding: cp1252 (assumed);",
+        ),
+        (
+            "variants",
+            f"{IDS}sku\n1,1,a\n\nFuente: ERP\n",
+            None,
+            "lines after the table are not read, as footnotes: 4;",
+        ),
+        (
+            "customers",
+            "email,loginCode\na@b.pe,7\n",
+            None,
+            "loginCode is not sent: customers log in by e-mail",
+        ),
     ],
 )
 def test_what_is_left_out_or_assumed_is_said(
@@ -272,7 +333,9 @@ def test_what_is_left_out_or_assumed_is_said(
 ) -> None:
     inputs = opened(tmp_path, text.encode("cp1252"), mapping, kind, login_mode="email")
     assert [note in one for one in inputs.notes] == ([True] if note else [])
-    assert outcomes(items_of(inputs)) == [{"email": "a@b.pe"} if kind == "customers" else {"sku": "a"}]
+    assert outcomes(items_of(inputs)) == [
+        {"email": "a@b.pe"} if kind == "customers" else {"sku": "a"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -305,11 +368,18 @@ def test_a_file_that_does_not_fit_its_mapping_is_an_error_with_what_to_do(
 
 
 def test_a_column_is_found_whether_its_accents_are_composed_or_not(tmp_path: Path) -> None:
-    names = {"Código": "erpCode", "Razón  social": "documents[0].fiscalName", "Año": "documents[0].number"}
+    names = {
+        "Código": "erpCode",
+        "Razón  social": "documents[0].fiscalName",
+        "Año": "documents[0].number",
+    }
     columns = "\n".join(f'"{name}" = "{field}"' for name, field in names.items())
     text = ",".join(names) + "\nA,Bar,1\n"
     forms = itertools.product((partial(normalize, "NFC"), partial(normalize, "NFD")), repeat=2)
-    sent = [results(tmp_path, file(text), f"[columns]\n{form(columns)}", kind="customers") for file, form in forms]
+    sent = [
+        results(tmp_path, file(text), f"[columns]\n{form(columns)}", kind="customers")
+        for file, form in forms
+    ]
     assert sent == [[{"erpCode": "A", "documents": [{"number": "1", "fiscalName": "Bar"}]}]] * 4
 
 
@@ -324,19 +394,42 @@ PRICE = f"{VARIANT}price"
         ("price", ["1.234", "2,50", 19.99, 1.234], "1234 2.5 19.99 1.234", "1,234", None),
         ("price", ["1,5", "1.5", 1.234], "mixed_numbers mixed_numbers 1.234", "1·234", None),
         ("stock", ["1.000", 2.5, 7], "ambiguous_number not_whole 7", "2·5", None),
-        ("price", ["1.234", 1.234, "2,5"], "1234 1.234 2.5", "1,234", f'[numbers]\ndecimal = ","\n{PRICE} = "price"\n'),
-        ("price", ["2,50", 1.234], "2.5 1.234", "1·234", f'{PRICE} = {{ field = "price", also = ["sku"] }}\n'),
+        (
+            "price",
+            ["1.234", 1.234, "2,5"],
+            "1234 1.234 2.5",
+            "1,234",
+            f'[numbers]\ndecimal = ","\n{PRICE} = "price"\n',
+        ),
+        (
+            "price",
+            ["2,50", 1.234],
+            "2.5 1.234",
+            "1·234",
+            f'{PRICE} = {{ field = "price", also = ["sku"] }}\n',
+        ),
     ],
 )
 def test_texts_are_read_by_texts_and_numbers_as_they_are(
-    tmp_path: Path, field: str, cells: list[str | float], values: str, written: str, mapping: str | None
+    tmp_path: Path,
+    field: str,
+    cells: list[str | float],
+    values: str,
+    written: str,
+    mapping: str | None,
 ) -> None:
     header = text("A1", "productId") + text("B1", "variantId") + text("C1", field)
-    rows = [(n, cell(f"A{n}", 1) + cell(f"B{n}", n) + cell(f"C{n}", value)) for n, value in enumerate(cells, 2)]
+    rows = [
+        (n, cell(f"A{n}", 1) + cell(f"B{n}", n) + cell(f"C{n}", value))
+        for n, value in enumerate(cells, 2)
+    ]
     file = workbook(tmp_path, ("Hoja1", sheet((1, header), *rows)))
     (tmp_path / "mapping.toml").write_text(f'kind = "variants"\n{mapping}', "utf-8")
     inputs = open_inputs("variants", file, load(tmp_path / "mapping.toml") if mapping else None)
-    found = [str(one[field]) if isinstance(one, dict) else one[0].split()[-1] for one in outcomes(items_of(inputs))]
+    found = [
+        str(one[field]) if isinstance(one, dict) else one[0].split()[-1]
+        for one in outcomes(items_of(inputs))
+    ]
     assert found == values.split()
     own = [one for batch in inputs.table.batches() for one in batch[field].to_pylist()]
     assert written in own, "what is written out of the table is read again in one notation"
@@ -344,10 +437,21 @@ def test_texts_are_read_by_texts_and_numbers_as_they_are(
 
 def test_a_lookups_numbers_prove_nothing_of_its_texts(tmp_path: Path) -> None:
     rows = [(2, text("A2", "A") + text("B2", "1.234")), (3, text("A3", "B") + cell("B3", 19.99))]
-    workbook(tmp_path, ("H", sheet((1, text("A1", "code") + text("B1", "PVP")), *rows)), name="prices.xlsx")
-    lookup = '[[lookup]]\nfile = "prices.xlsx"\nmatch = { sku = "code" }\ngive = { price = "PVP" }\n'
-    inputs = opened(tmp_path, "productId,variantId,sku\n1,1,A\n1,2,B\n", f'{VARIANT}sku = "sku"\n{lookup}')
-    assert outcomes(items_of(inputs)) == [["2 - price ambiguous_number"], {"sku": "B", "price": Decimal("19.99")}]
+    workbook(
+        tmp_path,
+        ("H", sheet((1, text("A1", "code") + text("B1", "PVP")), *rows)),
+        name="prices.xlsx",
+    )
+    lookup = (
+        '[[lookup]]\nfile = "prices.xlsx"\nmatch = { sku = "code" }\ngive = { price = "PVP" }\n'
+    )
+    inputs = opened(
+        tmp_path, "productId,variantId,sku\n1,1,A\n1,2,B\n", f'{VARIANT}sku = "sku"\n{lookup}'
+    )
+    assert outcomes(items_of(inputs)) == [
+        ["2 - price ambiguous_number"],
+        {"sku": "B", "price": Decimal("19.99")},
+    ]
 
 
 BATCHES = pytest.mark.usefixtures("_rows_of_a_batch")
@@ -364,7 +468,11 @@ def _rows_of_a_batch(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReq
 def test_lines_of_a_group_are_one_input(tmp_path: Path) -> None:
     text = "code,name,nif\nA,Ana,1\nA,,2\nB,,3\nA2,Al,\nC,,4\nC,Cy,\n"
     assert read(tmp_path, text, GROUPED, "customers") == [
-        Ready((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
+        Ready(
+            (2, 3),
+            {},
+            {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]},
+        ),
         Ready((4,), {}, {"erpCode": "B", "documents": [{"number": "3"}]}),
         Ready((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
         Ready((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
@@ -377,9 +485,15 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path) -> None:
     [
         ("A,Ana,1\nA,Eva,2\n", [((2, 3), "lines_differ")]),
         ("A,Ana,1\nB,Bo,2\nA,,3\n", [((2,), "group_apart"), ((4,), "group_apart")]),
-        ("A,Ana,1\n,Bo,2\nA,,3\n", [((2,), "group_apart"), ((3,), "group_blank"), ((4,), "group_apart")]),
+        (
+            "A,Ana,1\n,Bo,2\nA,,3\n",
+            [((2,), "group_apart"), ((3,), "group_blank"), ((4,), "group_apart")],
+        ),
         ("A,Ana,1\nA,,\nA,\nA,,3\nB,Bo,4\n", [((2, 3, 5), "group_torn"), ((4,), "too_short")]),
-        ("A,Ana,1\nB,\nC,Cy,3\nD,Di,4\n", [((2,), "group_torn"), ((3,), "too_short"), ((4,), "group_torn")]),
+        (
+            "A,Ana,1\nB,\nC,Cy,3\nD,Di,4\n",
+            [((2,), "group_torn"), ((3,), "too_short"), ((4,), "group_torn")],
+        ),
         ("A,Ana,1\nB,Bo,2\nB,Bo\n", [((3,), "group_torn"), ((4,), "too_short")]),  # A is complete
         ("A,Ana,1\nA ,Eva,2\n", [((2, 3), "lines_differ")]),
         ("A\n", [((2,), "too_short")]),
@@ -390,18 +504,30 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
     tmp_path: Path, text: str, reported: list[tuple[tuple[int, ...], str]]
 ) -> None:
     items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
-    assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == reported
-    assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
+    assert [
+        (item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)
+    ] == reported
+    assert sorted(line for item in items for line in item.lines) == list(
+        range(2, 2 + text.count("\n"))
+    )
 
 
 @BATCHES
 @pytest.mark.parametrize(
     ("text", "filled", "reported"),
     [
-        ("A,Ana,1\nB,,2\nC,Cy\nD,,4\nE,Eva,5\nF,,6\n", "Ana Ana Eva Eva", {4: "too_short", 5: "fill_torn"}),
+        (
+            "A,Ana,1\nB,,2\nC,Cy\nD,,4\nE,Eva,5\nF,,6\n",
+            "Ana Ana Eva Eva",
+            {4: "too_short", 5: "fill_torn"},
+        ),
         ("A,Ana,1\nC,\nD,,4\nE,,5\n", "Ana", {3: "too_short", 4: "fill_torn", 5: "fill_torn"}),
         ("C,\nD,,4\nE,Eva,5\n", "Eva", {2: "too_short", 3: "fill_torn"}),
-        ("A,Ana,1\ncode,name,nif\nD,,4\n", "Ana Ana", {3: "repeated_header"}),  # no row, and no name
+        (
+            "A,Ana,1\ncode,name,nif\nD,,4\n",
+            "Ana Ana",
+            {3: "repeated_header"},
+        ),  # no row, and no name
         ("A,,1\nB,Bo,2\nC,,3\n", "- Bo Bo", {}),
     ],
 )
@@ -410,14 +536,22 @@ def test_a_cell_is_not_filled_across_an_unreadable_line(
 ) -> None:
     mapping = '[rows]\nfill_down = ["name"]\n[columns]\ncode = "erpCode"\nname = "firstName"\nnif = { ignore = true }\n'
     items = read(tmp_path, f"code,name,nif\n{text}", mapping, "customers")
-    assert [item.body.get("firstName", "-") for item in items if isinstance(item, Ready)] == filled.split()
-    assert {item.lines[0]: item.problems[0].code for item in items if isinstance(item, RejectedInput)} == reported
+    assert [
+        item.body.get("firstName", "-") for item in items if isinstance(item, Ready)
+    ] == filled.split()
+    assert {
+        item.lines[0]: item.problems[0].code for item in items if isinstance(item, RejectedInput)
+    } == reported
 
 
 @pytest.mark.parametrize(("within", "torn"), [("", [3, 4]), ('fill_within = ["key"]\n', [4])])
-def test_a_cell_is_not_filled_from_another_rejected_line(tmp_path: Path, within: str, torn: list[int]) -> None:
+def test_a_cell_is_not_filled_from_another_rejected_line(
+    tmp_path: Path, within: str, torn: list[int]
+) -> None:
     """In a file of rejected lines the line above is another one than it was; a line that could be read is filled."""
-    mapping = f'[rows]\nfill_down = ["name"]\n{within}[columns]\nkey = "erpCode"\nname = "firstName"\n'
+    mapping = (
+        f'[rows]\nfill_down = ["name"]\n{within}[columns]\nkey = "erpCode"\nname = "firstName"\n'
+    )
     text = "key,name,line,field,code,words\nA,Ana,2,x,y,z\nA,,3,x,y,z\nA,,9,x,too_short,z\n"
     items = read(tmp_path, text, mapping, "customers")
     assert [item.lines[0] for item in items if isinstance(item, RejectedInput)] == torn
@@ -426,17 +560,28 @@ def test_a_cell_is_not_filled_from_another_rejected_line(tmp_path: Path, within:
 
 
 def test_cells_are_filled_within_equal_keys_from_the_row_that_is_named() -> None:
-    columns = {"key": ["a", "", "b", " b", "b", "b", "c", ""], "cell": ["x", "", " ", "y", "NULL", " ", "", "NULL"]}
+    columns = {
+        "key": ["a", "", "b", " b", "b", "b", "c", ""],
+        "cell": ["x", "", " ", "y", "NULL", " ", "", "NULL"],
+    }
     filled, origins = filled_down(pa.table(columns), ["cell", "key"], ["key"], ("NULL",))
     assert filled["key"].to_pylist() == ["a", "a", "b", " b", "b", "b", "c", "c"]
     assert filled["cell"].to_pylist() == ["x", "x", " ", "y", "y", "y", "", "NULL"]
     assert origins["cell"].tolist() == [0, 0, -3, 3, 3, 3, -7, -7]
 
 
-@pytest.mark.parametrize(("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", Ready)])
-def test_lines_of_totals_are_rejected_skipped_or_kept(tmp_path: Path, totals: str, third: type) -> None:
+@pytest.mark.parametrize(
+    ("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", Ready)]
+)
+def test_lines_of_totals_are_rejected_skipped_or_kept(
+    tmp_path: Path, totals: str, third: type
+) -> None:
     text = "name,productId,variantId,price\nAna,1,2,1\nEva,3,4,2\nTotal,1,2,3\nLeo,5,6,3\n"
-    items = read(tmp_path, text, f'ignore = ["name"]\n[rows]\ntotals = "{totals}"\n{VARIANT}price = "price"\n')
+    items = read(
+        tmp_path,
+        text,
+        f'ignore = ["name"]\n[rows]\ntotals = "{totals}"\n{VARIANT}price = "price"\n',
+    )
     assert [type(item) for item in items] == [Ready, Ready, third, Ready]
 
 
@@ -470,8 +615,16 @@ def test_a_shops_export_becomes_variants(tmp_path: Path) -> None:
     items = read(tmp_path, text, SHOP)
     gold, silver = ([{"name": "Color", "value": color}] for color in ("Gold", "Silver"))
     assert items[:4] == [
-        Ready((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
-        Ready((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
+        Ready(
+            (2,),
+            {"productId": "7", "variantId": "71"},
+            {"price": Decimal("69.99"), "attributes": gold},
+        ),
+        Ready(
+            (3,),
+            {"productId": "7", "variantId": "72"},
+            {"price": Decimal(55), "attributes": silver},
+        ),
         SkippedLine((4,), "Price: empty"),
         Ready((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
     ]
@@ -481,18 +634,28 @@ def test_a_shops_export_becomes_variants(tmp_path: Path) -> None:
     assert half[0] == "9 Handle, Option1 Value productId lookup_ambiguous"
     assert isinstance(small, list), "an attribute without a name"
     assert "lookup" not in str(small)
-    assert opened(tmp_path, text, SHOP).files == [tmp_path / name for name in ("a file.csv", "mapping.toml", "ids.csv")]
+    assert opened(tmp_path, text, SHOP).files == [
+        tmp_path / name for name in ("a file.csv", "mapping.toml", "ids.csv")
+    ]
 
 
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
         (None, "lookup file ids.csv not found"),
-        ("handle,option,productid,variant_id\na,b,1,2\n", "no column 'product_id' (did you mean productid?)"),
-        (SHOP_IDS + "a,b,1,2\na,c,1\n", "lookup file ids.csv, line 3: 3 cells, but the header has 4"),
+        (
+            "handle,option,productid,variant_id\na,b,1,2\n",
+            "no column 'product_id' (did you mean productid?)",
+        ),
+        (
+            SHOP_IDS + "a,b,1,2\na,c,1\n",
+            "lookup file ids.csv, line 3: 3 cells, but the header has 4",
+        ),
     ],
 )
-def test_a_lookup_that_cannot_be_read_is_an_error(tmp_path: Path, ids: str | None, words: str) -> None:
+def test_a_lookup_that_cannot_be_read_is_an_error(
+    tmp_path: Path, ids: str | None, words: str
+) -> None:
     if ids is not None:
         (tmp_path / "ids.csv").write_text(ids)
     assert words in refused(tmp_path, f"{HEADER}a,b,c,d,1\n", SHOP)

@@ -48,7 +48,9 @@ def lead(book: PlanLedger, number: int, *states: State, at: float = 2.0, **last:
         last["values"] = {(VARIANT, field): value for field, value in last["values"].items()}
     for place, state in enumerate(states, 1):
         more = last if place == len(states) else {}
-        book.commit([StateChange(number, state, doubt_at=at if state == "in_doubt" else None, **more)], at)
+        book.commit(
+            [StateChange(number, state, doubt_at=at if state == "in_doubt" else None, **more)], at
+        )
 
 
 Record = Callable[..., PlanLedger]
@@ -77,16 +79,27 @@ def test_of_a_batch_with_one_change_that_must_not_be_or_finds_no_room_nothing_is
     ledger: Ledger, record: Record
 ) -> None:
     for before, after in product(STATES, STATES):
-        assert (before in PREVIOUS_STATES[after]) == (after in ALLOWED[before].split()), (before, after)
+        assert (before in PREVIOUS_STATES[after]) == (after in ALLOWED[before].split()), (
+            before,
+            after,
+        )
     book = record(customer(1), customer(2))
     with pytest.raises(LedgerError):
-        book.commit([StateChange(1, "in_flight"), StateChange(2, "in_flight"), StateChange(2, "conflict")], 2.0)
-    with pytest.raises(sqlite3.IntegrityError), ledger.transaction() as connection:  # a bug, and no damaged file
+        book.commit(
+            [StateChange(1, "in_flight"), StateChange(2, "in_flight"), StateChange(2, "conflict")],
+            2.0,
+        )
+    with (
+        pytest.raises(sqlite3.IntegrityError),
+        ledger.transaction() as connection,
+    ):  # a bug, and no damaged file
         connection.execute("UPDATE ledger SET commits = NULL")
     (pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
     ledger.connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(UsageError, match="no space left on the disk") as raised:
-        book.commit([StateChange(1, "in_flight"), StateChange(1, "rejected", words="Zoë" * 10_000)], 2.0)
+        book.commit(
+            [StateChange(1, "in_flight"), StateChange(1, "rejected", words="Zoë" * 10_000)], 2.0
+        )
     assert "Zoë" not in str(raised.value)
     assert book.counts() == {"planned": 2}
 
@@ -97,15 +110,23 @@ def test_a_plan_is_recorded_once_and_may_move_and_its_id_is_no_other_plans(
     lead(record(customer(1)), 1, "in_flight", "confirmed")
     moved = Plan((tmp_path / "a").rename(tmp_path / "moved"))
     book = PlanLedger.record(ledger, moved, 5.0)
-    assert ([row.attempts for row in book.rows("confirmed")], book.folder) == ([1], str(tmp_path / "moved"))
+    assert ([row.attempts for row in book.rows("confirmed")], book.folder) == (
+        [1],
+        str(tmp_path / "moved"),
+    )
     other = Plan(write_plan(tmp_path / "other", HOST, [customer(2)]))
-    for change in ({"plan_id": book.plan_id}, {"plan_id": book.plan_id, "operations_sha256": "", "host": HOST}):
+    for change in (
+        {"plan_id": book.plan_id},
+        {"plan_id": book.plan_id, "operations_sha256": "", "host": HOST},
+    ):
         other.manifest = msgspec.structs.replace(other.manifest, **change)
         with pytest.raises(LedgerError, match="a different plan with the id"):
             PlanLedger.record(ledger, other, 2.0)
 
 
-def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(record: Record) -> None:
+def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(
+    record: Record,
+) -> None:
     book, killed = record(patch(1, 7)), record(patch(1, 7), patch(2, 7), patch(3, 7))
     lead(killed, 1, "in_flight", "in_doubt", "abandoned")
     lead(killed, 2, "in_flight", at=100.0)
@@ -119,10 +140,22 @@ def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_a
     assert sorted((u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0)) == expected
 
 
-def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not_happen(record: Record) -> None:
+def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not_happen(
+    record: Record,
+) -> None:
     book = record(patch(1, 1), patch(2, 2), patch(3, 3))
     for number in (1, 2, 3):
-        lead(book, number, "in_flight", "in_doubt", status=502, code="BAD", request_id="r-1", words="bad", at=5.0)
+        lead(
+            book,
+            number,
+            "in_flight",
+            "in_doubt",
+            status=502,
+            code="BAD",
+            request_id="r-1",
+            words="bad",
+            at=5.0,
+        )
         lead(book, number, "in_flight", clear=number == 2)
     sent = [(row.status, row.code, row.request_id, row.words, row.attempts) for row in book.rows()]
     assert sent == [(None, "", "", "", 2)] * 3, "nothing of the response before"
@@ -131,7 +164,11 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
     lead(book, 3, "in_doubt", at=9.0)
     lead(book, 3, "conflict", remote_id="77")
     lead(book, 3, "confirmed")
-    assert [(row.doubt_at, row.remote_id) for row in book.rows()] == [(5.0, None), (None, None), (9.0, "77")]
+    assert [(row.doubt_at, row.remote_id) for row in book.rows()] == [
+        (5.0, None),
+        (None, None),
+        (9.0, "77"),
+    ]
     assert [[(u.id, u.is_open) for u in book.unsettled(since)] for since in (4.0, 6.0)] == [
         [(1, False), (3, False)], [(3, False)]
     ]  # fmt: skip
@@ -139,24 +176,46 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
 
 def claims(book: PlanLedger, *times: float) -> dict[int, tuple[str, State]]:
     """Folder and state of the first claim on each operation's record."""
-    return {number: (Path(others[0].folder).name, others[0].state) for number, others in book.claimed(*times).items()}
+    return {
+        number: (Path(others[0].folder).name, others[0].state)
+        for number, others in book.claimed(*times).items()
+    }
 
 
-def test_a_key_that_another_plan_of_the_host_may_have_sent_is_taken_until_it_is_listed(record: Record) -> None:
+def test_a_key_that_another_plan_of_the_host_may_have_sent_is_taken_until_it_is_listed(
+    record: Record,
+) -> None:
     other = record(*map(customer, range(len(STATES))))
-    same_code = record(*(customer(number, email=f"new{number}@example.test") for number in range(len(STATES))))
-    same_email = record(*(customer(n, erpCode=f"new {n}", email=f" ANA{n}@example.test") for n in range(len(STATES))))
+    same_code = record(
+        *(customer(number, email=f"new{number}@example.test") for number in range(len(STATES)))
+    )
+    same_email = record(
+        *(
+            customer(n, erpCode=f"new {n}", email=f" ANA{n}@example.test")
+            for n in range(len(STATES))
+        )
+    )
     for number, state in enumerate(STATES):
         lead(other, number, *WAY[state], at=50.0)
-    taken = {number: ("a", state) for number, state in enumerate(STATES) if state not in ("planned", "rejected")}
+    taken = {
+        number: ("a", state)
+        for number, state in enumerate(STATES)
+        if state not in ("planned", "rejected")
+    }
     assert claims(same_code, 49.0, 49.0) == claims(same_email, 49.0, 49.0) == taken
-    settled = {number: claim for number, claim in taken.items() if claim[1] not in ("confirmed", "abandoned")}
+    settled = {
+        number: claim
+        for number, claim in taken.items()
+        if claim[1] not in ("confirmed", "abandoned")
+    }
     assert claims(same_code, 50.0, 50.0) == settled
     lead(record(warehouse(1), host=OTHER_HOST), 1, "in_flight", "confirmed")
     assert claims(record(warehouse(1)), 0.0, 0.0) == {}
 
 
-def test_of_plans_with_a_key_the_one_that_has_not_ended_is_named_and_in_one_plan_the_first(record: Record) -> None:
+def test_of_plans_with_a_key_the_one_that_has_not_ended_is_named_and_in_one_plan_the_first(
+    record: Record,
+) -> None:
     confirmed, doubted, mine = (record(customer(1, phone=name)) for name in "abc")
     lead(doubted, 1, "in_flight", "in_doubt")
     lead(confirmed, 1, "in_flight", "confirmed")
@@ -170,7 +229,12 @@ def test_of_plans_with_a_key_the_one_that_has_not_ended_is_named_and_in_one_plan
 def test_confirmed_has_what_was_last_confirmed_of_each_field_unless_its_last_write_may_have_happened(
     ledger: Ledger, record: Record
 ) -> None:
-    book = record(patch(1, 7, price=1.5, sku="A"), patch(2, 7, price=2), patch(3, 7, price=3), patch(4, 7, sku="B"))
+    book = record(
+        patch(1, 7, price=1.5, sku="A"),
+        patch(2, 7, price=2),
+        patch(3, 7, price=3),
+        patch(4, 7, sku="B"),
+    )
     lead(book, 1, "in_flight", "confirmed", values={"price": "1.5", "sku": '"A"'}, at=10.0)
     lead(book, 2, "in_flight", "confirmed", values={"price": "2"}, at=20.0)
     price, sku = (
@@ -201,7 +265,11 @@ def test_a_doubt_about_a_field_is_that_of_its_host_and_outlives_its_confirmation
     lead(book, 6, "in_flight", "confirmed")
     lead(book, 7, "in_flight", "confirmed", values={"sku": '"A"'})
     lead(record(patch(1, 7, sku="B"), host=OTHER_HOST), 1, "in_flight")
-    doubtful = {(f"/products/1/variants/{variant}", field) for variant in "56" for field in ("sku", "weight")}
+    doubtful = {
+        (f"/products/1/variants/{variant}", field)
+        for variant in "56"
+        for field in ("sku", "weight")
+    }
     assert (ledger.doubtful(HOST), ledger.doubtful(OTHER_HOST)) == (doubtful, {(VARIANT, "sku")})
     assert ledger.confirmed(HOST)["value"].to_pylist() == ['"A"']
 
@@ -215,7 +283,9 @@ def test_a_doubt_is_over_where_its_own_field_was_set_since_and_no_other(record: 
         assert {change.id for change in doubted.overwritten()} == overwritten
 
 
-def test_an_earlier_plan_waits_for_the_doubt_of_a_later_one_however_old_it_is(record: Record) -> None:
+def test_an_earlier_plan_waits_for_the_doubt_of_a_later_one_however_old_it_is(
+    record: Record,
+) -> None:
     first, later = record(patch(1, 7, weight=1)), record(patch(1, 7, weight=2))
     lead(later, 1, "in_flight", "in_doubt", at=2.0)
     rules = PushRules(settle_s=0.0, resend=False)
@@ -251,25 +321,49 @@ def test_what_was_created_is_known_by_its_body_and_its_name(ledger: Ledger, reco
         body_hash(path, {"name": "Sub 2"}),
     )  # fmt: skip
     assert [ledger.is_created(HOST, kind, key) for key in keys] == [True, True, False]
-    assert not any(ledger.is_created(*place, keys[0]) for place in ((HOST, "warehouses"), (OTHER_HOST, kind)))
-    asked = ((HOST, kind, 4.0), (HOST, kind, 5.0), (HOST, "customers", 4.0), (OTHER_HOST, kind, 4.0))
+    assert not any(
+        ledger.is_created(*place, keys[0]) for place in ((HOST, "warehouses"), (OTHER_HOST, kind))
+    )
+    asked = (
+        (HOST, kind, 4.0),
+        (HOST, kind, 5.0),
+        (HOST, "customers", 4.0),
+        (OTHER_HOST, kind, 4.0),
+    )
     assert [ledger.sent_since(*given) for given in asked] == [1, 0, 0, 0]
 
 
 def test_a_body_or_key_is_the_same_however_it_is_written() -> None:
-    assert body_hash("/x", {"a": 1, "b": {"c": 2, "d": 3}}) == body_hash("/x", {"b": {"d": 3, "c": 2}, "a": 1})
+    assert body_hash("/x", {"a": 1, "b": {"c": 2, "d": 3}}) == body_hash(
+        "/x", {"b": {"d": 3, "c": 2}, "a": 1}
+    )
     assert body_hash("/x", {"a": 1}) != body_hash("/y", {"a": 1})
     assert key_hashes(HOST, "email", " Ana@X.test") == key_hashes(HOST, "email", "ana@x.test")
-    others = ((HOST, "erpCode", "a"), (HOST, "erpCode", "A"), (HOST, "loginCode", "a"), (OTHER_HOST, "erpCode", "a"))
+    others = (
+        (HOST, "erpCode", "a"),
+        (HOST, "erpCode", "A"),
+        (HOST, "loginCode", "a"),
+        (OTHER_HOST, "erpCode", "a"),
+    )
     assert len({key_hashes(*key) for key in others}) == 4
     assert [len(key_hashes(HOST, "email", email)) for email in (" ", "ana@x.pe")] == [0, 1]
-    for email, older in (("ANA\u200b@x.pe", "ana\u200b@x.pe"), ("Jose\u0301@x.pe", "jose\u0301@x.pe")):
+    for email, older in (
+        ("ANA\u200b@x.pe", "ana\u200b@x.pe"),
+        ("Jose\u0301@x.pe", "jose\u0301@x.pe"),
+    ):
         claimed = hashlib.sha256("\0".join((HOST, "email", older)).encode()).digest()
-        assert claimed in key_hashes(HOST, "email", email), "a claim with the oldest form of an address still counts"
+        assert claimed in key_hashes(HOST, "email", email), (
+            "a claim with the oldest form of an address still counts"
+        )
 
 
-def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger, record: Record) -> None:
-    done, left = record(warehouse(1), warehouse(2), warehouse(3)), record(customer(1), customer(2), customer(3))
+def test_open_plans_are_those_with_operations_that_have_not_ended(
+    ledger: Ledger, record: Record
+) -> None:
+    done, left = (
+        record(warehouse(1), warehouse(2), warehouse(3)),
+        record(customer(1), customer(2), customer(3)),
+    )
     lead(done, 1, "in_flight", "confirmed")
     lead(done, 2, "in_flight", "rejected")
     lead(done, 3, "abandoned")
@@ -279,10 +373,15 @@ def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger
     found, disputed = ledger.open_plans()
     assert dict(disputed.states) == {"conflict": 1}
     assert (found.plan_id, found.kind, Path(found.folder).name) == (left.plan_id, "customers", "b")
-    assert (dict(found.states), found.doubt_at) == ({"in_doubt": 1, "rejected": 1, "planned": 1}, 7.0)
+    assert (dict(found.states), found.doubt_at) == (
+        {"in_doubt": 1, "rejected": 1, "planned": 1},
+        7.0,
+    )
 
 
-def test_the_file_is_for_its_owner_holds_nothing_personal_and_its_keys_cannot_be_guessed(tmp_path: Path) -> None:
+def test_the_file_is_for_its_owner_holds_nothing_personal_and_its_keys_cannot_be_guessed(
+    tmp_path: Path,
+) -> None:
     keys, texts = [], ("ana1@example", "C00001", "Ñandú", "LOGIN-7", "Ana")
     for name in "ab":
         with Ledger.open(tmp_path / f"{name}.sqlite") as ledger:
@@ -291,7 +390,10 @@ def test_the_file_is_for_its_owner_holds_nothing_personal_and_its_keys_cannot_be
             assert [stat.S_IMODE(file.stat().st_mode) for file in written] == [0o600] * 3
             content = b"".join(file.read_bytes() for file in written)
             assert not [text for text in texts if text.encode() in content]
-            pragmas = [ledger.connection.execute(f"PRAGMA {one}").fetchone() for one in ("synchronous", "journal_mode")]
+            pragmas = [
+                ledger.connection.execute(f"PRAGMA {one}").fetchone()
+                for one in ("synchronous", "journal_mode")
+            ]
             assert pragmas == [(2,), ("wal",)]
             keys.append({key for (key,) in ledger.connection.execute("SELECT key FROM claims")})
     assert [len(found) for found in keys] == [3, 3]
@@ -299,21 +401,31 @@ def test_the_file_is_for_its_owner_holds_nothing_personal_and_its_keys_cannot_be
 
 
 @pytest.mark.parametrize("journal", ["", "delete", "wal"])
-def test_a_ledger_that_is_absent_or_was_never_finished_reads_as_an_empty_one(tmp_path: Path, journal: str) -> None:
+def test_a_ledger_that_is_absent_or_was_never_finished_reads_as_an_empty_one(
+    tmp_path: Path, journal: str
+) -> None:
     path = tmp_path / "ledger.sqlite"
     if journal:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"PRAGMA journal_mode = {journal}")
     before = path.read_bytes() if journal else None
     with Ledger.open(path, readonly=True) as ledger:
-        assert (ledger.confirmed(HOST).num_rows, ledger.open_plans(), ledger.log().num_rows) == (0, [], 0)
+        assert (ledger.confirmed(HOST).num_rows, ledger.open_plans(), ledger.log().num_rows) == (
+            0,
+            [],
+            0,
+        )
     assert (path.read_bytes() if path.exists() else None) == before
     with Ledger.open(path) as ledger:
         assert ledger.open_plans() == []
 
 
-@pytest.mark.parametrize("script", ["CREATE TABLE a (b)", "", "PRAGMA user_version = 99", "PRAGMA user_version = 3"])
-def test_what_is_no_ledger_of_a_known_version_is_refused_and_left_alone(tmp_path: Path, script: str) -> None:
+@pytest.mark.parametrize(
+    "script", ["CREATE TABLE a (b)", "", "PRAGMA user_version = 99", "PRAGMA user_version = 3"]
+)
+def test_what_is_no_ledger_of_a_known_version_is_refused_and_left_alone(
+    tmp_path: Path, script: str
+) -> None:
     path = tmp_path / "ledger.sqlite"
     path.write_bytes(b"" if script else b"this is a note, and no database" * 100)
     if script:
@@ -321,7 +433,9 @@ def test_what_is_no_ledger_of_a_known_version_is_refused_and_left_alone(tmp_path
             connection.execute(script)
     before = path.read_bytes()
     for readonly in (True, False):
-        with pytest.raises(UsageError, match="another version" if "version" in script else "is not a ledger"):
+        with pytest.raises(
+            UsageError, match="another version" if "version" in script else "is not a ledger"
+        ):
             Ledger.open(path, readonly=readonly)
     assert path.read_bytes() == before
 
@@ -348,9 +462,18 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
     later = record(patch(1, 7, sku="later"), at=40.0)
     make_older(ledger.connection)
     with Ledger.open(tmp_path / "ledger.sqlite", readonly=readonly) as opened:
-        assert opened.confirmed(HOST).select(["path", "value"]).to_pylist() == [{"path": VARIANT, "value": '"b"'}]
-        tables = {name for (name,) in opened.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        assert tables == {"ledger", "plans", "operations", "claims", "confirmed"}, "nothing of the older version"
+        assert opened.confirmed(HOST).select(["path", "value"]).to_pylist() == [
+            {"path": VARIANT, "value": '"b"'}
+        ]
+        tables = {
+            name
+            for (name,) in opened.connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            )
+        }
+        assert tables == {"ledger", "plans", "operations", "claims", "confirmed"}, (
+            "nothing of the older version"
+        )
     with Ledger.open(tmp_path / "ledger.sqlite") as opened:
         assert list(opened.superseded(plans[0].plan_id)) == [1]
         assert not opened.superseded(later.plan_id)
@@ -383,7 +506,9 @@ def test_the_time_goes_on_in_the_file_and_people_are_reported_wall_time(tmp_path
         (ClockReading(1e6 + 100.0, "boot", 5_100.0), 1e6 + 100.0),
         (ClockReading(2e6, "another", 20.0), 1e6 + 120.0),  # after a restart, and set by days
     ):
-        with Ledger.open(tmp_path / "ledger.sqlite", read=partial(ClockReading, *reading)) as ledger:
+        with Ledger.open(
+            tmp_path / "ledger.sqlite", read=partial(ClockReading, *reading)
+        ) as ledger:
             assert ledger.clock.now() == now
             assert ledger.clock.wall_time(1e6 + 1000.0) == reading.wall + 1e6 + 1000.0 - now
             with ledger.transaction():

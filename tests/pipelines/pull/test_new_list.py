@@ -38,7 +38,9 @@ def _reconcile(inputs: StepInputs) -> Entity:
 
 
 def _generator(config: SandboxConfig) -> sandbox.records.Generate:
-    return lambda n: encoded({"id": f"inv_{n:04d}", "number": f"F-{n}", "total": 10.5, "lines": [{"sku": f"{n}"}]})
+    return lambda n: encoded(
+        {"id": f"inv_{n:04d}", "number": f"F-{n}", "total": 10.5, "lines": [{"sku": f"{n}"}]}
+    )
 
 
 @pytest.fixture
@@ -47,7 +49,14 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bridge]:
     record = Record(NAME, (), key="id")
     query = ("limit", "startingAfter")
     operation = Operation(
-        "list_invoices", "public_v1", "GET", "/invoices", query, paging="cursor", records=record, rows_field=NAME
+        "list_invoices",
+        "public_v1",
+        "GET",
+        "/invoices",
+        query,
+        paging="cursor",
+        records=record,
+        rows_field=NAME,
     )
     monkeypatch.setitem(RECORDS, NAME, record)
     monkeypatch.setitem(LISTS, NAME, operation)
@@ -69,24 +78,36 @@ def _pull(*lists: str) -> ListResult:
     return walked
 
 
-def test_its_rows_are_loaded_reconciled_and_described_and_one_that_its_cursor_skips_is_not_lost(made: Bridge) -> None:
+def test_its_rows_are_loaded_reconciled_and_described_and_one_that_its_cursor_skips_is_not_lost(
+    made: Bridge,
+) -> None:
     answer, is_gone, listed = PublicV1.answer, "inv_0004", set(made.platform.state.ids(NAME))
     walked = _pull(NAME, "orders")
     assert (walked.verdict, walked.distinct, len(walked.sweeps)) == ("complete", COUNT, 1)
     assert {row[0] for row in made.rows("SELECT id FROM raw.invoices")} == listed
     assert made.one("SELECT sum(total) FROM raw.invoices") == COUNT * Decimal("10.5")
     assert {row[0] for row in made.rows("SELECT invoice_id FROM reconciled.invoices")} == listed
-    assert made.one("SELECT value FROM ops.control_totals WHERE entity = 'reconciled.invoices' AND measure = 'raw'")
+    assert made.one(
+        "SELECT value FROM ops.control_totals WHERE entity = 'reconciled.invoices' AND measure = 'raw'"
+    )
     assert made.one("SELECT count(*) FROM raw.invoices__lines") == COUNT
-    assert column_description("raw", "invoices__lines", "sku") == column_description("raw", NAME, "total")
+    assert column_description("raw", "invoices__lines", "sku") == column_description(
+        "raw", NAME, "total"
+    )
     assert "invoices" in column_description("raw", NAME, "total")
     assert made.one("SELECT count(*) FROM ops.field_kinds WHERE resource = 'invoices'")
-    assert made.one("SELECT count(*) FROM ops.observations WHERE what = 'invoices.total: type of a field'")
+    assert made.one(
+        "SELECT count(*) FROM ops.observations WHERE what = 'invoices.total: type of a field'"
+    )
 
     def removing(self: PublicV1, call: Call) -> object:
         """Removes a record of the list once its first page is sent."""
         sent = answer(self, call)
-        if call.operation.path == "/invoices" and not call.cursor and is_gone in self.state.ids(NAME):
+        if (
+            call.operation.path == "/invoices"
+            and not call.cursor
+            and is_gone in self.state.ids(NAME)
+        ):
             self.state.remove(NAME, is_gone)
         return sent
 

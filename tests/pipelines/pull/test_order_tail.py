@@ -56,13 +56,20 @@ class TailBench:
 
     @classmethod
     def of(cls, folder: Path, orders: int = 25, limit: int = 10, **config: Any) -> TailBench:
-        amounts: dict[str, Any] = {"customers": 0, "promotions": 0, "price_lists": 0, "orders": orders}
+        amounts: dict[str, Any] = {
+            "customers": 0,
+            "promotions": 0,
+            "price_lists": 0,
+            "orders": orders,
+        }
         warehouse = duckdb.connect()
         warehouse.execute("SET TimeZone = 'UTC'")
         warehouse.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
         merge.create_missing(warehouse)
         ops.create_missing(warehouse)
-        settings = PublicV1Settings(base_url="http://127.0.0.1:9", api_key=Secret(V1_KEY), page_limit=limit)
+        settings = PublicV1Settings(
+            base_url="http://127.0.0.1:9", api_key=Secret(V1_KEY), page_limit=limit
+        )
         return cls(Platform(SandboxConfig(**amounts, **config)), folder, warehouse, settings)
 
     @property
@@ -82,14 +89,18 @@ class TailBench:
         orders = OrderTail(self.settings, is_wanted=tail)
         orders.find_start(self.warehouse, self.now)
         build = Build(self.folder / f"{self.pulls}" / "warehouse.duckdb")
-        walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), tail=orders)
+        walks = ListWalks(
+            Targets(public_v1=self.settings), build, 6, no_progress, Event(), tail=orders
+        )
         key, transport = self.settings.api_key.reveal(), SandboxTransport(self.platform)
         with Client("public_v1", self.settings.base_url, key, transport=transport) as client:
             self.result = walks._walk("orders", client, lambda: self.organization)
         self.result.started_at = self.result.ended_at = self.now
         for table, files in self.result.files.items():
             paths = [str(path) for path, _ in files]
-            self.warehouse.execute(f'CREATE OR REPLACE VIEW {LOADED}."{table}" AS FROM read_parquet({paths!r})')
+            self.warehouse.execute(
+                f'CREATE OR REPLACE VIEW {LOADED}."{table}" AS FROM read_parquet({paths!r})'
+            )
         self.counts, run_id = merge.compare(self.warehouse, self.result), f"run {self.pulls:03d}"
         orders.record(self.warehouse, run_id, self.result, self.counts, self.organization)
         merge.merge_list(self.warehouse, self.result, run_id)
@@ -128,7 +139,9 @@ def test_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench: TailBench)
     bench.state.remove("orders", gone)
     result = bench.pull()
     assert (result.verdict, result.total("rows")) == ("tail", 21)
-    assert "order_sequence" not in {what for what, _ in result.observations}, "only a whole read shows that"
+    assert "order_sequence" not in {what for what, _ in result.observations}, (
+        "only a whole read shows that"
+    )
     assert bench.ids() == {*before, gone}
     assert bench.ids("_missing_since IS NOT NULL OR status = 'CHANGED'") == set()
     assert bench.ids("_run_id = 'run 002'") == {*bench.state.ids("orders")[-21:]}
@@ -137,13 +150,26 @@ def test_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench: TailBench)
     assert (read.run_id, read.verdict, read.rows) == ("run 001", "complete", 25), "the proof"
     assert (read.tail_run_id, read.tail_ended_at) == ("run 002", bench.now)
     assert bench.pull(tail=False).verdict == "complete"
-    assert (bench.ids("_missing_since IS NOT NULL"), bench.ids("status = 'CHANGED'")) == ({gone}, {changed})
+    assert (bench.ids("_missing_since IS NOT NULL"), bench.ids("status = 'CHANGED'")) == (
+        {gone},
+        {changed},
+    )
     read = ops.last_reads(bench.warehouse)["orders"]
-    assert (read.run_id, read.rows, read.tail_run_id, read.tail_ended_at) == ("run 003", 30, None, None)
+    assert (read.run_id, read.rows, read.tail_run_id, read.tail_ended_at) == (
+        "run 003",
+        30,
+        None,
+        None,
+    )
 
 
 def test_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> None:
-    assert [bench.pull(after=2 * DAY).verdict for _ in range(4)] == ["tail", "tail", "tail", "complete"]
+    assert [bench.pull(after=2 * DAY).verdict for _ in range(4)] == [
+        "tail",
+        "tail",
+        "tail",
+        "complete",
+    ]
     assert bench.reason() == "the last whole read ended at 2026-03-02 05:00 UTC"
     assert bench.pull(after=2 * DAY).verdict == "tail"
     bench.settings = replace(bench.settings, whole_read_days=1)
@@ -207,8 +233,12 @@ def test_a_cursor_that_does_not_continue_is_followed_by_a_whole_read(tmp_path: P
     assert {what for what, _ in result.observations} >= {"cursor_reuse", "order_sequence"}
 
 
-@pytest.mark.parametrize(("reading", "reason"), [("newest_first", "not listed last"), ("unordered", "nothing shows")])
-def test_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, reading: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reading", "reason"), [("newest_first", "not listed last"), ("unordered", "nothing shows")]
+)
+def test_a_list_without_its_new_orders_last_is_read_whole(
+    tmp_path: Path, reading: str, reason: str
+) -> None:
     bench = TailBench.of(tmp_path, readings={"order_sequence": reading})
     for number in range(4):
         assert bench.pull(tail=number > 0).verdict == "complete"
@@ -218,7 +248,9 @@ def test_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, readin
         bench.state.grow("orders", 6)
 
 
-def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(tmp_path: Path) -> None:
+def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(
+    tmp_path: Path,
+) -> None:
     bench = TailBench.of(tmp_path, orders=0)
 
     def add(count: int, *place: int) -> None:
@@ -230,18 +262,29 @@ def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(t
     for new in (3, 7, 7, 0):
         verdicts.append(bench.pull().verdict)
         add(new)
-    assert verdicts == ["complete", "complete", "complete", "tail"]  # three could be the last ones by chance
+    assert verdicts == [
+        "complete",
+        "complete",
+        "complete",
+        "tail",
+    ]  # three could be the last ones by chance
     bench.organization = "other"
     bench.pull(tail=False)
-    assert "nothing shows where" in bench.objection(), "where another organization's orders were is no proof"
+    assert "nothing shows where" in bench.objection(), (
+        "where another organization's orders were is no proof"
+    )
     add(1, 41)
     add(11)
     bench.pull(tail=False)
-    assert "not listed last" in bench.objection(), "one of the new orders is before the last known one"
+    assert "not listed last" in bench.objection(), (
+        "one of the new orders is before the last known one"
+    )
 
 
 @pytest.mark.parametrize("customers", [100, 3])
-def test_times_that_contradict_the_count_of_new_orders_end_no_whole_reads(tmp_path: Path, customers: int) -> None:
+def test_times_that_contradict_the_count_of_new_orders_end_no_whole_reads(
+    tmp_path: Path, customers: int
+) -> None:
     bench = TailBench.of(tmp_path, orders=0, limit=100)
     for customer in range(customers):
         _grow(bench, 1, 300 // customers, customer=customer)
@@ -263,8 +306,20 @@ def test_nulls_empty_lists_and_amounts_without_decimals_in_a_tail_change_no_colu
     tmp_path: Path, is_null_before: bool
 ) -> None:
     bench = TailBench.of(tmp_path, orders=0)
-    filled: dict[str, Any] = {"total": 10.5, "number": 3, "flag": True, "customer": {"id": 5}, "lines": [{"sku": "a"}]}
-    empty: dict[str, Any] = {"total": None, "number": None, "flag": None, "customer": {}, "lines": []}
+    filled: dict[str, Any] = {
+        "total": 10.5,
+        "number": 3,
+        "flag": True,
+        "customer": {"id": 5},
+        "lines": [{"sku": "a"}],
+    }
+    empty: dict[str, Any] = {
+        "total": None,
+        "number": None,
+        "flag": None,
+        "customer": {},
+        "lines": [],
+    }
     _grow(bench, 1, 20, **filled)
     _grow(bench, 2, 15, **empty if is_null_before else filled | {"total": 10})
     bench.pull(tail=False)
@@ -295,7 +350,9 @@ def test_a_tail_from_the_pull_to_status_and_notification(tmp_path: Path) -> None
         assert counts["orders"]["missing"] is None
         assert made.one("SELECT count(*) FROM reconciled.orders") == 57
         assert "orders: 37 tail, 7 new" in run_summary(result, reconciling.result)["text"]
-        (orders,) = (one for one in read_status(1).as_dict()["lists"] if one["resource"] == "orders")
+        (orders,) = (
+            one for one in read_status(1).as_dict()["lists"] if one["resource"] == "orders"
+        )
         assert (orders["verdict"], orders["rows"]) == ("complete", 50)
         assert (orders["age_h"], orders["tail_age_h"]) == pytest.approx((0, 0), abs=0.1)
         assert made.one("SELECT verdict FROM bi.lists WHERE resource = 'orders'") == "complete"

@@ -44,19 +44,32 @@ def remove(made: Bridge, name: str, count: int) -> None:
         made.platform.state.remove(name, key)
 
 
-@pytest.mark.parametrize("config", [{"readings": {"adjustment_types": "mixed"}}, dict.fromkeys(SMALL, 0)])
-def test_a_first_pull_publishes_what_the_platform_holds(tmp_path: Path, config: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "config", [{"readings": {"adjustment_types": "mixed"}}, dict.fromkeys(SMALL, 0)]
+)
+def test_a_first_pull_publishes_what_the_platform_holds(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
     with bridge(tmp_path, **config) as made:
         result = made.pull()
         assert (result.exit_code, made.left()) == (0, ["warehouse.duckdb"])
         assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
         content = made.path.read_bytes()
-        assert not [key for key in (made.platform.legacy_key, made.platform.v1_key) if key.encode() in content]
-        assert dict(made.rows("SELECT resource, verdict FROM ops.coverage")) == dict.fromkeys(RESOURCES, "complete")
+        assert not [
+            key
+            for key in (made.platform.legacy_key, made.platform.v1_key)
+            if key.encode() in content
+        ]
+        assert dict(made.rows("SELECT resource, verdict FROM ops.coverage")) == dict.fromkeys(
+            RESOURCES, "complete"
+        )
         for name in RESOURCES:
             have, want = found(made.path, name), expected(made.platform.state, name)
             assert comparable(have) == comparable(want), name
-            counts, number = totals(made, result.run_id, name), len(made.platform.state.records(name))
+            counts, number = (
+                totals(made, result.run_id, name),
+                len(made.platform.state.records(name)),
+            )
             assert (counts["read"], counts["loaded"], counts["new"]) == (number,) * 3
             assert counts["held_back"] == counts["duplicates"] == counts["quarantined"] == 0
 
@@ -67,7 +80,9 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     back = state.records("customers")[0]
     state.remove("customers", gone)
     state.change("customers", changed, {"lastName": "Ñandú", "documents": []})
-    added = str(state.add("customers", {"firstName": "Zoë", "documents": [{"number": "007"}]})["id"])
+    added = str(
+        state.add("customers", {"firstName": "Zoë", "documents": [{"number": "007"}]})["id"]
+    )
     before = fresh.path.read_bytes()
     with fresh.path.open("rb") as reader:
         second = fresh.pull("customers")
@@ -83,7 +98,10 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     ]  # fmt: skip
     # The documents of who is missing stay, marked; those that a customer no longer has go.
     documents = "SELECT count(*) FROM raw.customers__documents WHERE customer_id = $1"
-    assert (fresh.one(documents, changed), fresh.one(documents, gone)) == (0, len(back.get("documents") or []))
+    assert (fresh.one(documents, changed), fresh.one(documents, gone)) == (
+        0,
+        len(back.get("documents") or []),
+    )
     first_seen = "SELECT _first_seen_at, _missing_since IS NULL FROM raw.customers WHERE id = $1"
     ((at, _),) = fresh.rows(first_seen, gone)
     state.add("customers", back, 0)
@@ -91,7 +109,9 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     assert (fresh.rows(first_seen, gone), fresh.left()) == ([(at, True)], ["warehouse.duckdb"])
 
 
-def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
+def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_its_date(
+    published: Bridge,
+) -> None:
     state = published.platform.state
     gone, order = state.ids("customers")[0], state.ids("orders")[0]
     state.remove("customers", gone)
@@ -113,7 +133,9 @@ def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_i
     assert [len(walked.sweeps) for walked in (first.lists[1], second.lists[0])] == [2, 1]
 
 
-@pytest.mark.parametrize("end", ["pass", "connection.execute('CREATE TABLE notes (note TEXT)'); os._exit(0)"])
+@pytest.mark.parametrize(
+    "end", ["pass", "connection.execute('CREATE TABLE notes (note TEXT)'); os._exit(0)"]
+)
 def test_a_program_that_opens_the_warehouse_during_a_pull_costs_it_nothing_unless_it_writes(
     published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, end: str
 ) -> None:
@@ -139,7 +161,10 @@ def test_a_program_that_opens_the_warehouse_during_a_pull_costs_it_nothing_unles
     if end == "pass":
         assert published.code("orders") == 0
         programs[0].communicate()
-        assert "open for writing in another program: what that program writes from now on is lost" in caplog.text
+        assert (
+            "open for writing in another program: what that program writes from now on is lost"
+            in caplog.text
+        )
         return
     with pytest.raises(UsageError, match=r"\.wal exists"):
         published.pull("orders")
@@ -159,17 +184,30 @@ def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Pa
             if len(verdicts) == 3:
                 state.removed["promotions"] += 1  # that was never listed
         assert verdicts == ["unproven", "complete", "complete", "unproven"]
-        assert made.rows("SELECT id FROM raw.promotions WHERE _missing_since IS NOT NULL") == [(gone,)]
+        assert made.rows("SELECT id FROM raw.promotions WHERE _missing_since IS NOT NULL") == [
+            (gone,)
+        ]
         seen = made.rows("SELECT value FROM ops.observations WHERE what = 'promotions_total_gap'")
         assert sorted(seen) == [("3",), ("4",), ("5",)]
-        evidence = [text for (text,) in made.rows("SELECT evidence FROM ops.coverage ORDER BY rowid")]
-        assert ["as earlier reads confirmed" in text for text in evidence] == [False, True, True, False]
+        evidence = [
+            text for (text,) in made.rows("SELECT evidence FROM ops.coverage ORDER BY rowid")
+        ]
+        assert ["as earlier reads confirmed" in text for text in evidence] == [
+            False,
+            True,
+            True,
+            False,
+        ]
 
 
 def test_a_list_that_shrank_is_held_back_and_alone_or_short_of_what_is_required_publishes_nothing(
     published: Bridge,
 ) -> None:
-    before, state, listed = published.path.read_bytes(), published.platform.state, ids(published.path, "customers")
+    before, state, listed = (
+        published.path.read_bytes(),
+        published.platform.state,
+        ids(published.path, "customers"),
+    )
     remove(published, "orders", 30)
     remove(published, "customers", 21)
     for key in state.ids("promotions"):
@@ -177,7 +215,11 @@ def test_a_list_that_shrank_is_held_back_and_alone_or_short_of_what_is_required_
     for lists, asked, words in (
         (["orders"], {}, "^orders: the list is empty, and 30 records are known"),
         (["promotions"], {}, "all 9 rows were quarantined, and 9 records are known"),
-        (["customers", "price_lists"], {"sweeps": 1, "require_complete": True}, "customers is unproven"),
+        (
+            ["customers", "price_lists"],
+            {"sweeps": 1, "require_complete": True},
+            "customers is unproven",
+        ),
         (["price_lists", "orders"], {"require_complete": True}, "held back: orders"),
     ):
         with pytest.raises(CoverageError, match=words):
@@ -185,7 +227,11 @@ def test_a_list_that_shrank_is_held_back_and_alone_or_short_of_what_is_required_
         assert published.path.read_bytes() == before
         assert published.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
     second = published.pull()
-    assert (second.exit_code, second.published, ids(published.path, "customers")) == (7, True, listed)
+    assert (second.exit_code, second.published, ids(published.path, "customers")) == (
+        7,
+        True,
+        listed,
+    )
     verdict = "SELECT verdict FROM ops.coverage WHERE resource = 'customers' AND run_id = $1"
     assert published.one(verdict, second.run_id) == "unproven"
     counts = totals(published, second.run_id, "customers")
@@ -202,11 +248,21 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
     state.change("orders", first, {"later": None})
     assert fresh.code("orders") == 0
     assert (fresh.one(KIND, "total"), fresh.one(KIND, "number")) == ("DECIMAL(38,9)", "BIGINT")
-    changed = {"total": "about 12", "number": 1.5, "lines": {}, "currency": 604, "brandNew": [{"x": 1}], "later": "x"}
+    changed = {
+        "total": "about 12",
+        "number": 1.5,
+        "lines": {},
+        "currency": 604,
+        "brandNew": [{"x": 1}],
+        "later": "x",
+    }
     state.change("orders", first, changed)
     lines = fresh.one("SELECT count(*) FROM raw.orders__lines WHERE order_id <> $1", first)
     assert fresh.code("orders") == 0
-    assert (fresh.one(KIND, "total"), fresh.one(KIND, "number")) == ("DECIMAL(38,9)", "DECIMAL(38,9)")
+    assert (fresh.one(KIND, "total"), fresh.one(KIND, "number")) == (
+        "DECIMAL(38,9)",
+        "DECIMAL(38,9)",
+    )
     odd = fresh.rows("SELECT _extra, currency FROM raw.orders WHERE id = $1", first)
     assert odd == [('{"total":"about 12"}', "604")]
     assert fresh.one("SELECT x FROM raw.orders__brand_new WHERE order_id = $1", first) == 1
@@ -224,12 +280,18 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
     seen = fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1")
     read = fresh.pull(refresh=("orders",), tail=True)
     assert [(walked.resource, walked.verdict) for walked in read.lists] == [("orders", "complete")]
-    assert fresh.one(KIND, "number") == "BIGINT", "a refreshed list is read as if for the first time"
+    assert fresh.one(KIND, "number") == "BIGINT", (
+        "a refreshed list is read as if for the first time"
+    )
     assert fresh.rows(kinds, '["number"]') == [("bigint", None)]
-    assert fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1") == seen
+    assert (
+        fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1") == seen
+    )
 
 
-def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_while_rows_go_through_and_not_after(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limits, merge_list = [], merge.merge_list
 
     def note(connection: duckdb.DuckDBPyConnection, *_: object) -> int:
@@ -256,7 +318,11 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
         checked = {result.what: result for result in check(threading.Event())}
         assert fresh.code(require_complete=True) == 7
     left = tuple(record.name for record in records_of("public_v1"))
-    assert (first.exit_code, first.left_out, len(first.lists)) == (0, left, len(RESOURCES) - len(left))
+    assert (first.exit_code, first.left_out, len(first.lists)) == (
+        0,
+        left,
+        len(RESOURCES) - len(left),
+    )
     assert ending(first)[0] == f"not read, as their family has no settings: {', '.join(left)}"
     assert checked["settings of public v1"].message == f"not set: {', '.join(left)} are not read"
     assert {result.exit_code for result in checked.values()} == {0}
@@ -266,7 +332,10 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
         with without(*lost), pytest.raises(UsageError, match=f"SOURCES__{lost[0]}__BASE_URL"):
             fresh.pull()
     fresh.path.unlink()
-    for lost, name in (["PUBLIC_V1__API_KEY"], "PUBLIC_V1__API_KEY"), (["LEGACY", "PUBLIC_V1"], "LEGACY__BASE_URL"):
+    for lost, name in (
+        (["PUBLIC_V1__API_KEY"], "PUBLIC_V1__API_KEY"),
+        (["LEGACY", "PUBLIC_V1"], "LEGACY__BASE_URL"),
+    ):
         with without(*lost), pytest.raises(UsageError, match=f"SOURCES__{name}"):
             fresh.pull()
 
@@ -275,13 +344,19 @@ def test_lists_that_fail_keep_their_old_tables_and_cost_no_other_and_where_all_d
     published: Bridge,
 ) -> None:
     state, before = published.platform.state, published.path.read_bytes()
-    legacy, note = os.environ["SOURCES__LEGACY__API_KEY"], published.folder / "warehouse.duckdb.failed.json"
+    legacy, note = (
+        os.environ["SOURCES__LEGACY__API_KEY"],
+        published.folder / "warehouse.duckdb.failed.json",
+    )
     for family, key in (("LEGACY", "unknown"), ("PUBLIC_V1", "brand_test_unknown")):
         os.environ[f"SOURCES__{family}__API_KEY"] = key
     with pytest.raises(AccessError):
         published.pull()
     assert published.path.read_bytes() == before
-    assert (json.loads(note.read_text())["exit_code"], stat.S_IMODE(note.stat().st_mode)) == (3, 0o600)
+    assert (json.loads(note.read_text())["exit_code"], stat.S_IMODE(note.stat().st_mode)) == (
+        3,
+        0o600,
+    )
     old = {name: found(published.path, name) for name in ("orders", "price_lists")}
     for name in ("orders", "customers"):
         state.add(name, {"firstName": "Nueva", "number": 1})
@@ -308,7 +383,9 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     state.change("price_lists", price_list, {"adjustmentValue": "mucho"})
     done = fresh.pull()
     assert (done.exit_code, done.published) == (5, True)
-    rows = fresh.rows("SELECT resource, page, position, length(row_hash), reason FROM ops.quarantine ORDER BY 1")
+    rows = fresh.rows(
+        "SELECT resource, page, position, length(row_hash), reason FROM ops.quarantine ORDER BY 1"
+    )
     assert [row[:4] for row in rows] == [("customers", 1, 4, 64), ("price_lists", 1, 1, 64)]
     assert ["birthdate" in rows[0][4], "adjustmentValue" in rows[1][4]] == [True, True]
     assert b"Privada" not in fresh.path.read_bytes()
@@ -320,7 +397,10 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     assert fresh.left() == ["warehouse.duckdb", kept.name]
     for resource in RESOURCES:
         reported = totals(fresh, done.run_id, resource)
-        assert reported["read"] == reported["loaded"] + reported["duplicates"] + reported["quarantined"]
+        assert (
+            reported["read"]
+            == reported["loaded"] + reported["duplicates"] + reported["quarantined"]
+        )
     state.change("customers", customer, {"birthdate": "1999-12-31"})
     assert fresh.code("customers") == 0, "a run that reads other lists keeps the rows of this one"
     assert [json.loads(line) for line in kept.read_text("utf-8").splitlines()] == lines[1:]
@@ -336,13 +416,18 @@ def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_
     }  # fmt: skip
     with without_backoff(), bridge(tmp_path, readings=readings) as made:
         refused = made.pull()
-        assert (refused.exit_code, {walked.resource for walked in refused.lists if walked.quarantined}) == (
+        assert (
+            refused.exit_code,
+            {walked.resource for walked in refused.lists if walked.quarantined},
+        ) == (
             5,
             {"orders"},
         )
         print_pull(refused, "plain")
         assert "name it in sources.public_v1.order_key" in capsys.readouterr().out
-        ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
+        ended_by, evidence = made.rows(
+            "SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'"
+        )[0]
         assert "assumed" in f"{ended_by} {evidence}"
         os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"
         assert made.code("orders") == 0

@@ -48,9 +48,15 @@ def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
     result.lists.append(ListResult("orders", error=ContractBroken("broken")))
     assert result.exit_code == ExitCode.PLATFORM
     result.lists.append(ListResult("customers", error=AccessError("no")))
-    assert result.exit_code == ExitCode.ACCESS, "a key that is refused, after a list that failed for another reason"
+    assert result.exit_code == ExitCode.ACCESS, (
+        "a key that is refused, after a list that failed for another reason"
+    )
     assert PullResult("run", Path(), [], step_code=ExitCode.REJECTED).exit_code == ExitCode.REJECTED
-    errors = (ContractBroken("of the host"), AccessError("of the key"), ContractBroken("of the host"))
+    errors = (
+        ContractBroken("of the host"),
+        AccessError("of the key"),
+        ContractBroken("of the host"),
+    )
     result.lists = [ListResult("orders", error=error) for error in errors]
     with pytest.raises(AccessError, match="of the key"):
         check_coverage(result, PullOptions())
@@ -59,7 +65,9 @@ def test_a_list_that_was_held_back_is_7_whatever_was_quarantined() -> None:
 def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path) -> None:
     found = list[bool]()
 
-    def walk(name: str, client: object, folder: Path, spools: SpoolFolder, *_: object) -> ListResult:
+    def walk(
+        name: str, client: object, folder: Path, spools: SpoolFolder, *_: object
+    ) -> ListResult:
         pages = spools.folder / "sweep-1.pages"
         found.append(pages.exists())
         pages.write_bytes(b"pages of the first walk")
@@ -67,13 +75,23 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path) -> None:
         return ListResult(name)
 
     def is_resumed(path: Path, settings: LegacySettings, *refreshed: str) -> bool:
-        walks = ListWalks(Targets(settings), Build(path), 1, no_progress, threading.Event(), refreshed=list(refreshed))
+        walks = ListWalks(
+            Targets(settings),
+            Build(path),
+            1,
+            no_progress,
+            threading.Event(),
+            refreshed=list(refreshed),
+        )
         with mock.patch.object(walking, "walk", walk):
             walks.run(["customers"], mock.Mock())
         return found.pop()
 
     settings = LegacySettings(
-        base_url="https://one.example", api_key=Secret("key-one"), environment="sandbox", page_limit=100
+        base_url="https://one.example",
+        api_key=Secret("key-one"),
+        environment="sandbox",
+        page_limit=100,
     )
     for number, changed in enumerate((
         {}, {"base_url": "https://two.example"}, {"api_key": Secret("key-two")}, {"environment": "production"},
@@ -86,8 +104,12 @@ def test_a_spool_of_another_source_is_not_resumed(tmp_path: Path) -> None:
     path.touch()
     os.utime(path, (time.time() + 1,) * 2)
     assert not is_resumed(path, other), "pages of before the last publication"
-    v1 = PublicV1Settings(base_url="http://127.0.0.1:9", api_key=Secret("brand_test_key"), page_limit=9)
-    tails = ListWalks(Targets(public_v1=v1), Build(tmp_path / "tail.duckdb"), 1, no_progress, threading.Event())
+    v1 = PublicV1Settings(
+        base_url="http://127.0.0.1:9", api_key=Secret("brand_test_key"), page_limit=9
+    )
+    tails = ListWalks(
+        Targets(public_v1=v1), Build(tmp_path / "tail.duckdb"), 1, no_progress, threading.Event()
+    )
     with mock.patch.object(walking, "walk", walk):
         for _ in range(2):
             tails._read("orders", mock.Mock(), CursorPosition("cursor", 9, 9, "digest"))
@@ -117,7 +139,9 @@ def test_rows_stay_until_their_list_is_read_whole_and_that_is_published(
         assert file.read_bytes() == before
         staged = [b'"run 2"' in one.read_bytes() for one in tmp_path.iterdir()]
         assert any(staged) == bool(read.quarantined), "written before the build is published"
-    assert [json.loads(line)["resource"] for line in (file.read_bytes() if left else b"").splitlines()] == left
+    assert [
+        json.loads(line)["resource"] for line in (file.read_bytes() if left else b"").splitlines()
+    ] == left
     assert list(tmp_path.iterdir()) == [file] * bool(left)
 
 
@@ -126,12 +150,20 @@ def test_check_names_private_files_that_others_can_read_and_its_fixes_work(tmp_p
     folders = [tmp_path / name for name in (".dlt", ".build-w.duckdb", "plan-it's")]
     for folder in folders:
         folder.mkdir(mode=0o700)
-    names = (".dlt/secrets.toml", ".dlt/secrets.toml.bak", "w.duckdb", "w.duckdb.quarantine.jsonl", "ledger.sqlite")
+    names = (
+        ".dlt/secrets.toml",
+        ".dlt/secrets.toml.bak",
+        "w.duckdb",
+        "w.duckdb.quarantine.jsonl",
+        "ledger.sqlite",
+    )
     files = [tmp_path / name for name in names]
     for file in files:
         file.touch(mode=0o600)
     files[2].chmod(0o640)
-    assert list(permission_warnings(tmp_path)) == [], "a group may read the warehouse, and nothing else"
+    assert list(permission_warnings(tmp_path)) == [], (
+        "a group may read the warehouse, and nothing else"
+    )
     for path in (*folders[1:], *files):
         for mode in (0o755, 0o750) if path.is_dir() else (0o644, 0o660):
             path.chmod(mode)
@@ -144,20 +176,34 @@ def test_check_names_private_files_that_others_can_read_and_its_fixes_work(tmp_p
 def test_check_reports_an_unknown_name_of_each_section_once_and_a_disk_without_room_for_another_warehouse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ["WAREHOUSE__DESTINATIONS", "RECONCILE__TIMEZON", "SOURCES__HTTP__TIMEOUTS_S", "NOTIFY__WEBHOOK"]
+    names = [
+        "WAREHOUSE__DESTINATIONS",
+        "RECONCILE__TIMEZON",
+        "SOURCES__HTTP__TIMEOUTS_S",
+        "NOTIFY__WEBHOOK",
+    ]
     os.environ |= {"DLT_PROJECT_DIR": str(tmp_path), "WAREHOUSE__PATH": str(tmp_path / "w.duckdb")}
     os.environ |= dict.fromkeys(names, "1")
     results = list(check(threading.Event()))
-    assert [sum(f"`{name}`" in result.message for result in results) for name in names] == [1, 1, 1, 1]
+    assert [sum(f"`{name}`" in result.message for result in results) for name in names] == [
+        1,
+        1,
+        1,
+        1,
+    ]
     wrong = [result.what for result in results if result.exit_code]
-    assert wrong[:4] == [f"settings of {section}" for section in ("warehouse", "reconcile", "http", "notify")]
+    assert wrong[:4] == [
+        f"settings of {section}" for section in ("warehouse", "reconcile", "http", "notify")
+    ]
     assert worst_exit_code(results) == 2
     del os.environ[names[0]]
     duckdb.connect(str(tmp_path / "w.duckdb")).close()
     for free, is_warned in ((1e9, False), (2e3, True)):
         monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: mock.Mock(free=free))
         warnings = [one.message for one in check(threading.Event()) if one.is_warning]
-        assert any("MB are free next to the warehouse of" in words for words in warnings) is is_warned
+        assert (
+            any("MB are free next to the warehouse of" in words for words in warnings) is is_warned
+        )
 
 
 def test_legacy_lists_need_no_settings_of_public_v1_and_no_key_of_another_environment_is_asked_whose_they_are(
@@ -165,7 +211,10 @@ def test_legacy_lists_need_no_settings_of_public_v1_and_no_key_of_another_enviro
 ) -> None:
     os.environ["DLT_PROJECT_DIR"] = str(tmp_path)
     for family, key in (("LEGACY", "key"), ("PUBLIC_V1", "brand_live_key")):
-        os.environ |= {f"SOURCES__{family}__BASE_URL": "https://shop.example", f"SOURCES__{family}__API_KEY": key}
+        os.environ |= {
+            f"SOURCES__{family}__BASE_URL": "https://shop.example",
+            f"SOURCES__{family}__API_KEY": key,
+        }
     for name, value, is_asked in (
         ("LEGACY__ENVIRONMENT", "sandbox", False), ("LEGACY__ENVIRONMENT", "production", True),
         ("PUBLIC_V1__API_KEY", "", False), ("PUBLIC_V1__BASE_URL", "ftp://x", False),
@@ -181,9 +230,18 @@ def test_legacy_lists_need_no_settings_of_public_v1_and_no_key_of_another_enviro
     [
         ({"organizationId": 7, "environment": "test"}, Whoami("sandbox", "environment", "7")),
         ({"org": {"name": "Shop", "id": "o-1"}, "env": "LIVE"}, Whoami("production", "env", "o-1")),
-        ({"tenant_id": True, "apiKey": {"environment": "sandbox"}}, Whoami("sandbox", "apikey.environment")),
-        ({"environment": "staging", "scopes": "a:read, b:read"}, Whoami(scopes=("a:read", "b:read"))),
-        ({"company": {"name": "S"}, "key": {"permissions": [{"name": "a"}, "b"]}}, Whoami("", "", "S", ("a", "b"))),
+        (
+            {"tenant_id": True, "apiKey": {"environment": "sandbox"}},
+            Whoami("sandbox", "apikey.environment"),
+        ),
+        (
+            {"environment": "staging", "scopes": "a:read, b:read"},
+            Whoami(scopes=("a:read", "b:read")),
+        ),
+        (
+            {"company": {"name": "S"}, "key": {"permissions": [{"name": "a"}, "b"]}},
+            Whoami("", "", "S", ("a", "b")),
+        ),
         ({"scopes": [7], "a": {"b": {"c": {"d": {"e": {"f": {"env": "live"}}}}}}}, Whoami()),
     ],
 )
@@ -195,7 +253,9 @@ def test_whoami_is_read_whatever_its_names(payload: dict[str, Any], whoami: Whoa
             read_whoami(mock.Mock(get=lambda _, check, body=body: (check(body), None)))
 
 
-def test_check_names_what_whoami_reports_of_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_what_whoami_reports_of_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SOURCES__LEGACY__LOGIN_MODE", raising=False)
     with bridge(tmp_path) as made:
         for key, exit_code, words in (
@@ -209,6 +269,10 @@ def test_check_names_what_whoami_reports_of_a_key(tmp_path: Path, monkeypatch: p
             unset = "login_mode: not set; customers cannot be imported. Next: "
             assert [result.message.startswith(unset) for result in results].count(True) == 1
             (found,) = (result for result in results if "(whoami)" in result.what)
-            assert (found.exit_code, worst_exit_code(results), words in found.message) == (exit_code, exit_code, True)
+            assert (found.exit_code, worst_exit_code(results), words in found.message) == (
+                exit_code,
+                exit_code,
+                True,
+            )
             kinds = Counter(result.what.partition(" of ")[0] for result in results)
             assert (kinds["first page"], kinds["host"]) == (len(RECORDS), 2)

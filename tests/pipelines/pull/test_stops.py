@@ -54,7 +54,10 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(tmp_path: Path) -> No
             out, err = process.communicate(timeout=300)
             lasted = time.monotonic() - began
         assert (process.returncode, lasted < 20, out) == (130, True, "")
-        assert err.strip() == "stopped; nothing was published, and pages already fetched are kept for the next run"
+        assert (
+            err.strip()
+            == "stopped; nothing was published, and pages already fetched are kept for the next run"
+        )
         assert not made.path.exists()
         assert "stopped by a signal (130)" in failure_file(made.path).read_text("utf-8")
         platform.set_faults({})
@@ -87,7 +90,9 @@ def test_a_walk_that_a_run_that_was_cut_off_has_not_published_is_not_requested_a
     done = fresh.pull()
     assert done.exit_code == 0
     assert {walked.verdict for walked in done.lists} == {"complete"}
-    assert all(sweep.resumed_pages == sweep.pages for walked in done.lists for sweep in walked.sweeps)
+    assert all(
+        sweep.resumed_pages == sweep.pages for walked in done.lists for sweep in walked.sweeps
+    )
     assert {entry.path.rpartition("/")[2] for entry in list(log)[requested:]} == {"whoami"}
     times = fresh.rows("SELECT started_at, ended_at FROM ops.coverage")
     assert all(started_at < ended_at < cut_off_at for started_at, ended_at in times)
@@ -110,7 +115,9 @@ def test_a_signal_after_a_pull_has_published_does_not_deny_it(
         published.pull("price_lists")
     assert _stopped(caught.value) == 130
     assert capsys.readouterr().err == "stopped; the warehouse was published before\n"
-    assert not any(failure_file(published.path, is_destination=copy).exists() for copy in (True, False))
+    assert not any(
+        failure_file(published.path, is_destination=copy).exists() for copy in (True, False)
+    )
 
 
 def test_a_copy_that_fails_or_is_cut_off_leaves_a_note_until_one_succeeds(
@@ -125,8 +132,15 @@ def test_a_copy_that_fails_or_is_cut_off_leaves_a_note_until_one_succeeds(
             published.pull("price_lists")
         assert was_published(caught.value)
         note = read_failure(published.path, is_destination=True) or {}
-        assert (note["exit_code"], note["published"], "interrupted" in note["message"]) == (code, True, True)
-    assert (published.one("SELECT count(*) FROM ops.runs"), read_failure(published.path)) == (3, None)
+        assert (note["exit_code"], note["published"], "interrupted" in note["message"]) == (
+            code,
+            True,
+            True,
+        )
+    assert (published.one("SELECT count(*) FROM ops.runs"), read_failure(published.path)) == (
+        3,
+        None,
+    )
     with monkeypatch.context() as without:
         without.delenv("WAREHOUSE__DESTINATION")
         published.pull("price_lists")
@@ -153,7 +167,9 @@ def hold_orders(patch: pytest.MonkeyPatch, until: threading.Event) -> None:
     patch.setattr(walking, "walk", held)
 
 
-def test_a_long_list_is_merged_before_the_last_walk_begins(fresh: Bridge, patch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_is_merged_before_the_last_walk_begins(
+    fresh: Bridge, patch: pytest.MonkeyPatch
+) -> None:
     loads, customers_are_merged, merge_list = list[list[str]](), threading.Event(), merge.merge_list
 
     def loaded(lists: Sequence[ListResult], folder: Path) -> None:
@@ -182,7 +198,9 @@ def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
             time.sleep(0.05)  # others end before the thread that failed
 
     before, stop = published.path.read_bytes(), Stop()
-    patch.setattr(publishing, "load", mock.Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    patch.setattr(
+        publishing, "load", mock.Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    )
     hold_orders(patch, stop)
     with pytest.raises(UsageError, match="No space left"):
         pull(PullOptions(), stop=stop)

@@ -26,7 +26,12 @@ COLUMNS = {
     "price_lists": "id name sourcePriceListId adjustmentType adjustmentValue",
 }
 RESOURCES = tuple(RECORDS)
-MARKED = {"customers": "lastName", "promotions": "name", "price_lists": "name", "orders": "currency"}
+MARKED = {
+    "customers": "lastName",
+    "promotions": "name",
+    "price_lists": "name",
+    "orders": "currency",
+}
 """A field of each list that the second version of the platform's records changes."""
 
 
@@ -60,14 +65,20 @@ def expected(state: State, resource: str, only: set[str] | None = None) -> dict[
     records = [r for r in state.records(resource) if only is None or str(r["id"]) in only]
     if not RECORDS[resource].fields:
         opened: dict[str, list[Row]] = {}
-        opened["orders"] = [_opened(opened, "orders", record, {}, str(record["id"]), []) for record in records]
+        opened["orders"] = [
+            _opened(opened, "orders", record, {}, str(record["id"]), []) for record in records
+        ]
         return opened
     fields = RECORDS[resource].fields
     tables: dict[str, list[Row]] = {resource: [_row(resource, r, fields) for r in records]}
     for array in (field for field in fields if field.type == "array" and field.fields):
         table = f"{resource}__{snake(array.name)}"
         tables[table] = [
-            {parent_key(RECORDS[resource]): _value("id", r["id"]), "position": n, **_row(table, inner, array.fields)}
+            {
+                parent_key(RECORDS[resource]): _value("id", r["id"]),
+                "position": n,
+                **_row(table, inner, array.fields),
+            }
             for r in records
             for n, inner in enumerate(r.get(array.name) or [], 1)
         ]
@@ -75,7 +86,12 @@ def expected(state: State, resource: str, only: set[str] | None = None) -> dict[
 
 
 def _opened(
-    tables: dict[str, list[Row]], table: str, item: Row, places: Row, order: str, above: list[tuple[str, int]]
+    tables: dict[str, list[Row]],
+    table: str,
+    item: Row,
+    places: Row,
+    order: str,
+    above: list[tuple[str, int]],
 ) -> Row:
     """An object's row: objects in it flattened, arrays of objects in child tables, other arrays as JSON text."""
     row: Row = {**places, "_extra": None}
@@ -89,8 +105,14 @@ def _opened(
                 child = f"{table}__{column}"
                 tables.setdefault(child, [])
                 for n, inner in enumerate(value, 1):
-                    here = {"order_id": order, **{f"{at}_position": k for at, k in above}, "position": n}
-                    tables[child].append(_opened(tables, child, inner, here, order, [*above, (column, n)]))
+                    here = {
+                        "order_id": order,
+                        **{f"{at}_position": k for at, k in above},
+                        "position": n,
+                    }
+                    tables[child].append(
+                        _opened(tables, child, inner, here, order, [*above, (column, n)])
+                    )
             elif column == "position" and "position" in places:
                 row["position_2"] = value
             elif column == "id" and table == "orders" and not prefix:
@@ -106,11 +128,17 @@ def found(path: Path, resource: str) -> dict[str, list[Row]]:
     """The rows of a list's tables as they are, without bookkeeping and those that are missing."""
     with reading(path) as connection:
         sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw'"
-        names = [name for (name,) in connection.execute(sql).fetchall() if name.split("__")[0] == resource]
+        names = [
+            name
+            for (name,) in connection.execute(sql).fetchall()
+            if name.split("__")[0] == resource
+        ]
         tables = {}
         for name in names:
             columns = f"* EXCLUDE ({', '.join(BOOKKEEPING)})"
-            rows = connection.sql(f'SELECT {columns} FROM raw."{name}" WHERE _missing_since IS NULL')
+            rows = connection.sql(
+                f'SELECT {columns} FROM raw."{name}" WHERE _missing_since IS NULL'
+            )
             tables[name] = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
     return tables
 
@@ -129,7 +157,9 @@ def _plain(value: Any) -> Any:
 def comparable(tables: dict[str, list[Row]]) -> dict[str, list[list[tuple[str, str]]]]:
     """Tables to compare: nulls are as good as absent, the order of rows is nobody's promise, empty tables are none."""
     return {
-        name: sorted(sorted((k, repr(_plain(v))) for k, v in row.items() if v is not None) for row in rows)
+        name: sorted(
+            sorted((k, repr(_plain(v))) for k, v in row.items() if v is not None) for row in rows
+        )
         for name, rows in tables.items()
         if rows
     }
@@ -152,8 +182,14 @@ def version_sql(made: Bridge) -> str:
         parts.append(f"(SELECT count(*) FROM raw.{name})")
         parts.append(f"(SELECT {snake(field)}::VARCHAR FROM raw.{name} WHERE id = '{first}')")
         parts.append(f"(SELECT count(*) FROM raw.{name} WHERE _missing_since IS NOT NULL)")
-    parts += [f"(SELECT count(*) FROM {table})" for table in ("raw.customers__documents", "raw.orders__lines")]
-    parts += [f"(SELECT count(DISTINCT run_id) FROM ops.{table})" for table in ("runs", "coverage", "control_totals")]
+    parts += [
+        f"(SELECT count(*) FROM {table})"
+        for table in ("raw.customers__documents", "raw.orders__lines")
+    ]
+    parts += [
+        f"(SELECT count(DISTINCT run_id) FROM ops.{table})"
+        for table in ("runs", "coverage", "control_totals")
+    ]
     return f"SELECT {', '.join(parts)}"
 
 

@@ -54,7 +54,11 @@ YES = PushOptions(agreed=True, settle_s=0.0)
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
 HOOKS = {one.name for one in fields(PushHooks)}
 
-KIND_OF: dict[str, KindName] = {"products": "variants", "categories": "subcategories", "logistics": "warehouses"}
+KIND_OF: dict[str, KindName] = {
+    "products": "variants",
+    "categories": "subcategories",
+    "logistics": "warehouses",
+}
 """The kind by the first part of its path; of others, customers."""
 
 LOST = WriteOutcome("in_doubt", error=Unreachable("lost"))
@@ -65,10 +69,16 @@ def ids(*numbers: int) -> frozenset[int]:
     return frozenset(numbers)
 
 
-def listed(records: Iterable[Mapping[str, Any]], keys: Container[Key], *, is_whole: bool = True) -> CustomerListing:
+def listed(
+    records: Iterable[Mapping[str, Any]], keys: Container[Key], *, is_whole: bool = True
+) -> CustomerListing:
     """What a walk finds for the keys in a list of these customers."""
-    rows = [{**dict.fromkeys(field.name for field in CUSTOMER.fields), **record} for record in records]
-    return CustomerListing(is_whole, "complete" if is_whole else "unproven", records_by_key(rows, keys))
+    rows = [
+        {**dict.fromkeys(field.name for field in CUSTOMER.fields), **record} for record in records
+    ]
+    return CustomerListing(
+        is_whole, "complete" if is_whole else "unproven", records_by_key(rows, keys)
+    )
 
 
 def nobody(keys: object) -> CustomerListing:
@@ -88,20 +98,31 @@ class Answering(Client):
         with self._lock:
             self.sent.append((path, json_body))
             place = len(self.sent) - 1
-        return self.answer(place, path, json_body) or WriteOutcome("answered", 204 if verb == "PATCH" else 201)
+        return self.answer(place, path, json_body) or WriteOutcome(
+            "answered", 204 if verb == "PATCH" else 201
+        )
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-def operation(number: int, path: str, body: dict[str, Any], *, method: Any = "POST", **more: Any) -> PlannedOperation:
+def operation(
+    number: int, path: str, body: dict[str, Any], *, method: Any = "POST", **more: Any
+) -> PlannedOperation:
     """An operation on the line after its number: line 1 of the input is its header."""
     given = {"batch": 1, "lines": (number + 1,), "target": f"{path}/{number}", **more}
     return PlannedOperation(id=number, method=method, path=path, body=body, **given)
 
 
-def customer(number: int, *, password: PasswordSource | None = "stored", **body: Any) -> PlannedOperation:
-    sent = {"erpCode": f"C{number:05d}", "firstName": "Ana", "email": f"ana{number}@example.test", **body}
+def customer(
+    number: int, *, password: PasswordSource | None = "stored", **body: Any
+) -> PlannedOperation:
+    sent = {
+        "erpCode": f"C{number:05d}",
+        "firstName": "Ana",
+        "email": f"ana{number}@example.test",
+        **body,
+    }
     keys = {name: sent[name] for name in ("erpCode", "email", "loginCode") if name in sent}
     sent["notification"] = dict.fromkeys(("send", "withCredentials"), password == "mailed")
     return operation(number, "/customers", sent, keys=keys, password=password)
@@ -111,9 +132,14 @@ def patch(
     number: int, variant: int, *, repeatable: bool = True, line: int | None = None, **body: Any
 ) -> PlannedOperation:
     """A variant update. Several may go on one line: it is reported where they do."""
-    path, lines = f"/products/1/variants/{variant}", () if line == 0 else (number + 1 if line is None else line,)
+    path, lines = (
+        f"/products/1/variants/{variant}",
+        () if line == 0 else (number + 1 if line is None else line,),
+    )
     body = body or {"sku": f"S{number}"}
-    return operation(number, path, body, method="PATCH", lines=lines, target=path, repeatable=repeatable)
+    return operation(
+        number, path, body, method="PATCH", lines=lines, target=path, repeatable=repeatable
+    )
 
 
 def subcategory(number: int, **body: Any) -> PlannedOperation:
@@ -179,17 +205,27 @@ def altered(plan: Path, **members: Any) -> dict[str, Any]:
 
 def semantics_in(environment: Mapping[str, str]) -> dict[str, Any]:
     """What the settings of an environment say about additive fields."""
-    return {name: environment.get(f"SOURCES__LEGACY__{name.upper()}_SEMANTICS", "unknown") for name in ADDED_FIELDS}
+    return {
+        name: environment.get(f"SOURCES__LEGACY__{name.upper()}_SEMANTICS", "unknown")
+        for name in ADDED_FIELDS
+    }
 
 
 def results(folder: Path) -> dict[str, list[dict[str, str]]]:
     """What the files of results say, by file."""
-    return {path.stem: list(people_rows(path, RESULT_COLUMNS)) for path in (folder / RESULTS_FOLDER).glob("*.csv")}
+    return {
+        path.stem: list(people_rows(path, RESULT_COLUMNS))
+        for path in (folder / RESULTS_FOLDER).glob("*.csv")
+    }
 
 
 def outcomes(folder: Path) -> dict[str, str]:
     """Outcome by line, as `file.outcome`."""
-    return {row["line"]: f"{name}.{row['outcome']}" for name, rows in results(folder).items() for row in rows}
+    return {
+        row["line"]: f"{name}.{row['outcome']}"
+        for name, rows in results(folder).items()
+        for row in rows
+    }
 
 
 @dataclass
@@ -207,10 +243,16 @@ class Place:
         return self.folder / "ledger.sqlite"
 
     def plan(
-        self, operations: Sequence[PlannedOperation], kind: KindName | None = None, name: str = "", **more: Any
+        self,
+        operations: Sequence[PlannedOperation],
+        kind: KindName | None = None,
+        name: str = "",
+        **more: Any,
     ) -> Path:
         number = len(list(self.folder.glob("plan-*.csv")))
-        return write_plan(self.folder / (name or f"plan-{number}"), self.platform.url, operations, kind, **more)
+        return write_plan(
+            self.folder / (name or f"plan-{number}"), self.platform.url, operations, kind, **more
+        )
 
     def push(self, plan: Path, options: PushOptions = YES, **more: Any) -> PushResult:
         """`more`: other options, or hooks."""
@@ -235,7 +277,9 @@ class Place:
     def answering(self, answer: Answer) -> Answering:
         """From now on writes are answered so, and the list has nobody."""
         client = Answering(answer)
-        self.means = replace(self.means, client=lambda settings, stop: client, read_customers=nobody)
+        self.means = replace(
+            self.means, client=lambda settings, stop: client, read_customers=nobody
+        )
         return client
 
     def answered(
@@ -245,7 +289,14 @@ class Place:
         client = self.answering(lambda place, *_: answers[place] if place < len(answers) else None)
         return self.push(plan, asked, concurrency=1, **more), client
 
-    def lose(self, plan: Path, fault: str = "lost_answer", *, arrives: bool = True, asked: PushOptions = YES) -> Path:
+    def lose(
+        self,
+        plan: Path,
+        fault: str = "lost_answer",
+        *,
+        arrives: bool = True,
+        asked: PushOptions = YES,
+    ) -> Path:
         """A push that ends in doubt under a fault; unless it `arrives`, its customers are not on the platform."""
         before = self.platform.state.ids("customers")
         self.platform.set_faults({fault: 1.0})
@@ -301,7 +352,9 @@ def means(**more: Any) -> PushDependencies:
         http = HttpSettings(read_timeout_s=1.0, timeout_s=1.5)
         return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, http=http)
 
-    return PushDependencies(**{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more})
+    return PushDependencies(
+        **{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more}
+    )
 
 
 def settings(platform: Sandbox, folder: Path, **more: str) -> Mapping[str, str]:
@@ -319,7 +372,9 @@ def settings(platform: Sandbox, folder: Path, **more: str) -> Mapping[str, str]:
 @contextmanager
 def place(folder: Path, **config: Any) -> Iterator[Place]:
     """A small sandbox, this process's settings for it, and an empty folder."""
-    with serve(SandboxConfig(**{"customers": 8, "orders": 0, "promotions": 0, "price_lists": 2, **config})) as platform:
+    with serve(
+        SandboxConfig(**{"customers": 8, "orders": 0, "promotions": 0, "price_lists": 2, **config})
+    ) as platform:
         os.environ.update(settings(platform, folder, DLT_PROJECT_DIR=str(folder)))
         prepare_environment()
         yield Place(platform, folder)

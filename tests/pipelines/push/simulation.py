@@ -37,7 +37,16 @@ from sources.http.exchange import WriteOutcome
 from sources.http.retries import RetryPolicy
 from sources.kinds import KINDS, KindName
 from sources.settings import LegacySettings, ReconcileSettings, Secret
-from tests.pipelines.push.plans import LOST, Answering, customer, listed, patch, results, subcategory, write_plan
+from tests.pipelines.push.plans import (
+    LOST,
+    Answering,
+    customer,
+    listed,
+    patch,
+    results,
+    subcategory,
+    write_plan,
+)
 
 HOST: Final = "http://127.0.0.1:9"
 SETTLE_S: Final = 900.0
@@ -113,7 +122,9 @@ class World:
             if fault in UNAPPLIED:
                 return UNAPPLIED[fault]
             if fault in ("late", "crash_late"):
-                self.late.append((self.now + self.draw.uniform(0.0, LATE_S), lambda: self.apply(path, body)))
+                self.late.append(
+                    (self.now + self.draw.uniform(0.0, LATE_S), lambda: self.apply(path, body))
+                )
             else:
                 self.apply(path, body)
             if fault in ("crash_late", "crash_after"):
@@ -157,7 +168,11 @@ def look(world: World, keys: Container[Key]) -> CustomerListing:
     if world.hits("no_connection"):
         raise Unreachable("simulated")
     complete = not world.hits("unproven")
-    found = [record for record in world.state.records("customers") if complete or world.draw.random() < 0.5]
+    found = [
+        record
+        for record in world.state.records("customers")
+        if complete or world.draw.random() < 0.5
+    ]
     return listed(found, keys, is_whole=complete)
 
 
@@ -187,7 +202,9 @@ def constant(value: Any) -> Callable[..., Any]:
 @contextmanager
 def reported(ledger: Path) -> Iterator[None]:
     """The settings, without the files that they are read from: that would take longer than all the rest."""
-    legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
+    legacy = LegacySettings(
+        base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email"
+    )
     reconcile = ReconcileSettings()
     with (
         mock.patch.object(checks, "legacy_settings", constant(legacy)),
@@ -215,7 +232,10 @@ def drawn_plans(draw: random.Random, kind: KindName) -> list[list[PlannedOperati
         fields: dict[str, Any] = {"stock": mark} if adds else {"sku": str(mark), "weight": mark}
         return patch(place, variant, repeatable=not adds, **fields)
 
-    return [[operation(number, place) for place in range(1, draw.randint(2, 9) + 1)] for number in (1, 2)]
+    return [
+        [operation(number, place) for place in range(1, draw.randint(2, 9) + 1)]
+        for number in (1, 2)
+    ]
 
 
 @dataclass
@@ -229,7 +249,9 @@ class Run:
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
-        self.kind: KindName = self.draw.choice(("customers", "customers", "variants", "variants", "subcategories"))
+        self.kind: KindName = self.draw.choice(
+            ("customers", "customers", "variants", "variants", "subcategories")
+        )
         if self.draw.random() < 0.5:
             faults = dict.fromkeys(FAULTS, self.draw.choice((0.02, 0.05)))
         else:
@@ -237,7 +259,9 @@ class Run:
             faults = dict.fromkeys(self.draw.sample(FAULTS, self.draw.randint(0, 3)), rate)
         adds = {"stock_semantics": "increment", "price_semantics": "increment"}
         config = SandboxConfig(customers=2, orders=0, promotions=0, price_lists=1, readings=adds)
-        self.world = World(self.draw, {**faults, "crash_commit": 0.02, "unproven": 0.1}, State(config))
+        self.world = World(
+            self.draw, {**faults, "crash_commit": 0.02, "unproven": 0.1}, State(config)
+        )
         self.plans = [
             Plan(write_plan(self.folder / f"plan-{number}", HOST, operations, self.kind))
             for number, operations in enumerate(drawn_plans(self.draw, self.kind), 1)
@@ -248,9 +272,13 @@ class Run:
     def rows(self, *plans: Plan) -> list[tuple[PlannedOperation, LedgerRow]]:
         """What the ledger knows of the operations of these plans."""
         with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
-            known = [key for plan in plans if ledger.pushes(key := plan.manifest.plan_id) is not None]
+            known = [
+                key for plan in plans if ledger.pushes(key := plan.manifest.plan_id) is not None
+            ]
             return [
-                pair for key in known for pair in zip(self.operations[key], PlanLedger(ledger, key).rows(), strict=True)
+                pair
+                for key in known
+                for pair in zip(self.operations[key], PlanLedger(ledger, key).rows(), strict=True)
             ]
 
     def push(self, plan: Plan, **said: Any) -> PushResult | None:
@@ -271,7 +299,12 @@ class Run:
         said: dict[bool, set[int]] = {True: set(), False: set()}
         for operation, row in self.rows(plan):
             settled = (row.doubt_at or 0.0) + SETTLE_S <= self.world.now
-            if row.state == "in_doubt" and settled and not operation.repeatable and self.kind != "customers":
+            if (
+                row.state == "in_doubt"
+                and settled
+                and not operation.repeatable
+                and self.kind != "customers"
+            ):
                 said[self.world.applied[marker(operation.path, operation.body)] > 0].add(row.id)
         return {"landed": frozenset(said[True]), "not_landed": frozenset(said[False])}
 
@@ -306,8 +339,13 @@ class Run:
             times = world.applied[mark]
             may_repeat = operation.method == "PATCH" and operation.repeatable
             self.must(times <= 1 or may_repeat, f"{mark} was applied {times} times")
-            self.must(row.state != "confirmed" or times > 0, f"{mark} is confirmed, and was never applied")
-            self.must(row.state not in ("rejected", "planned") or not times, f"{mark} is {row.state}, and was applied")
+            self.must(
+                row.state != "confirmed" or times > 0, f"{mark} is confirmed, and was never applied"
+            )
+            self.must(
+                row.state not in ("rejected", "planned") or not times,
+                f"{mark} is {row.state}, and was applied",
+            )
         codes = Counter(body["erpCode"] for body in world.state.customer_inputs)
         self.must(max(codes.values(), default=0) <= 1, "a customer is there twice")
         if not world.late:
@@ -331,7 +369,11 @@ class Run:
         by_operation = {int(row["operation"]): name for name, rows in found.items() for row in rows}
         files = {"confirmed": "confirmed", "rejected": "rejected", "planned": "unsent"}
         for operation, row in rows:
-            file = "unsent" if row.state == "abandoned" and row.doubt_at is None else files.get(row.state, "in_doubt")
+            file = (
+                "unsent"
+                if row.state == "abandoned" and row.doubt_at is None
+                else files.get(row.state, "in_doubt")
+            )
             is_right = by_operation[operation.id] == file
             self.must(is_right, f"the results of operation {operation.id} are not its state")
         doubts = any(row.state in ("in_doubt", "conflict") for _, row in rows)

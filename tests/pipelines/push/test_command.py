@@ -24,13 +24,21 @@ from tests.pipelines.push.plans import Place, customer, patch, place, subcategor
 def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
     plan = at.plan([customer(1), customer(2, firstName=7)])
     done = at.command("push", str(plan))
-    assert (done.code, "2 customers would be sent" in done.err, at.platform.state.requests) == (2, True, 0)
+    assert (done.code, "2 customers would be sent" in done.err, at.platform.state.requests) == (
+        2,
+        True,
+        0,
+    )
     at.platform.set_faults({"lost_answer": 1.0})
     done = at.command("push", str(plan), "--yes")
     assert (done.code, "run it again from" in done.out) == (6, True)
     at.platform.set_faults({})
     done = at.command("push", str(at.plan([customer(1), customer(3)])), "--yes", "--settle", "15")
-    assert (done.code, "1  not sent (1 blocked)" in done.out, "results/unsent.csv" in done.out) == (5, True, True)
+    assert (done.code, "1  not sent (1 blocked)" in done.out, "results/unsent.csv" in done.out) == (
+        5,
+        True,
+        True,
+    )
     done = at.command("push", str(plan), "--yes", "--settle", "0")
     assert (done.code, done.err, at.codes()) == (5, "", ["C00001", "C00003"])
     assert "1  confirmed\n" in done.out
@@ -55,7 +63,9 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
         said += "\n".join(ledger.iterdump())
     ledger.close()
     planted = [*secrets, at.platform.legacy_key, "sandbox-planted"]
-    files = [path for path in at.folder.rglob("*") if path.is_file() and path.name != PASSWORDS_FILE]
+    files = [
+        path for path in at.folder.rglob("*") if path.is_file() and path.name != PASSWORDS_FILE
+    ]
     content = said.encode() + b"".join(path.read_bytes() for path in files)
     assert not [secret for secret in planted if secret.encode() in content]
 
@@ -67,8 +77,15 @@ def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> Non
     shutil.rmtree(gone)
     changed.with_name(f"{changed.name}.csv").write_text("tonight's", "utf-8")
     done = at.command("status")
-    assert (done.code, "warehouses: 2 in doubt" in done.out, f"push '{doubted}'" in done.out) == (0, True, True)
-    found = [(plan["folder"], plan["states"]) for plan in json.loads(at.command("status", "--json").out)["open_plans"]]
+    assert (done.code, "warehouses: 2 in doubt" in done.out, f"push '{doubted}'" in done.out) == (
+        0,
+        True,
+        True,
+    )
+    found = [
+        (plan["folder"], plan["states"])
+        for plan in json.loads(at.command("status", "--json").out)["open_plans"]
+    ]
     assert found == [(str(resumable), {"planned": 1}), (str(doubted), {"in_doubt": 2})]
     with closing(sqlite3.connect(at.ledger)) as connection, connection:
         connection.execute("UPDATE operations SET state = 'conflict' WHERE state = 'in_doubt'")
@@ -79,15 +96,23 @@ def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> Non
 def test_settle_prints_a_line_for_each_reason_with_its_count(at: Place) -> None:
     at.lost(patch(1, 1), patch(2, 2), patch(3, 3, repeatable=False, stock=5))
     done = at.command("settle")
-    assert (done.code, done.out.count("operation"), "3 writes in doubt" in done.out) == (6, 2, True), done.out
+    assert (done.code, done.out.count("operation"), "3 writes in doubt" in done.out) == (
+        6,
+        2,
+        True,
+    ), done.out
     assert "and 1 other: push its plan again" in done.out
 
 
-def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_older_ledger(at: Place) -> None:
+def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_older_ledger(
+    at: Place,
+) -> None:
     assert at.code(at.plan([patch(1, 1)])) == 0
     at.pull("customers")
     sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log ORDER BY path"
-    logged = [("1", "variants", "PATCH", f"/products/1/variants/{n}", "confirmed", 204, 1) for n in (1, 2)]
+    logged = [
+        ("1", "variants", "PATCH", f"/products/1/variants/{n}", "confirmed", 204, 1) for n in (1, 2)
+    ]
     assert at.query(sql) == logged[:1]
     old = shutil.copy(at.ledger, at.folder / "old.sqlite")
     assert at.code(at.plan([patch(1, 2)])) == 0
@@ -99,7 +124,9 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_ol
     with closing(sqlite3.connect(at.ledger)) as connection, connection:  # pushed with since
         connection.execute("UPDATE operations SET attempts = attempts + 1")
     publish_push_log()  # does not take the older one for the newest
-    with pytest.raises(UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"):
+    with pytest.raises(
+        UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"
+    ):
         make_plan(options)
     done = at.command("settle", "--accept-ledger")
     assert (done.code, done.out) == (0, "0 writes in doubt\n")
@@ -113,10 +140,14 @@ def seen(at: Place, what: str, *plans: Path) -> list[tuple[object, ...]]:
     for plan in plans:
         result = at.push(plan)
         assert publish_push_log(Plan(plan).manifest.plan_id, result.observed) is True
-    return at.query(f"SELECT what, value, first_run_id FROM ops.observations WHERE what ~ '{what}' ORDER BY ALL")
+    return at.query(
+        f"SELECT what, value, first_run_id FROM ops.observations WHERE what ~ '{what}' ORDER BY ALL"
+    )
 
 
-def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settles_too(tmp_path: Path) -> None:
+def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settles_too(
+    tmp_path: Path,
+) -> None:
     readings = {"created_status": "200", "legacy_error_status": "422", "created_body": "empty"}
     readings |= {"whoami_names": "terse", "subcategory_required": "name"}
     with place(tmp_path, readings=readings) as at:
@@ -137,7 +168,11 @@ def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settle
             ("legacy_error_status", "customers: status 422, code TYPE", created),
             ("legacy_error_status", "subcategories: status 422, code 1002", parts),
             ("no_content_status", "204", patched),
-            ("price_semantics", "confirmed; whether it was set or added cannot be read back", patched),
+            (
+                "price_semantics",
+                "confirmed; whether it was set or added cannot be read back",
+                patched,
+            ),
             ("subcategory_required", "status 422", parts),
             ("subcategory_required", "what was sent was enough", parts),
             ("whoami_names", "environment: env", created),

@@ -49,7 +49,11 @@ def cell(at: Place, path: str, field: Field, number: int) -> str:
     if field.type == "identifier" and listed in LISTS:
         at.platform.state.grow(listed, 2 - len(at.platform.state.ids(listed)))
         return at.platform.state.ids(listed)[number]
-    return f"a{number}@example.test" if field.name == "email" else CELLS.get(field.type, str(number + 1))
+    return (
+        f"a{number}@example.test"
+        if field.name == "email"
+        else CELLS.get(field.type, str(number + 1))
+    )
 
 
 def planned(at: Place, kind: KindName) -> PlanResult:
@@ -59,7 +63,10 @@ def planned(at: Place, kind: KindName) -> PlanResult:
     file, fields = at.folder / f"{kind}.csv", inputs.paths(kind)
     columns = {path: fields[re.sub(r"\[\d+\]", "[]", path)] for path in all_paths(kind)}
     with file.open("w", encoding="utf-8", newline="") as out:
-        rows = ([cell(at, path, field, number) for path, field in columns.items()] for number in range(2))
+        rows = (
+            [cell(at, path, field, number) for path, field in columns.items()]
+            for number in range(2)
+        )
         csv.writer(out).writerows([columns, *rows])
     return make_plan(PlanOptions(kind, file))
 
@@ -72,7 +79,9 @@ def test_every_column_of_a_kind_is_sent_once_and_then_unchanged(at: Place, kind:
     sent = [entry for entry in at.platform.state.log if entry.method != "GET"]
     assert [entry for entry in sent if not pattern.fullmatch(entry.path)] == []
     assert len(sent) == made.manifest.operations
-    names = {re.split(r"[.\[]", path)[0] for path in all_paths(kind)} - {p.name for p in KINDS[kind].operation.params}
+    names = {re.split(r"[.\[]", path)[0] for path in all_paths(kind)} - {
+        p.name for p in KINDS[kind].operation.params
+    }
     names -= {"password", "loginCode"}  # they log in by e-mail
     assert {name for op in Plan(made.folder).operations() for name in op.body} == names
     assert planned(at, kind).manifest.operations == 0
@@ -83,7 +92,9 @@ def rates(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> It
     """`rates`, or another operation, in the contract, which is all that the sandbox needs."""
     operation = getattr(request, "param", UPDATE)
     monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, operation))
-    monkeypatch.setitem(KINDS, NAME, InputKind(NAME, operation.name.removeprefix("update_"), operation))
+    monkeypatch.setitem(
+        KINDS, NAME, InputKind(NAME, operation.name.removeprefix("update_"), operation)
+    )
     forget()
     yield
     forget()
@@ -91,7 +102,10 @@ def rates(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> It
 
 def forget() -> None:
     """What is kept of the kinds' fields."""
-    for function in [*vars(inputs).values(), *vars(sys.modules["pipelines.mapping.propose"]).values()]:
+    for function in [
+        *vars(inputs).values(),
+        *vars(sys.modules["pipelines.mapping.propose"]).values(),
+    ]:
         getattr(function, "cache_clear", list)()
 
 
@@ -109,7 +123,11 @@ def test_a_kind_that_is_added_is_planned_pushed_and_remembered(at: Place) -> Non
         (7,): {"name": "Mayoristas", "rate": 1.5}, (8,): {"name": "Web", "rate": 2},
     }  # fmt: skip
     importing("07;Mayoristas;1.75\n8;Web;2\n")
-    assert (kept[7,].fields["rate"], kept[7,].counts, kept[8,].applied) == (1.75, {"name": 1, "rate": 2}, 1)
+    assert (kept[7,].fields["rate"], kept[7,].counts, kept[8,].applied) == (
+        1.75,
+        {"name": 1, "rate": 2},
+        1,
+    )
     assert "is less than 0" in importing("8;Web;-1\n")
 
 
@@ -118,12 +136,18 @@ def test_a_date_is_a_day_in_the_form_of_the_mapping_and_not_suspicious(tmp_path:
     file, mapping = tmp_path / "rates.csv", tmp_path / "rates.toml"
     file.write_text("rateId;from\n7;01/12/2026\n8;31/02/2026\n", "utf-8")
     mapping.write_text(f'{MAPPING}from = "validFrom"\n', "utf-8")
-    assert ["# [dates]" in template(kind, mapping=True, file=None) for kind in (NAME, "customers")] == [True, False]
+    assert [
+        "# [dates]" in template(kind, mapping=True, file=None) for kind in (NAME, "customers")
+    ] == [True, False]
     made = make_plan(PlanOptions(NAME, file, mapping))
     assert [op.body for op in Plan(made.folder).operations()] == [{"validFrom": "2026-12-01"}]
     assert made.statistics.suspicious == []
     (reject,) = made.statistics.reasons
-    assert (reject.code, "DD/MM/YYYY" in reject.words, "[dates]" in reject.words) == ("not_a_date", True, True)
+    assert (reject.code, "DD/MM/YYYY" in reject.words, "[dates]" in reject.words) == (
+        "not_a_date",
+        True,
+        True,
+    )
     for day in ("31/12/2026", "2026-02-31"):
         mapping.write_text(f'{MAPPING}from = "name"\n[constants]\nvalidFrom = "{day}"\n', "utf-8")
         with pytest.raises(UsageError, match="constant validFrom is not a da"):
@@ -137,16 +161,27 @@ def test_an_update_of_a_record_that_a_list_shows_is_verified_by_its_id(at: Place
     platform.grow("promotions", 2)
     one, two = platform.ids("promotions")
     file = at.folder / "promotions.csv"
-    file.write_text(f"promotionId,name,startDate\n{one},A,2026-12-01\n{two},B,2026-12-02\n", "utf-8")
+    file.write_text(
+        f"promotionId,name,startDate\n{one},A,2026-12-01\n{two},B,2026-12-02\n", "utf-8"
+    )
     done = at.command("import", NAME, str(file), "--yes")
     assert (done.code, "2  on the platform as sent" in done.out) == (0, True), done.err
     (plan,) = at.folder.glob("plan-*")
-    assert "not compared with the platform's list of promotions, but with" in (plan / "summary.md").read_text("utf-8")
+    assert "not compared with the platform's list of promotions, but with" in (
+        plan / "summary.md"
+    ).read_text("utf-8")
     platform.change("promotions", one, {"name": "C", "startDate": "2026-12-01T00:00:00Z"})
     platform.drift("promotions", 1, removes=True)
     at.pull("promotions")
     found = verify(plan)
-    assert (found.outcomes["differs"], found.outcomes["missing"], dict(found.fields)) == (1, 1, {"name": 1})
+    assert (found.outcomes["differs"], found.outcomes["missing"], dict(found.fields)) == (
+        1,
+        1,
+        {"name": 1},
+    )
     header, *rows = (plan / VERIFY_FILE).read_text("utf-8-sig").splitlines()
     assert header == "line,operation,outcome,promotion_id,field,sent,found"
-    assert [row.split(",")[:5] for row in rows] == [["2", "1", "differs", one, "name"], ["3", "2", "missing", two, ""]]
+    assert [row.split(",")[:5] for row in rows] == [
+        ["2", "1", "differs", one, "name"],
+        ["3", "2", "missing", two, ""],
+    ]

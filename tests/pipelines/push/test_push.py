@@ -73,7 +73,11 @@ def written(at: Place, kind: KindName) -> int:
     state = at.platform.state
     if kind == "variants":
         return sum(variant.applied for variant in state.variants.values())
-    return len({"customers": state.customer_inputs, "subcategories": state.subcategories}.get(kind, state.warehouses))
+    return len(
+        {"customers": state.customer_inputs, "subcategories": state.subcategories}.get(
+            kind, state.warehouses
+        )
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,12 +96,17 @@ def test_a_write_without_an_answer_is_in_doubt_and_only_sent_again_where_that_is
         assert written(at, kind) == (2 if kind == "customers" else times + 2)
         return
     assert (at.code(plan), written(at, kind)) == (6, times)
-    assert "with the operation's number to `orderbridge settle`" in results(plan)["in_doubt"][0]["words"]
+    assert (
+        "with the operation's number to `orderbridge settle`"
+        in results(plan)["in_doubt"][0]["words"]
+    )
     assert at.code(plan, not_landed=ids(1), landed=ids(2)) == 0
     assert (written(at, kind), at.rows(plan)[0].doubt_at) == (times + 1, None)
 
 
-def test_retry_after_is_honoured_and_ends_the_push_where_it_is_beyond_all_patience(at: Place) -> None:
+def test_retry_after_is_honoured_and_ends_the_push_where_it_is_beyond_all_patience(
+    at: Place,
+) -> None:
     times: list[float] = []
 
     def answer(number: int, *_: object) -> WriteOutcome | None:
@@ -107,17 +116,25 @@ def test_retry_after_is_honoured_and_ends_the_push_where_it_is_beyond_all_patien
     at.answering(answer)
     assert at.code(at.plan(KINDS["variants"]), concurrency=1) == 0
     assert times[1] - times[0] >= 0.3
-    pushed, client = at.answered(plan := at.plan([patch(1, 7), patch(2, 8)]), answer_of(429, retry_after_s=3600.0))
+    pushed, client = at.answered(
+        plan := at.plan([patch(1, 7), patch(2, 8)]), answer_of(429, retry_after_s=3600.0)
+    )
     assert pushed.observed == {("rate_limit", "legacy: 429 received")}
     assert (pushed.exit_code, len(client.sent), at.states(plan)) == (4, 1, ["planned"] * 2)
 
 
 def test_setbacks_end_a_push_only_where_nothing_gets_through_in_between(at: Place) -> None:
     count, done = SETBACKS_MAX + 2, WriteOutcome("answered", 204)
-    for n, setback in enumerate((answer_of(429, retry_after_s=0.0), answer_of(0, state="not_sent"))):
+    for n, setback in enumerate(
+        (answer_of(429, retry_after_s=0.0), answer_of(0, state="not_sent"))
+    ):
         plan = at.plan([patch(k, k + 100 * n) for k in range(1, count + 1)])
         pushed, client = at.answered(plan, *[setback] * (SETBACKS_MAX + 1))
-        assert (pushed.exit_code, len(client.sent), set(at.states(plan))) == (4, SETBACKS_MAX + 1, {"planned"})
+        assert (pushed.exit_code, len(client.sent), set(at.states(plan))) == (
+            4,
+            SETBACKS_MAX + 1,
+            {"planned"},
+        )
         pushed, client = at.answered(plan, *[setback, done] * count)
         assert (pushed.exit_code, len(client.sent)) == (0, 2 * count)
 
@@ -129,7 +146,10 @@ def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(tmp_path: P
         pushed = at.push(plan)
         assert (pushed.exit_code, set(outcomes(plan).values())) == (3, {"unsent.not_sent"})
         ((what, value),) = pushed.observed
-        assert (what, bool(re.fullmatch("status 403, code (?!none).+", value))) == ("legacy_auth_failure", True)
+        assert (what, bool(re.fullmatch("status 403, code (?!none).+", value))) == (
+            "legacy_auth_failure",
+            True,
+        )
         os.environ["SOURCES__LEGACY__API_KEY"] = at.platform.legacy_key
         assert at.code(plan) == 0
 
@@ -142,7 +162,10 @@ def test_the_platforms_words_are_in_the_private_results_and_nowhere_else(
     lost = answer_of(500, state="in_doubt", message="we are out")
     print_result(at.answered(plan, refused, *[lost] * 9, asked=WAITS)[0], "plain")
     (row,), (doubt,) = results(plan)["rejected"], results(plan)["in_doubt"]
-    assert (row["platform_message"], doubt["platform_message"]) == ("'=Ana is not wanted", "we are out")
+    assert (row["platform_message"], doubt["platform_message"]) == (
+        "'=Ana is not wanted",
+        "we are out",
+    )
     at.answered(plan, asked=WAITS, abandon=ids(2))
     assert results(plan)["rejected"][0]["platform_message"] == "'=Ana is not wanted"
     assert "wanted" not in caplog.text + "".join(capsys.readouterr())
@@ -171,7 +194,9 @@ def failing(is_bad: Callable[[bytes], bool]) -> Answer:
     return lambda _, path, body: answer_of(500, state="in_doubt") if is_bad(body) else None
 
 
-def test_customers_that_always_fail_keep_no_other_from_being_created_and_are_repeated_last(at: Place) -> None:
+def test_customers_that_always_fail_keep_no_other_from_being_created_and_are_repeated_last(
+    at: Place,
+) -> None:
     client = at.answering(failing(lambda body: re.search(b"C0000[1-9]", body) is not None))
     plan = at.plan([customer(n) for n in range(1, 31)])
     assert at.code(plan) == 6
@@ -184,19 +209,30 @@ def test_customers_that_always_fail_keep_no_other_from_being_created_and_are_rep
     assert at.states(plan).count("in_doubt") == DOUBTS_MAX + PROBES_MAX
     earlier, client.sent, client.answer = client.sent, [], lambda *_: None
     assert at.code(plan) == 0
-    first, again = ([re.findall(rb"C[0-9]{5}", body)[0] for _, body in sent] for sent in (earlier, client.sent))
+    first, again = (
+        [re.findall(rb"C[0-9]{5}", body)[0] for _, body in sent] for sent in (earlier, client.sent)
+    )
     assert sorted(again[-8:]) == sorted(first)
 
 
 @pytest.mark.parametrize(("kind", "concurrency"), [("customers", 1), ("variants", 4)])
-def test_an_intent_is_committed_before_a_byte_leaves(at: Place, kind: KindName, concurrency: int) -> None:
+def test_an_intent_is_committed_before_a_byte_leaves(
+    at: Place, kind: KindName, concurrency: int
+) -> None:
     """What another connection reads in the ledger while a request is being sent; commits are slow."""
-    operations, committed, lock, commit = KINDS[kind], list[str](), threading.Lock(), PlanLedger.commit
+    operations, committed, lock, commit = (
+        KINDS[kind],
+        list[str](),
+        threading.Lock(),
+        PlanLedger.commit,
+    )
 
     def answer(_: int, path: str, body: bytes) -> None:
         with lock:
             sent = json.loads(body).items()
-            (at_place,) = [n for n, op in enumerate(operations) if op.path == path and op.body.items() <= sent]
+            (at_place,) = [
+                n for n, op in enumerate(operations) if op.path == path and op.body.items() <= sent
+            ]
             committed.append(at.rows(plan)[at_place].state)
 
     def slow_commit(*given: Any) -> None:
@@ -224,7 +260,9 @@ def test_an_outcome_is_decided_at_once_and_others_are_committed_together(
         return LOST if number > 100 else None
 
     client = at.answering(answer)
-    assert at.push(at.plan([patch(n, n) for n in range(1, 101)]), concurrency=1).states == {"confirmed": 100}
+    assert at.push(at.plan([patch(n, n) for n in range(1, 101)]), concurrency=1).states == {
+        "confirmed": 100
+    }
     assert commits.call_count <= 100 / (INTENTS_AHEAD / 2) + INTENTS_AHEAD
     assert at.push(at.plan([patch(n, n) for n in range(200, 300)]), concurrency=1).broke
     assert len(client.sent) <= 100 + 1 + DOUBTS_MAX + 1 + 2 * PROBES_MAX
@@ -243,7 +281,9 @@ def test_two_updates_of_a_target_are_never_under_way_at_once(at: Place) -> None:
     assert at.code(at.plan([patch(n, n % 3, weight=n) for n in range(1, 60)]), concurrency=4) == 0
     assert set(overlaps) == {0}
     for variant in range(3):
-        weights = [json.loads(body)["weight"] for path, body in client.sent if path.endswith(f"/{variant}")]
+        weights = [
+            json.loads(body)["weight"] for path, body in client.sent if path.endswith(f"/{variant}")
+        ]
         assert weights == sorted(weights), "in the plan's order"
 
 
@@ -261,9 +301,13 @@ def test_a_second_push_at_once_and_a_list_that_cannot_be_written_send_nothing(at
 def test_what_may_add_is_never_repeated(tmp_path: Path, semantics: str) -> None:
     readings = {"stock_semantics": "increment", "price_semantics": "increment"}
     with place(tmp_path, readings=readings) as at:
-        os.environ |= dict.fromkeys(("SOURCES__LEGACY__STOCK_SEMANTICS", "SOURCES__LEGACY__PRICE_SEMANTICS"), semantics)
+        os.environ |= dict.fromkeys(
+            ("SOURCES__LEGACY__STOCK_SEMANTICS", "SOURCES__LEGACY__PRICE_SEMANTICS"), semantics
+        )
         # that it is called repeatable does not help: the settings of the push count too
-        plan = at.lost(patch(1, 1, stock=5, repeatable=True), patch(2, 2, price=1.5, repeatable=False))
+        plan = at.lost(
+            patch(1, 1, stock=5, repeatable=True), patch(2, 2, price=1.5, repeatable=False)
+        )
         assert [at.code(plan) for _ in range(2)] == [6, 6]
         assert (at.variant(1), at.variant(2)) == ({"stock": 5}, {"price": 1.5})
         assert at.code(plan, landed=ids(1, 2)) == 0
@@ -276,7 +320,9 @@ def made(at: Place, **fields: str) -> Path:
     """A plan of a file with these fields of a variant."""
     folder = at.folder / f"made-{len(list(at.folder.glob('made-*')))}"
     file = at.folder / f"{'-'.join(fields.values())}.csv"
-    file.write_text(f"productId,variantId,{','.join(fields)}\n1,7,{','.join(fields.values())}\n", "utf-8")
+    file.write_text(
+        f"productId,variantId,{','.join(fields)}\n1,7,{','.join(fields.values())}\n", "utf-8"
+    )
     return make_plan(PlanOptions(kind="variants", file=file, out=folder)).folder
 
 
@@ -286,9 +332,16 @@ def test_a_stock_that_is_set_is_sent_every_night_and_may_be_repeated(at: Place) 
         plan = made(at, sku="A", stock="39")
         assert [at.code(plan) for _ in range(2)] == [0, 0]  # resumed: nothing is left
         variant = at.platform.state.variants[1, 7]
-        assert (variant.fields["stock"], variant.counts["stock"], variant.counts["sku"]) == (39, night + 1, 1)
+        assert (variant.fields["stock"], variant.counts["stock"], variant.counts["sku"]) == (
+            39,
+            night + 1,
+            1,
+        )
         variant.fields["stock"] = 2  # orders of the day
-    assert (at.code(at.lost(patch(1, 1, stock=5, repeatable=True))), at.variant(1)) == (0, {"stock": 5})
+    assert (at.code(at.lost(patch(1, 1, stock=5, repeatable=True))), at.variant(1)) == (
+        0,
+        {"stock": 5},
+    )
 
 
 def test_a_doubt_is_not_settled_before_its_time_and_its_advice_says_when(at: Place) -> None:
@@ -299,7 +352,11 @@ def test_a_doubt_is_not_settled_before_its_time_and_its_advice_says_when(at: Pla
     at.lose(plan, asked=WAITS)
     requests = at.platform.state.requests
     pushed = at.push(plan, WAITS)
-    assert (pushed.exit_code, pushed.settles_at, at.platform.state.requests) == (6, 1_000_900.0, requests)
+    assert (pushed.exit_code, pushed.settles_at, at.platform.state.requests) == (
+        6,
+        1_000_900.0,
+        requests,
+    )
     words = "it can be looked up from 1970-01-12 14:01:40 UTC: run it again then"
     assert results(plan)["in_doubt"][0]["words"].endswith(words)
     at.now += 900
@@ -315,7 +372,10 @@ def test_a_doubt_is_not_settled_before_its_time_and_its_advice_says_when(at: Pla
 def test_production_sends_an_absent_create_again_only_where_it_is_reported(at: Place) -> None:
     os.environ["SOURCES__LEGACY__ENVIRONMENT"] = "production"
     at.stop_clock()
-    plan, asked = at.plan([customer(1)], environment="production"), PushOptions(confirm=1, settle_s=SETTLE_S)
+    plan, asked = (
+        at.plan([customer(1)], environment="production"),
+        PushOptions(confirm=1, settle_s=SETTLE_S),
+    )
     at.means = replace(at.means, read_customers=nobody)
     at.lose(plan, "reset_before", asked=asked)
     at.now += 901
@@ -327,25 +387,39 @@ def test_production_sends_an_absent_create_again_only_where_it_is_reported(at: P
 def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> None:
     at.means = replace(at.means, read_customers=nobody)
     plan = at.lost(*(customer(n) for n in (1, 2, 3)), fault="reset_before")
-    for code, name, email in (("C00001", "Otra", "ana1"), ("C00002", "Ana", "x"), ("x", "Ana", "ANA2")):
+    for code, name, email in (
+        ("C00001", "Otra", "ana1"),
+        ("C00002", "Ana", "x"),
+        ("x", "Ana", "ANA2"),
+    ):
         there = {"erpCode": code, "firstName": name, "email": f"{email}@example.test"}
         at.platform.state.add("customers", there)
     at.means = means()
     assert (at.code(plan), at.states(plan)) == (6, ["conflict", "conflict", "confirmed"])
     first, second = (row["words"] for row in results(plan)["in_doubt"])
-    assert ("firstName" in first, "--landed" in first, "2 customers" in second) == (True, True, True)
+    assert ("firstName" in first, "--landed" in first, "2 customers" in second) == (
+        True,
+        True,
+        True,
+    )
     assert "Otra" not in str(results(plan))
     assert at.code(plan, landed=ids(1), abandon=ids(2)) == 5
     assert at.states(plan) == ["confirmed", "abandoned", "confirmed"]
 
 
-def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_created(at: Place) -> None:
+def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_created(
+    at: Place,
+) -> None:
     at.platform.state.add("customers", {"email": "ANA2@example.test"})
     at.platform.state.add("customers", {"email": "ana3@①.test"})
     plan = at.plan([customer(1), customer(2), customer(3, erpCode="", email="ana3@1.test")])
     pushed = at.push(plan)
     assert (pushed.exit_code, ("legacy_first_page", "customers: 1") in pushed.observed) == (5, True)
-    assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "unsent.exists_now", "4": "unsent.exists_now"}
+    assert outcomes(plan) == {
+        "2": "confirmed.confirmed",
+        "3": "unsent.exists_now",
+        "4": "unsent.exists_now",
+    }
     for abandoned in (ids(), ids(2, 3), ids()):
         assert at.code(plan, abandon=abandoned) == 5
         with Ledger.open(at.ledger, readonly=True) as ledger:
@@ -353,7 +427,9 @@ def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_creat
     assert (outcomes(plan)["3"], at.codes()) == ("unsent.abandoned", ["C00001"])
 
 
-def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_plan(at: Place) -> None:
+def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_plan(
+    at: Place,
+) -> None:
     at.stop_clock()
     at.push(at.plan([customer(1)]))
     at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
@@ -367,7 +443,9 @@ def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_p
 def test_a_plan_made_before_a_push_that_changed_the_same_fields_is_refused(at: Place) -> None:
     monday, other, tuesday = made(at, sku="A"), made(at, weight="2"), made(at, sku="B")
     assert [at.code(plan) for plan in (other, tuesday, tuesday)] == [0, 0, 0]
-    with pytest.raises(UsageError, match="another push has changed fields that this plan changes") as error:
+    with pytest.raises(
+        UsageError, match="another push has changed fields that this plan changes"
+    ) as error:
         at.push(monday)
     assert f"orderbridge plan variants {at.folder}/A.csv" in error.value.hint
     assert at.variant(7) == {"sku": "B", "weight": 2}
@@ -405,7 +483,10 @@ def refused(at: Place, plan: Path, words: str, *options: PushOptions, **more: An
         ("lines.csv", "was changed"),
         ("plan.json", "was changed"),
         ({"BASE_URL": "/other"}, "base_url was"),
-        ({"ENVIRONMENT": "production", "LOGIN_MODE": "code"}, r"sandbox, now production; .*login_mode was email, now"),
+        (
+            {"ENVIRONMENT": "production", "LOGIN_MODE": "code"},
+            r"sandbox, now production; .*login_mode was email, now",
+        ),
         ({"LOGIN_MODE": "code"}, "login_mode was email, now code"),
     ],
 )
@@ -414,7 +495,9 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
 ) -> None:
     plan, entry = at.plan([customer(1)]), {"path": "/none.csv", "sha256": "of another"}
     if isinstance(what, dict):
-        os.environ |= {f"SOURCES__LEGACY__{name}": value for name, value in what.items() if value[0] != "/"}
+        os.environ |= {
+            f"SOURCES__LEGACY__{name}": value for name, value in what.items() if value[0] != "/"
+        }
         os.environ["SOURCES__LEGACY__BASE_URL"] += what.get("BASE_URL", "")
     elif what in ("lookup", "mapping"):
         altered(plan, **({"lookups": [entry]} if what == "lookup" else {"mapping": entry}))
@@ -428,7 +511,10 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
 
 
 def test_a_push_under_other_semantics_than_planned_is_refused(at: Place) -> None:
-    for field, planned, pushed in (("stock", "increment", "set"), ("price", "unknown", "increment")):
+    for field, planned, pushed in (
+        ("stock", "increment", "set"),
+        ("price", "unknown", "increment"),
+    ):
         name = f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"
         os.environ[name] = planned
         plan = at.plan([patch(1, 1, repeatable=False, **{field: -2})])
@@ -451,7 +537,9 @@ def stocks(at: Place, count: int = 2) -> Path:
     return at.plan([patch(n, n, stock=5, repeatable=False) for n in range(1, count + 1)])
 
 
-def test_a_plan_is_not_sent_again_with_another_ledger(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_is_not_sent_again_with_another_ledger(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     killed, replacing = stocks(at), stocks(at)
     with (
         mock.patch("pipelines.push.run.results.ResultsWriter.write", side_effect=SystemExit),
@@ -468,7 +556,9 @@ def test_a_plan_is_not_sent_again_with_another_ledger(at: Place, monkeypatch: py
     mark.write_bytes(b"\xff")
     assert "newest ledger, remove that file" in refused(at, replacing, "was changed").hint
     mark.unlink()
-    (replacing / ".results.old" / "left").mkdir(parents=True)  # by a push that was killed at its very end
+    (replacing / ".results.old" / "left").mkdir(
+        parents=True
+    )  # by a push that was killed at its very end
     assert (at.code(replacing), mark.read_text()) == (0, "4")
 
 
@@ -478,7 +568,10 @@ def test_an_older_copy_of_the_ledger_is_noticed(at: Place, is_during_a_push: boo
 
     def on_operation(done: int, total: int) -> None:
         if done and is_during_a_push:
-            with closing(sqlite3.connect(at.ledger)) as source, closing(sqlite3.connect(old)) as target:
+            with (
+                closing(sqlite3.connect(at.ledger)) as source,
+                closing(sqlite3.connect(old)) as target,
+            ):
                 source.backup(target)
 
     plan = at.stopped(*(patch(n, n, stock=5, repeatable=False) for n in (1, 2)))
@@ -492,7 +585,9 @@ def test_an_older_copy_of_the_ledger_is_noticed(at: Place, is_during_a_push: boo
     assert at.platform.state.variants[1, 1].applied == 1
 
 
-def test_a_plan_for_another_organization_or_a_key_of_another_environment_is_refused(at: Place) -> None:
+def test_a_plan_for_another_organization_or_a_key_of_another_environment_is_refused(
+    at: Place,
+) -> None:
     plan, key = at.plan(KINDS["variants"]), at.platform.v1_key
     os.environ |= {
         "SOURCES__PUBLIC_V1__BASE_URL": at.platform.url,
@@ -505,7 +600,9 @@ def test_a_plan_for_another_organization_or_a_key_of_another_environment_is_refu
     with mock.patch.dict(public_v1.KEYS, {key: live}), pytest.raises(UsageError, match=words):
         at.push(plan)
     unknown = altered(plan, organization="org-2")["organization"]
-    with pytest.raises(UsageError, match="made for the organization org-2, the key of public v1 is of ") as caught:
+    with pytest.raises(
+        UsageError, match="made for the organization org-2, the key of public v1 is of "
+    ) as caught:
         at.push(plan)
     assert {entry.path for entry in at.platform.state.log} == {"/public/v1/whoami"}
     (of_the_key,) = re.findall(r"the key of public v1 is of (.+)", caught.value.message)
@@ -523,9 +620,13 @@ def test_a_plan_for_another_organization_or_a_key_of_another_environment_is_refu
         ("production", PushOptions(confirm=2, settle_s=60.0), "--settle"),
     ],
 )
-def test_nothing_is_sent_without_consent(at: Place, environment: Any, asked: PushOptions, wanted: str) -> None:
+def test_nothing_is_sent_without_consent(
+    at: Place, environment: Any, asked: PushOptions, wanted: str
+) -> None:
     os.environ["SOURCES__LEGACY__ENVIRONMENT"] = environment
-    error = str(refused(at, at.plan(KINDS["customers"], environment=environment, messages=2), ".", asked))
+    error = str(
+        refused(at, at.plan(KINDS["customers"], environment=environment, messages=2), ".", asked)
+    )
     text = "2 customers would be sent to .*, and the platform would send 2 messages to customers"
     assert (wanted in error, bool(re.search(text, error))) == (True, wanted != "--settle")
 
@@ -551,7 +652,9 @@ def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) 
     refused(at, updates, "not in doubt: operation 1", landed=ids(1))  # 6 would be taken for 5
 
 
-def test_no_password_is_in_a_doubt_and_no_cell_of_their_file_runs_in_a_spreadsheet(at: Place) -> None:
+def test_no_password_is_in_a_doubt_and_no_cell_of_their_file_runs_in_a_spreadsheet(
+    at: Place,
+) -> None:
     plan = at.lost(customer(1, erpCode="=1+1", lastName="=A1"), customer(2, erpCode="-5"))
     sent = json.loads(results(plan)["in_doubt"][0]["values"])
     assert (sent["erpCode"], sent["lastName"], "password" in sent) == ("=1+1", "=A1", False)
@@ -569,7 +672,12 @@ def test_lines_of_the_input_are_each_in_one_file(at: Place) -> None:
     plan = at.plan([customer(1), customer(2, firstName=7)], lines=lines)
     for _ in range(2):  # what was rejected is not sent again
         pushed = at.push(plan)
-        assert (pushed.exit_code, sum(pushed.lines.values()), pushed.states["rejected"], at.codes()) == (
+        assert (
+            pushed.exit_code,
+            sum(pushed.lines.values()),
+            pushed.states["rejected"],
+            at.codes(),
+        ) == (
             5,
             11,
             1,
@@ -596,12 +704,24 @@ UNSENT = {
 
 
 def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
-    plan = at.plan([patch(1, 1), patch(2, 1, line=2, sku=7), patch(3, 2, line=3), patch(4, 2, line=3, weight=2)])
-    assert (at.code(plan), outcomes(plan)) == (5, {"2": "rejected.rejected", "3": "confirmed.confirmed"})
+    plan = at.plan(
+        [
+            patch(1, 1),
+            patch(2, 1, line=2, sku=7),
+            patch(3, 2, line=3),
+            patch(4, 2, line=3, weight=2),
+        ]
+    )
+    assert (at.code(plan), outcomes(plan)) == (
+        5,
+        {"2": "rejected.rejected", "3": "confirmed.confirmed"},
+    )
     plan = at.stopped(patch(1, 6, line=2, sku=7), patch(2, 6, line=2))
     assert (at.code(plan, abandon=ids(2)), outcomes(plan)) == (5, {"2": "rejected.rejected"})
     plan = at.lost(patch(1, 5, line=2, sku="A"), patch(2, 5, line=2, price=2.5, repeatable=False))
-    assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]  # the one that waits for a person
+    assert [row["operation"] for row in results(plan)["in_doubt"]] == [
+        "2"
+    ]  # the one that waits for a person
     assert (at.code(plan), at.states(plan)) == (6, ["confirmed", "in_doubt"])
     assert at.code(plan, landed=ids(2)) == 0
 
@@ -615,11 +735,16 @@ def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place) -> None:
     plan = at.lost(subcategory(3), lines=[(9, "merged", 4, "", "", "")])
     for abandoned in (ids(3), ids()):
         pushed = at.push(plan, abandon=abandoned)
-        assert (pushed.exit_code, outcomes(plan)) == (5, {"4": "in_doubt.abandoned", "9": "in_doubt.abandoned"})
+        assert (pushed.exit_code, outcomes(plan)) == (
+            5,
+            {"4": "in_doubt.abandoned", "9": "in_doubt.abandoned"},
+        )
         assert results(plan)["in_doubt"][0]["words"] == "abandoned: not known whether it arrived"
 
 
-def test_an_abandoned_create_that_may_have_landed_waits_for_an_answer_in_every_plan(at: Place) -> None:
+def test_an_abandoned_create_that_may_have_landed_waits_for_an_answer_in_every_plan(
+    at: Place,
+) -> None:
     at.stop_clock()
     first = at.lost(subcategory(1), subcategory(2))
     assert at.code(first, abandon=ids(1, 2)) == 5
@@ -628,15 +753,28 @@ def test_an_abandoned_create_that_may_have_landed_waits_for_an_answer_in_every_p
     other = at.plan([subcategory(1, order=9), subcategory(2), subcategory(3)])
     for _ in range(2):
         assert at.code(other) == 5
-        assert outcomes(other) == {"2": "unsent.blocked", "3": "unsent.blocked", "4": "confirmed.confirmed"}
+        assert outcomes(other) == {
+            "2": "unsent.blocked",
+            "3": "unsent.blocked",
+            "4": "confirmed.confirmed",
+        }
         assert "orderbridge settle" in results(other)["unsent"][0]["words"]
     refused(at, first, "not in doubt: operation 1", abandon=ids(1))
-    assert (at.code(first, landed=ids(1), not_landed=ids(2)), at.states(first)) == (0, ["confirmed", "confirmed"])
+    assert (at.code(first, landed=ids(1), not_landed=ids(2)), at.states(first)) == (
+        0,
+        ["confirmed", "confirmed"],
+    )
     assert at.code(other) == 5
-    assert outcomes(other) == {"2": "unsent.exists_now", "3": "unsent.exists_now", "4": "confirmed.confirmed"}
+    assert outcomes(other) == {
+        "2": "unsent.exists_now",
+        "3": "unsent.exists_now",
+        "4": "confirmed.confirmed",
+    }
 
 
-def test_an_abandoned_create_whose_plan_is_gone_is_made_by_another_plan_if_a_person_says_so(at: Place) -> None:
+def test_an_abandoned_create_whose_plan_is_gone_is_made_by_another_plan_if_a_person_says_so(
+    at: Place,
+) -> None:
     at.stop_clock()
     first = at.lost(subcategory(1), fault="reset_before")
     assert at.code(first, abandon=ids(1)) == 5
@@ -677,10 +815,14 @@ def sent_passwords(at: Place) -> list[str]:
 
 
 def is_on_disk(at: Place, secret: str) -> bool:
-    return any(secret.encode() in path.read_bytes() for path in at.folder.rglob("*") if path.is_file())
+    return any(
+        secret.encode() in path.read_bytes() for path in at.folder.rglob("*") if path.is_file()
+    )
 
 
-def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same_and_mailed_ones_are_not(at: Place) -> None:
+def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same_and_mailed_ones_are_not(
+    at: Place,
+) -> None:
     seen: list[dict[str, str]] = []
 
     def answer(number: int, *_: object) -> WriteOutcome | None:
@@ -696,7 +838,10 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same_and_mailed
     assert at.code(at.plan([customer(3, password="mailed")])) == 0
     mailed = json.loads(client.sent[-1][1])
     assert mailed["notification"] == {"send": True, "withCredentials": True}
-    assert (len(mailed["password"]), is_on_disk(at, mailed["password"])) == (passwords.LENGTH, False)
+    assert (len(mailed["password"]), is_on_disk(at, mailed["password"])) == (
+        passwords.LENGTH,
+        False,
+    )
     assert stat.S_IMODE((plan / passwords.PASSWORDS_FILE).stat().st_mode) == 0o600
 
 
@@ -721,16 +866,24 @@ def test_passwords_of_the_file_are_read_again_by_line_and_all_must_be_there(at: 
     assert (pushed.exit_code, at.codes(), "line 3" in str(pushed.error)) == (2, [], True)
     by_line[3] = "planted-two"
     assert at.code(plan) == 0
-    assert (sent_passwords(at), reader.call_args.args[1]) == (["planted-one", "planted-two"], {2, 3})
+    assert (sent_passwords(at), reader.call_args.args[1]) == (
+        ["planted-one", "planted-two"],
+        {2, 3},
+    )
     assert not is_on_disk(at, "planted-")
 
 
-@pytest.mark.parametrize(("changed", "before", "after"), [("csv", "planted-", ""), ("toml", "phone", "firstName")])
+@pytest.mark.parametrize(
+    ("changed", "before", "after"), [("csv", "planted-", ""), ("toml", "phone", "firstName")]
+)
 def test_passwords_of_an_input_or_mapping_edited_while_the_push_waits_are_not_sent(
     at: Place, changed: str, before: str, after: str
 ) -> None:
     columns = 'kind = "customers"\n[columns]\nCorreo = "email"\nClave = "password"\nTel = "phone"\n'
-    contents = {"csv": "Correo;Clave;Tel\nana1@example.test;planted-one;600111222\n", "toml": columns}
+    contents = {
+        "csv": "Correo;Clave;Tel\nana1@example.test;planted-one;600111222\n",
+        "toml": columns,
+    }
     files = {name: at.folder / f"clientes.{name}" for name in contents}
     for name, file in files.items():
         file.write_text(contents[name], "utf-8")
@@ -738,18 +891,26 @@ def test_passwords_of_an_input_or_mapping_edited_while_the_push_waits_are_not_se
     altered(plan := at.plan([customer(1, password="input")]), input=source, mapping=mapping)
     edited = contents[changed].replace(before, after)
     pushed = at.push(plan, on_page=lambda *_: files[changed].write_text(edited, "utf-8"))
-    assert (pushed.exit_code, f"{changed} was changed" in str(pushed.error), at.codes()) == (2, True, [])
+    assert (pushed.exit_code, f"{changed} was changed" in str(pushed.error), at.codes()) == (
+        2,
+        True,
+        [],
+    )
     files[changed].write_text(contents[changed], "utf-8")
     assert (at.code(plan), sent_passwords(at)) == (0, ["planted-one"])
 
 
-def test_a_password_file_that_was_changed_is_not_written_over_and_a_planted_one_not_used(at: Place) -> None:
+def test_a_password_file_that_was_changed_is_not_written_over_and_a_planted_one_not_used(
+    at: Place,
+) -> None:
     plan = at.plan([customer(1)])
     path = plan / passwords.PASSWORDS_FILE
     path.write_text("my own notes\n")
     assert (at.code(plan), path.read_text(), at.codes()) == (2, "my own notes\n", [])
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([passwords.PASSWORD_COLUMNS, (1, 2, "C00001", "", "", "planted-password")])
+        csv.writer(file).writerows(
+            [passwords.PASSWORD_COLUMNS, (1, 2, "C00001", "", "", "planted-password")]
+        )
     assert at.code(plan) == 0
     assert sent_passwords(at) == [kept(plan)["1"]] != ["planted-password"]
 

@@ -37,7 +37,9 @@ class Bench:
         self.stop = threading.Event()
         gate = pace.Pace(rate, RetryPolicy(base_s=0.0, cap_s=0.0), self.stop, lambda: self.now)
         gate.halted = mock.Mock(is_set=gate.halted.is_set, wait=self.pass_time)
-        ledger: Any = mock.Mock(now=lambda: self.now, commit=self.commit, unsettled=lambda since: [])
+        ledger: Any = mock.Mock(
+            now=lambda: self.now, commit=self.commit, unsettled=lambda since: []
+        )
         self.loop = SendLoop(
             ledger=ledger,
             client=mock.Mock(send=self.send),
@@ -62,7 +64,9 @@ class Bench:
 
     def send(self, *request: object) -> WriteOutcome:
         self.sent.append(self.now)
-        seconds, outcome = self.answers.pop(0) if self.answers else (0.0, WriteOutcome("answered", 204))
+        seconds, outcome = (
+            self.answers.pop(0) if self.answers else (0.0, WriteOutcome("answered", 204))
+        )
         self.now += seconds
         return outcome
 
@@ -71,11 +75,16 @@ class Bench:
             self.loop.run(SendTask(patch(n, n), is_repeatable=True) for n in range(1, COUNT + 1))
 
 
-def test_each_intent_is_sent_in_time_at_the_lowest_rate_and_one_that_expires_in_a_pause_uses_no_turn() -> None:
+def test_each_intent_is_sent_in_time_at_the_lowest_rate_and_one_that_expires_in_a_pause_uses_no_turn() -> (
+    None
+):
     bench = Bench(RATE_MIN)
     bench.run()
     assert (len(bench.sent), len(bench.intents)) == (COUNT, COUNT)
-    assert max(sent - at for sent, at in zip(bench.sent, bench.intents, strict=True)) <= INTENT_MAX_AGE_S
+    assert (
+        max(sent - at for sent, at in zip(bench.sent, bench.intents, strict=True))
+        <= INTENT_MAX_AGE_S
+    )
     busy = WriteOutcome("answered", 429, error=Unreachable("busy"), retry_after_s=300.0)
     bench = Bench(0.1, (20.0, busy))  # all other intents are too old after this pause
     bench.run()
@@ -113,7 +122,9 @@ def test_requests_in_flight_together_are_one_setback_and_too_many_in_a_row_end_t
 
 @pytest.mark.parametrize("rate", [0.0066, float("nan")])
 def test_a_rate_at_which_an_intent_cannot_be_sent_in_time_is_a_usage_error(rate: float) -> None:
-    with pytest.raises(UsageError, match=r"^--rate \S+ is less than one request in 150 seconds") as raised:
+    with pytest.raises(
+        UsageError, match=r"^--rate \S+ is less than one request in 150 seconds"
+    ) as raised:
         push(Path("no-plan"), PushOptions(rate=rate))
     assert raised.value.exit_code == ExitCode.USAGE
 
@@ -130,17 +141,47 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "invalid UTF-8": (CREATE, 200, b'{"id":"\xff"}', JSON),
     "another customer's record": (CREATE, 200, OTHER, JSON),
     "another variant's record": (UPDATE, 200, b'{"id":8}', JSON),
-    "a record with an id that is part of its own": (patch(1, 1003, sku="A"), 200, b'{"id":100}', JSON),
+    "a record with an id that is part of its own": (
+        patch(1, 1003, sku="A"),
+        200,
+        b'{"id":100}',
+        JSON,
+    ),
     "another subcategory's record": (PART, 200, b'{"id":3,"name":"Other"}', JSON),
     "the family's error body": (CREATE, 200, ERROR, JSON),
     "the other family's error body": (CREATE, 201, b'{"error":{"code":"x","message":"no"}}', JSON),
     "no success": (UPDATE, 200, b'{"success":false,"data":null}', JSON),
     "false": (UPDATE, 200, b"false", JSON),
-    "another customer's record in data beside an id": (CREATE, 201, b'{"id":7,"data":%b}' % OTHER, JSON),
-    "another customer's record in two wrappers": (CREATE, 200, b'{"result":{"customer":%b}}' % OTHER, JSON),
-    "another customer's record beside a code": (CREATE, 200, b'{"code":200,"customer":%b}' % OTHER, JSON),
-    "another customer's code with documents": (CREATE, 201, b'{"erpCode":"X","documents":[{"number":"1"}]}', JSON),
-    "another customer's record after its own": (CREATE, 201, b'[{"erpCode":"C00001"},%b]' % OTHER, JSON),
+    "another customer's record in data beside an id": (
+        CREATE,
+        201,
+        b'{"id":7,"data":%b}' % OTHER,
+        JSON,
+    ),
+    "another customer's record in two wrappers": (
+        CREATE,
+        200,
+        b'{"result":{"customer":%b}}' % OTHER,
+        JSON,
+    ),
+    "another customer's record beside a code": (
+        CREATE,
+        200,
+        b'{"code":200,"customer":%b}' % OTHER,
+        JSON,
+    ),
+    "another customer's code with documents": (
+        CREATE,
+        201,
+        b'{"erpCode":"X","documents":[{"number":"1"}]}',
+        JSON,
+    ),
+    "another customer's record after its own": (
+        CREATE,
+        201,
+        b'[{"erpCode":"C00001"},%b]' % OTHER,
+        JSON,
+    ),
     "an error of one item": (CREATE, 200, b'{"results":[{"status":409}]}', JSON),
     "an error with capitals": (CREATE, 201, b'{"Errors":[{"Message":"no"}]}', JSON),
     "a failed item": (CREATE, 200, b'{"created":0,"failed":1}', JSON),
@@ -159,18 +200,38 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "the status that is shown": (warehouse(1), 201, b"", {}),
     "200 without a body": (UPDATE, 200, b"", {}),
     "200 with an empty JSON body": (CREATE, 200, b"", JSON),
-    "its own record": (CREATE, 200, b'{"id":9,"erpCode":"C00001 ","email":"ANA1@example.test"}', JSON),
+    "its own record": (
+        CREATE,
+        200,
+        b'{"id":9,"erpCode":"C00001 ","email":"ANA1@example.test"}',
+        JSON,
+    ),
     "an id": (CREATE, 201, b'{"data":{"id":"9"}}', JSON),
     "success": (UPDATE, 200, b'{"success":true,"errors":[],"error":null}', JSON),
-    "its own record in a wrapper": (CREATE, 201, b'{"code":201,"message":"ok","customer":{"id":9}}', JSON),
+    "its own record in a wrapper": (
+        CREATE,
+        201,
+        b'{"code":201,"message":"ok","customer":{"id":9}}',
+        JSON,
+    ),
     "a bare text": (CREATE, 201, b'"created"', JSON),
     "null": (UPDATE, 200, b"null", JSON),
-    "documents beside another id": (CREATE, 201, b'{"customerId":9,"documents":[{"id":7,"email":"o@x.test"}]}', JSON),
+    "documents beside another id": (
+        CREATE,
+        201,
+        b'{"customerId":9,"documents":[{"id":7,"email":"o@x.test"}]}',
+        JSON,
+    ),
     "its images without its id": (UPDATE, 200, b'{"stock":3,"images":[{"id":55,"url":"u"}]}', JSON),
     "no error as text": (UPDATE, 200, b'{"errorCode":"0","errorMessage":"None"}', JSON),
     "a count in the record": (UPDATE, 200, b'{"id":7,"failedLogins":3}', JSON),
     "a status of the record": (UPDATE, 200, b'{"id":7,"status":"active","code":450}', JSON),
-    "its own code in other letters": (customer(1, erpCode="c1"), 201, b'{"id":7,"erpCode":"C1"}', JSON),
+    "its own code in other letters": (
+        customer(1, erpCode="c1"),
+        201,
+        b'{"id":7,"erpCode":"C1"}',
+        JSON,
+    ),
 }
 
 
@@ -186,7 +247,10 @@ def test_a_response_that_may_not_be_about_this_write_leaves_it_in_doubt(name: st
 @pytest.mark.parametrize("name", CONFIRMING)
 def test_a_response_of_the_platform_confirms(name: str) -> None:
     operation, status, body, more = CONFIRMING[name]
-    assert classify(operation, WriteOutcome("answered", status, body, **more), False, 100.0).to == "confirmed"
+    assert (
+        classify(operation, WriteOutcome("answered", status, body, **more), False, 100.0).to
+        == "confirmed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +265,9 @@ def test_a_response_of_the_platform_confirms(name: str) -> None:
 def test_an_id_that_is_a_number_or_a_short_text_is_kept(
     operation: PlannedOperation, id_text: str, kept: str | None
 ) -> None:
-    change = classify(operation, WriteOutcome("answered", 201, b'{"id":%b}' % id_text.encode()), False, 0.0)
+    change = classify(
+        operation, WriteOutcome("answered", 201, b'{"id":%b}' % id_text.encode()), False, 0.0
+    )
     assert (change.to, change.remote_id) == ("confirmed", kept)
 
 
@@ -210,8 +276,16 @@ def test_an_id_that_is_a_number_or_a_short_text_is_kept(
     [
         (None, "planned", "in_doubt", None),
         (WriteOutcome("not_sent"), "planned", "in_doubt", None),
-        *((WriteOutcome("answered", status), "planned", "in_doubt", None) for status in (401, 403, 429)),
-        (WriteOutcome("answered", 400, error=HttpRejected("no", status=400)), "rejected", "in_doubt", None),
+        *(
+            (WriteOutcome("answered", status), "planned", "in_doubt", None)
+            for status in (401, 403, 429)
+        ),
+        (
+            WriteOutcome("answered", 400, error=HttpRejected("no", status=400)),
+            "rejected",
+            "in_doubt",
+            None,
+        ),
         (WriteOutcome("in_doubt", 503), "in_doubt", "in_doubt", 100.0),
     ],
 )
@@ -219,7 +293,9 @@ def test_an_attempt_that_failed_does_not_end_an_earlier_doubt(
     attempt: WriteOutcome | None, state: str, doubted: str, doubt_at: float | None
 ) -> None:
     changes = [classify(UPDATE, attempt, is_doubted, 100.0) for is_doubted in (False, True)]
-    assert [(one.to, one.doubt_at, one.clear) for one in changes] == [(to, doubt_at, False) for to in (state, doubted)]
+    assert [(one.to, one.doubt_at, one.clear) for one in changes] == [
+        (to, doubt_at, False) for to in (state, doubted)
+    ]
 
 
 SEEDS = sorted({*range(32), *(seed + more for seed in (4, 13, 16, 71, 82) for more in range(3))})

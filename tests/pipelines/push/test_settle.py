@@ -45,7 +45,9 @@ from tests.pipelines.push.plans import (
 )
 
 
-def settled(at: Place, plan: str | None = None, settle_s: float = 0.0, **answers: frozenset[int]) -> SettleResult:
+def settled(
+    at: Place, plan: str | None = None, settle_s: float = 0.0, **answers: frozenset[int]
+) -> SettleResult:
     return settle(plan, Answers(**answers), settle_s, dependencies=at.means)
 
 
@@ -82,7 +84,9 @@ def test_what_was_never_sent_waits_for_a_new_plan_once_something_was_changed(at:
     assert "plan it again" in blocked[0]["words"]
 
 
-def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from_being_sent(at: Place) -> None:
+def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from_being_sent(
+    at: Place,
+) -> None:
     plan = at.plan([customer(1, password="input"), customer(2)])
     at.means = means(read_passwords=lambda plan, lines: dict.fromkeys(lines, "secret"))
     at.lose(plan, arrives=False)
@@ -94,7 +98,9 @@ def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from
 
 @pytest.mark.parametrize("is_lost", [True, False])
 @pytest.mark.parametrize("is_absent", [True, False])
-def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(at: Place, is_absent: bool, is_lost: bool) -> None:
+def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(
+    at: Place, is_absent: bool, is_lost: bool
+) -> None:
     at.stop_clock()
     first = at.plan([customer(1)])
     at.lose(first, arrives=not is_absent)
@@ -106,7 +112,9 @@ def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(at: Place, is_abse
     assert "run it again from 1970-01-12 14:01:40 UTC" in results(tonight)["unsent"][0]["words"]
     at.now += SETTLE_S + 1
     at.push(tonight, WAITS)
-    found = "unsent.exists_now" if is_lost else "unsent.blocked"  # a plan that is there records it itself
+    found = (
+        "unsent.exists_now" if is_lost else "unsent.blocked"
+    )  # a plan that is there records it itself
     assert outcomes(tonight)["2"] == ("confirmed.confirmed" if is_absent else found)
     assert there(at) == ["C00001", "C00002"]
     if not is_lost:
@@ -134,7 +142,9 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     tonight = at.plan([patch(1, 1, stock=6, repeatable=False)])
     for plan in (found, absent, several, updates):
         shutil.rmtree(plan)
-    at.plan([customer(1, erpCode="other", email="other@example.test")], name=found.name)  # is not taken for it
+    at.plan(
+        [customer(1, erpCode="other", email="other@example.test")], name=found.name
+    )  # is not taken for it
     assert (at.code(tonight), at.variant(1)) == (5, {"stock": 5})
     result = settled(at, str(updates), not_landed=ids(1))
     assert dict(result.settled) == {"confirmed": 1, "planned": 2, "conflict": 1}
@@ -147,7 +157,9 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     assert there(at) == ["C00001", "C00003", "C00003"]
 
 
-def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(at: Place) -> None:
+def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(
+    at: Place,
+) -> None:
     at.stop_clock()
     plan = at.lost(customer(1), customer(2), customer(3))
     gone, changed = at.platform.state.ids("customers")[-2:]
@@ -157,7 +169,9 @@ def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle
     assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {})
     assert early.left[0].advice == "it can be looked up from 1970-01-12 14:01:40 UTC"
     row = at.rows(plan)[0]._replace(sent_at=1.0, doubt_at=61.0)
-    assert PushRules(SETTLE_S, resend=True).settles_at(row) == 61.0 + SETTLE_S, "however long it was waited for"
+    assert PushRules(SETTLE_S, resend=True).settles_at(row) == 61.0 + SETTLE_S, (
+        "however long it was waited for"
+    )
     at.now += SETTLE_S + 1
     result = settled(at, settle_s=SETTLE_S)
     assert at.states(plan) == ["confirmed", "in_doubt", "conflict"]
@@ -201,12 +215,17 @@ def test_what_a_killed_push_left_in_flight_is_in_doubt_for_every_later_push(at: 
 
 
 def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Place) -> None:
-    plan = at.lost(customer(1, erpCode="c1", email="a@x.test"), customer(2, erpCode="c2", lastName="B"))
+    plan = at.lost(
+        customer(1, erpCode="c1", email="a@x.test"), customer(2, erpCode="c2", lastName="B")
+    )
     first, second = at.platform.state.ids("customers")[-2:]
     at.platform.state.change("customers", first, {"erpCode": "C1", "email": None})
     at.platform.state.change("customers", second, {"erpCode": "C2", "lastName": "other"})
     assert at.code(plan) == 6
-    assert at.states(plan) == ["conflict", "conflict"]  # one lost its e-mail address, the other has another name
+    assert at.states(plan) == [
+        "conflict",
+        "conflict",
+    ]  # one lost its e-mail address, the other has another name
     at.platform.state.change("customers", first, {"email": "a@x.test"})
     again = at.lost(customer(1, erpCode="c3", email="c@x.test"))
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
@@ -229,9 +248,14 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     state.change("customers", ids["C00001"], {"firstName": "Otra"})
     state.change("customers", ids["C00002"], {"documents": [{"number": "B2"}]})
     state.remove("customers", ids["C00003"])
-    state.change("customers", ids["C00004"], {"email": "new@example.test", "erpCode": "X1"})  # found by its id
+    state.change(
+        "customers", ids["C00004"], {"email": "new@example.test", "erpCode": "X1"}
+    )  # found by its id
     state.add("customers", {"erpCode": "C00005", "firstName": "Otra"})  # no twin
-    state.add("customers", {name: value for name, value in created[5].body.items() if name != "notification"})
+    state.add(
+        "customers",
+        {name: value for name, value in created[5].body.items() if name != "notification"},
+    )
     at.pull("customers")
     result = verify(plan)
     outcomes = {"same": 1, "differs": 3, "missing": 1, "several": 1, "unsettled": 0}
@@ -248,9 +272,18 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     altered(later, organization="org-1")
     for sql, words in (
         ("", "before the last of them was sent"),
-        ("UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY", "before the last of them was sent"),
-        ("UPDATE ops.warehouse SET organization = 'org-2'", "organization than the plan: organization org-2, not"),
-        ("UPDATE ops.runs SET legacy_host = 'other.test'", r"were read from other\.test, not from "),
+        (
+            "UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY",
+            "before the last of them was sent",
+        ),
+        (
+            "UPDATE ops.warehouse SET organization = 'org-2'",
+            "organization than the plan: organization org-2, not",
+        ),
+        (
+            "UPDATE ops.runs SET legacy_host = 'other.test'",
+            r"were read from other\.test, not from ",
+        ),
         ("DELETE FROM ops.coverage", "no customers read from the platform"),
     ):
         with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
@@ -262,7 +295,9 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
 def test_a_customer_missing_from_an_unproven_list_is_coverage() -> None:
     codes = {"complete": ExitCode.REJECTED, "unproven": ExitCode.COVERAGE}
     missing = Counter({"missing": 1, "same": 2})
-    assert codes == {verdict: VerifyResult("customers", missing, verdict=verdict).exit_code for verdict in codes}
+    assert codes == {
+        verdict: VerifyResult("customers", missing, verdict=verdict).exit_code for verdict in codes
+    }
 
 
 def test_what_cannot_be_read_back_is_counted(at: Place) -> None:
@@ -288,7 +323,9 @@ def records(folder: Path, *rows: dict[str, object] | str, count: int = 30) -> Pa
     return folder / "given"
 
 
-def test_a_customer_whose_row_is_refused_is_not_created_again_whatever_is_accepted(tmp_path: Path) -> None:
+def test_a_customer_whose_row_is_refused_is_not_created_again_whatever_is_accepted(
+    tmp_path: Path,
+) -> None:
     rows: tuple[dict[str, object] | str, ...] = (
         {**ODD, "erpCode": "C00001", "email": ["a"]},
         {**ODD, "email": " ANA2@Example.test", "loginCode": "L1"},
@@ -298,8 +335,14 @@ def test_a_customer_whose_row_is_refused_is_not_created_again_whatever_is_accept
         plan = at.plan([customer(number) for number in range(1, 5)])
         pushed = at.push(plan, accept_unproven=True)
         assert (pushed.exit_code, pushed.error) == (5, None)
-        assert outcomes(plan) == {**dict.fromkeys("234", "unsent.exists_now"), "5": "confirmed.confirmed"}
-        assert "in a quarantined row of the list: after `orderbridge pull" in results(plan)["unsent"][0]["words"]
+        assert outcomes(plan) == {
+            **dict.fromkeys("234", "unsent.exists_now"),
+            "5": "confirmed.confirmed",
+        }
+        assert (
+            "in a quarantined row of the list: after `orderbridge pull"
+            in results(plan)["unsent"][0]["words"]
+        )
 
 
 def test_creates_wait_while_a_row_may_be_anybodys(tmp_path: Path) -> None:
@@ -307,8 +350,13 @@ def test_creates_wait_while_a_row_may_be_anybodys(tmp_path: Path) -> None:
         pushed = at.push(plan := at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
         reported = str(pushed.error)
-        assert reported.startswith("1 row of the list of customers may be any customer: each is in quarantine, or")
-        assert ("--accept-unproven" in reported, "when the list changes less" in reported) == (True, False)
+        assert reported.startswith(
+            "1 row of the list of customers may be any customer: each is in quarantine, or"
+        )
+        assert ("--accept-unproven" in reported, "when the list changes less" in reported) == (
+            True,
+            False,
+        )
         assert at.code(plan, accept_unproven=True) == 0
 
 
@@ -341,25 +389,43 @@ def test_the_keys_of_a_refused_row_are_read_as_far_as_they_can_be(
     assert keys_in_row(row) == (keys, is_certain)
 
 
-def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(tmp_path: Path) -> None:
+def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(
+    tmp_path: Path,
+) -> None:
     given = records(tmp_path, {**ODD, "erpCode": "C00009"}, count=60)
     with place(tmp_path, records=given, readings={"legacy_limit": "ignored"}) as at:
         pushed = at.push(at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
-        assert str(pushed.error).startswith("the list of customers is unproven: creates that may exist already")
+        assert str(pushed.error).startswith(
+            "the list of customers is unproven: creates that may exist already"
+        )
         assert "quarantine" not in str(pushed.error)
 
 
-def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_person(at: Place) -> None:
+def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_person(
+    at: Place,
+) -> None:
     plan = at.lost(customer(1, erpCode="0009"), customer(2))
     known, unidentified = at.platform.state.ids("customers")[-2:]
     at.platform.state.change("customers", known, {"birthdate": 7})
-    at.platform.state.change("customers", unidentified, {"birthdate": 7, "erpCode": None, "email": None})
+    at.platform.state.change(
+        "customers", unidentified, {"birthdate": 7, "erpCode": None, "email": None}
+    )
     for _ in range(2):
-        assert (at.code(plan), at.states(plan), at.codes()) == (6, ["in_doubt"] * 2, ["0009", "C00002"])
+        assert (at.code(plan), at.states(plan), at.codes()) == (
+            6,
+            ["in_doubt"] * 2,
+            ["0009", "C00002"],
+        )
     first, second = (row["words"] for row in results(plan)["in_doubt"])
-    assert ("a quarantined row of the list has its erpCode" in first, "--landed" in first) == (True, True)
-    assert ("not found, but a row of the list that is in quarantine" in second, "--landed" in second) == (True, True)
+    assert ("a quarantined row of the list has its erpCode" in first, "--landed" in first) == (
+        True,
+        True,
+    )
+    assert (
+        "not found, but a row of the list that is in quarantine" in second,
+        "--landed" in second,
+    ) == (True, True)
     assert at.code(plan, landed=ids(1, 2)) == 0
 
 
@@ -399,4 +465,6 @@ def test_a_value_is_the_same_only_as_far_as_the_platform_may_write_it_otherwise(
 def test_every_field_of_a_create_is_compared_or_named_as_unreadable() -> None:
     names = {field.name for field in KINDS["customers"].record.fields}
     listed = dict.fromkeys(field.name for field in CUSTOMER.fields)
-    assert {name for name in names if differing_fields({name: "sent"}, listed)} == names - UNREADABLE
+    assert {
+        name for name in names if differing_fields({name: "sent"}, listed)
+    } == names - UNREADABLE

@@ -56,7 +56,9 @@ def build_of(part_rows: int | None = None, **tables: pd.DataFrame) -> Iterator[P
 
 def rows_of(tables: Parts, table: str, order: str) -> pd.DataFrame:
     """The rows of a table of the build."""
-    return from_arrow(tables.build.sql(f"FROM {table} ORDER BY {order}").to_arrow_table().combine_chunks())
+    return from_arrow(
+        tables.build.sql(f"FROM {table} ORDER BY {order}").to_arrow_table().combine_chunks()
+    )
 
 
 def found_in(tables: Parts) -> pd.DataFrame:
@@ -106,16 +108,24 @@ def choose_fields(
     """The choice for raw orders, which have the columns of bookkeeping, and their lines, which need not."""
     tables = {"raw__orders": rows}
     if lines is not None:
-        absent = {name: constant(None, lines.index, kind) for name, kind in BOOKKEEPING.items() if name not in lines}
+        absent = {
+            name: constant(None, lines.index, kind)
+            for name, kind in BOOKKEEPING.items()
+            if name not in lines
+        }
         tables["raw__orders__lines"] = lines.assign(**absent)
     with build_of(None, **tables) as build:
         raw = RawOrders.of(build, None if lines is None else "orders__lines")
         return choose(raw, CustomerIndex.of(customers), configured, pinned)
 
 
-def customer_orders(made: pd.DataFrame, customers: pd.DataFrame, context: DateContext) -> pd.DataFrame:
+def customer_orders(
+    made: pd.DataFrame, customers: pd.DataFrame, context: DateContext
+) -> pd.DataFrame:
     """What customers ordered, by id."""
-    with build_of(reconciled__orders=made, reconciled__customers=customers[["customer_id"]]) as tables:
+    with build_of(
+        reconciled__orders=made, reconciled__customers=customers[["customer_id"]]
+    ) as tables:
         reconcile_customer_orders(tables.build, context)
         return rows_of(tables, "reconciled.customer_orders", "customer_id")
 
@@ -123,8 +133,13 @@ def customer_orders(made: pd.DataFrame, customers: pd.DataFrame, context: DateCo
 def order_lines(lines: pd.DataFrame, made: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The lines by order and number, and findings; lines are missing where their order is."""
     gone = made.loc[made["is_missing"], "order_id"]
-    missing = [datetime(2026, 1, 1, tzinfo=UTC) if order in set(gone) else None for order in lines["order_id"]]
-    lines = lines.assign(_missing_since=column(pa.array(missing, pa.timestamp("us", "UTC")), lines.index))
+    missing = [
+        datetime(2026, 1, 1, tzinfo=UTC) if order in set(gone) else None
+        for order in lines["order_id"]
+    ]
+    lines = lines.assign(
+        _missing_since=column(pa.array(missing, pa.timestamp("us", "UTC")), lines.index)
+    )
     with build_of(raw__orders__lines=lines, reconciled__orders=made) as tables:
         reconcile_lines(tables, "orders__lines")
         result = rows_of(tables, "reconciled.order_lines", "order_id, line_number")

@@ -32,7 +32,9 @@ def address() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-def test_a_cluster_publishes_the_same_tables_or_none(shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_publishes_the_same_tables_or_none(
+    shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = reconcile(ErpFiles(shop.file))
     whole = tables_of(shop.made)
     monkeypatch.setattr(parts, "PART_ROWS", 3)
@@ -56,17 +58,26 @@ def _die(rows: object, **_: object) -> None:
 
 
 def test_workers_that_do_not_see_the_folder_are_named(address: str) -> None:
-    with pytest.raises(UsageError, match="worker does not see"), Cluster(address).mapper(Path("/nowhere/match")):
+    with (
+        pytest.raises(UsageError, match="worker does not see"),
+        Cluster(address).mapper(Path("/nowhere/match")),
+    ):
         pass
 
 
-def test_other_versions_on_the_workers_end_the_run(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distributed.versions._version_cached", lambda name: "0")  # the workers have a process each
+def test_other_versions_on_the_workers_end_the_run(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "distributed.versions._version_cached", lambda name: "0"
+    )  # the workers have a process each
     with pytest.raises(UsageError, match=r"the cluster has other versions: (?s:.*)orderbridge"):
         Cluster(address).check()
 
 
-def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert cluster_module.CONNECT_TIMEOUT_S == 5
     monkeypatch.setattr(cluster_module, "CONNECT_TIMEOUT_S", 0.2)
     for address in ("tcp://127.0.0.1:9", "nonsense", "tls://127.0.0.1:9"):
@@ -74,8 +85,13 @@ def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(monkeypatch
             Cluster(address).check()
 
 
-def test_without_the_extra_the_message_has_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_extra_the_message_has_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    for file in (tmp_path / "clientes.csv", None):  # no file is required: the customers are made there
+    for file in (
+        tmp_path / "clientes.csv",
+        None,
+    ):  # no file is required: the customers are made there
         with pytest.raises(UsageError, match=r"(?s)not installed.*extra `dask`"):
             Reconciling(ErpFiles(file, scheduler="tcp://127.0.0.1:9"))

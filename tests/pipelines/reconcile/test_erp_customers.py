@@ -45,7 +45,14 @@ LINES = (
 
 
 def document(number: str, name: str, address: str | None = None, **more: Any) -> dict[str, Any]:
-    return {"number": number, "fiscalName": name, "fiscalAddress": address, "isDefault": True, "forTaxes": True, **more}
+    return {
+        "number": number,
+        "fiscalName": name,
+        "fiscalAddress": address,
+        "isDefault": True,
+        "forTaxes": True,
+        **more,
+    }
 
 
 PLATFORM: dict[str, dict[str, Any]] = {
@@ -127,30 +134,45 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield Shop(made)
 
 
-def test_the_funnel_and_every_difference_are_those_made_by_hand_and_kept_without_a_file(shop: Shop) -> None:
+def test_the_funnel_and_every_difference_are_those_made_by_hand_and_kept_without_a_file(
+    shop: Shop,
+) -> None:
     def state() -> list[Any]:
-        tables = [f"reconciled.{name}" for name in ("erp_customers", "erp_pairs", "erp_differences")]
+        tables = [
+            f"reconciled.{name}" for name in ("erp_customers", "erp_pairs", "erp_differences")
+        ]
         found = "(SELECT * FROM reconciled.exceptions WHERE entity = 'erp_customers' OR rule = 'erp_ambiguous')"
         return [shop.made.rows(f"FROM {table} ORDER BY ALL") for table in (*tables, found)]
 
     shop.write(*LINES, LINES[0])
     done = shop.made.command("reconcile", "--erp-customers", str(shop.file))
     assert done.code == 9, done.err  # a code occurs twice in the file
-    rows = shop.made.rows("SELECT status, matched_by, count(*) FROM reconciled.erp_customers GROUP BY ALL")
+    rows = shop.made.rows(
+        "SELECT status, matched_by, count(*) FROM reconciled.erp_customers GROUP BY ALL"
+    )
     assert sorted(map(str, rows)) == sorted(map(str, FUNNEL))
     assert shop.differences() == DIFFERENCES
-    sql = "SELECT line, customer_id, members FROM reconciled.erp_customers WHERE members IS NOT NULL"
+    sql = (
+        "SELECT line, customer_id, members FROM reconciled.erp_customers WHERE members IS NOT NULL"
+    )
     twice = next(key for key, name in shop.names.items() if name == "its line is there twice")
     assert shop.made.rows(sql) == [(8, None, twice), (9, None, twice)]
-    assert "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customer ambiguous" in done.out
+    assert (
+        "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customer ambiguous"
+        in done.out
+    )
     assert "columns of the file not used: Zona" in done.out
     assert "until reconcile.country" in done.out  # a phone differs
-    found = shop.made.rows("SELECT DISTINCT rule FROM reconciled.exceptions WHERE entity = 'erp_customers'")
+    found = shop.made.rows(
+        "SELECT DISTINCT rule FROM reconciled.exceptions WHERE entity = 'erp_customers'"
+    )
     assert {rule for (rule,) in found} == {
         "erp_code_duplicate", "email_duplicate", "document_number_duplicate", "match_ambiguous", "erp_code_contradicts",
         "line_repeated",
     }  # fmt: skip
-    totals = "SELECT measure, value FROM ops.control_totals WHERE entity = 'reconciled.erp_customers'"
+    totals = (
+        "SELECT measure, value FROM ops.control_totals WHERE entity = 'reconciled.erp_customers'"
+    )
     assert dict(shop.made.rows(totals)) == {
         "erp_read": 9, "erp_repeated": 1, "matched": 5, "only_in_erp": 1, "ambiguous_in_erp": 2, "platform": 7,
         "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0, "skipped": 0,
@@ -163,18 +185,31 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand_and_kept_without
     assert state() == [[], [], [], []]
 
 
-def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_office_gets_the_match_as_a_workbook(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop.write(*LINES, f"A-10;{';' * 9}more", "A-11;=1+1;Eva;;;;;;;")
     out = shop.made.folder.parent / "comparison.xlsx"
-    done = shop.made.command("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(out))
+    done = shop.made.command(
+        "reconcile", "--erp-customers", str(shop.file), "--erp-result", str(out)
+    )
     assert done.code == 9, done.said
     for says in ("1 line rejected and not compared: 10", "differences: ", f"comparison: {out}"):
         assert says in done.out
     assert out.stat().st_mode & 0o777 == 0o600
-    refused = shop.made.rows("SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'")
+    refused = shop.made.rows(
+        "SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'"
+    )
     assert [(line, detail.partition(":")[0]) for line, detail in refused] == [("10", "too_long")]
-    rows = [dict(zip(COLUMNS, row.cells, strict=True)) for row in open_table(out).rows() if isinstance(row, Row)]
-    found = [(row["status"], row["line"], shop.names.get(row["customer_id"], row["customer_id"])) for row in rows]
+    rows = [
+        dict(zip(COLUMNS, row.cells, strict=True))
+        for row in open_table(out).rows()
+        if isinstance(row, Row)
+    ]
+    found = [
+        (row["status"], row["line"], shop.names.get(row["customer_id"], row["customer_id"]))
+        for row in rows
+    ]
     assert found == [
         ("rejected", "10", ""),
         ("only in the ERP", "7", ""), ("only in the ERP", "11", ""),
@@ -186,23 +221,37 @@ def test_the_office_gets_the_match_as_a_workbook(shop: Shop, monkeypatch: pytest
     by_line = {row["line"]: row for row in rows}
     assert by_line["10"]["reason"] == "11 cells, but the header has 10"
     assert (by_line["10"]["rejected row"], by_line["8"]["rejected row"]) == ("A-10 | more", "")
-    assert (by_line["8"]["may be"], by_line["8"]["name"]) in {(key, "Repetida") for key in shop.names}
+    assert (by_line["8"]["may be"], by_line["8"]["name"]) in {
+        (key, "Repetida") for key in shop.names
+    }
     assert (by_line["11"]["name"], by_line["7"]["matched_by"]) == ("'=1+1", "")
     assert by_line["5"]["differences"] == "erp_code: 00015 in the ERP, – on the platform"
     assert by_line["4"]["differences"].count(" in the ERP") == 4
 
     monkeypatch.setattr(erp_result, "ROWS_MAX", len(rows) - 1)
-    done = shop.made.command("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(out))
+    done = shop.made.command(
+        "reconcile", "--erp-customers", str(shop.file), "--erp-result", str(out)
+    )
     assert (done.code, "a sheet does not hold so many rows" in done.err) == (2, True)
     before, other = shop.made.path.read_bytes(), out.with_name("other.xlsx")
     xlsxwriter.Workbook(other).close()
     for arguments, says in (
         (("run", "--erp-result", str(out)), "--erp-result requires --erp-customers"),
-        (("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(other)), "exists and is not a result"),
-        (("run", "--erp-customers", str(shop.file), "--erp-result", str(shop.file)), "not the name of an .xlsx"),
+        (
+            ("reconcile", "--erp-customers", str(shop.file), "--erp-result", str(other)),
+            "exists and is not a result",
+        ),
+        (
+            ("run", "--erp-customers", str(shop.file), "--erp-result", str(shop.file)),
+            "not the name of an .xlsx",
+        ),
     ):
         done = shop.made.command(*arguments)
-        assert (done.code, says in done.err, shop.made.path.read_bytes() == before) == (2, True, True)
+        assert (done.code, says in done.err, shop.made.path.read_bytes() == before) == (
+            2,
+            True,
+            True,
+        )
     for lost in (slice(1, None), slice(None, -1)):  # a line, a customer
 
         def lossy(*rows: Any, lost: slice = lost) -> Any:
@@ -220,12 +269,22 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
         add_customers(made)
         shop = Shop(made)
         with pytest.raises(UsageError, match=r"nowhere\.csv"):
-            pull(PullOptions(command="run"), step=Reconciling(ErpFiles(shop.file.with_name("nowhere.csv"))))
+            pull(
+                PullOptions(command="run"),
+                step=Reconciling(ErpFiles(shop.file.with_name("nowhere.csv"))),
+            )
         assert made.platform.state.requests == 0
         assert not made.path.exists()
         shop.write(LINES[0], "00099;short;;;;;", *LINES[1:])
         result = made.folder.parent / "comparison.xlsx"
-        arguments = ("--log", "json", "--erp-customers", str(shop.file), "--erp-result", str(result))
+        arguments = (
+            "--log",
+            "json",
+            "--erp-customers",
+            str(shop.file),
+            "--erp-result",
+            str(result),
+        )
         done = shop.made.command("run", *arguments)
         assert done.code == 9, done.err  # a line is rejected, and a code occurs twice in the file
         reported = json.loads(done.out.splitlines()[1])["erp"]
@@ -240,7 +299,9 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
         assert result.read_bytes() != before, "a result is replaced"
 
 
-def read(folder: Path, *lines: str, header: str, mapping: str = "", lookup: str = "") -> ErpCustomers:
+def read(
+    folder: Path, *lines: str, header: str, mapping: str = "", lookup: str = ""
+) -> ErpCustomers:
     """The contents of a file, with a mapping `clientes.toml`, and a lookup file `otro.csv`."""
     file, beside, other = (folder / name for name in ("clientes.csv", "clientes.toml", "otro.csv"))
     file.write_text("\n".join([header, *lines, ""]), "utf-8")
@@ -284,7 +345,9 @@ def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
         columns = { "Código" = "erpCode", Zona = "firstName", Tarifa = { field = "priceListId", default = 1 } }
         """ + lookup('Cuenta = "cuenta"', 'email = "correo"')
     answers = "cuenta;correo\nA;ana@example.com\nB;eva@example.com\n"
-    found = read(tmp_path, *lines, header="Cuenta;Código;Zona;Tarifa", mapping=mapping, lookup=answers)
+    found = read(
+        tmp_path, *lines, header="Cuenta;Código;Zona;Tarifa", mapping=mapping, lookup=answers
+    )
     assert cells(found, "erp_code", "first_name", "price_list_id", "email") == [
         [2, "C-1", "Norte", "2", "ana@example.com"],
         [3, "C-2", "Norte", "1", "ana@example.com"],
@@ -297,7 +360,9 @@ def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
 def test_the_lines_of_a_group_are_one_customer(tmp_path: Path) -> None:
     lines = "C-1;Ana;;;|C-1;;a@x.es;9;|C-2;Eva;b@x.es;;|;Sol;c@x.es;1;|;P;|;Luz;d@x.es;2;Luz|C-3;Inés;;3;|C-3;;;4;Otra"
     mapping = f'{GROUPED}"Razón" = {{ field = "documents[+].fiscalName", default = "?" }}\n'
-    found = read(tmp_path, *lines.split("|"), header="Código;Nombre;Correo;NIF;Razón", mapping=mapping)
+    found = read(
+        tmp_path, *lines.split("|"), header="Código;Nombre;Correo;NIF;Razón", mapping=mapping
+    )
     assert cells(found, "erp_code", "first_name", "email", "document_number", "fiscal_name") == [
         [2, "C-1", "Ana", "a@x.es", "9", "?"],  # its first line has no document
         [4, "C-2", "Eva", "b@x.es", None, None],
@@ -317,7 +382,10 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) 
         "C-5;Pía;d@x.es;1;N", "C-6;Inés;e@x.es;;N", "C-5;;;2;N",
         "C-7;Ada;f@x.es;1;N", "C-7;;;2;N",
     )  # fmt: skip
-    header, mapping = "Código;Nombre;Correo;NIF;Zona", GROUPED + lookup('Zona = "zona"', 'priceListId = "tarifa"')
+    header, mapping = (
+        "Código;Nombre;Correo;NIF;Zona",
+        GROUPED + lookup('Zona = "zona"', 'priceListId = "tarifa"'),
+    )
     found = read(tmp_path, *lines, header=header, mapping=mapping, lookup="zona;tarifa\nN;1\n")
     assert cells(found, "erp_code") == [[10, "C-6"], [12, "C-7"]]
     assert codes(found) == {
@@ -334,7 +402,9 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(tmp_path: Path) 
 def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
     """Their ids are in a file outside the mapping's folder, which the command allows."""
     folder = shop.made.folder.parent
-    file, mapping, ids, plan = (folder / name for name in ("files/a.csv", "files/m.toml", "ids/ids.csv", "plan"))
+    file, mapping, ids, plan = (
+        folder / name for name in ("files/a.csv", "files/m.toml", "ids/ids.csv", "plan")
+    )
     for path in (file, ids):
         path.parent.mkdir()
     ids.write_text("code,product,variant\nA,1,10\nB,1,11\n", "utf-8")
@@ -347,7 +417,9 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
     def compared(*lines: str) -> tuple[Done, list[tuple[Any, ...]]]:
         file.write_text("\n".join(["code,erpCode,sku,weight", *lines, ""]), "utf-8")
         done = shop.made.command("reconcile", *options, "--lookup", str(ids))
-        return done, shop.made.rows("SELECT line, erp_code, status FROM reconciled.erp_variants ORDER BY line")
+        return done, shop.made.rows(
+            "SELECT line, erp_code, status FROM reconciled.erp_variants ORDER BY line"
+        )
 
     options = ("--erp-variants", str(file), "--erp-variants-mapping", str(mapping))
     done, rows = compared("A,00038,A,1.5")
@@ -355,12 +427,28 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
     refused = shop.made.command("reconcile", *options)
     assert (refused.code, f"--lookup {ids}" in refused.err) == (2, True)
     assert reconcile().variants is None
-    assert shop.made.one("SELECT count(*) FROM reconciled.erp_variants") == 1, "the last comparison is kept"
-    arguments = ("variants", str(file), "--mapping", str(mapping), "--lookup", str(ids), "--out", str(plan))
+    assert shop.made.one("SELECT count(*) FROM reconciled.erp_variants") == 1, (
+        "the last comparison is kept"
+    )
+    arguments = (
+        "variants",
+        str(file),
+        "--mapping",
+        str(mapping),
+        "--lookup",
+        str(ids),
+        "--out",
+        str(plan),
+    )
     assert shop.made.command("plan", *arguments).code == 0
     assert shop.made.command("push", str(plan), "--yes").code == 0
-    done, rows = compared("A,00038,A,1.50", "B,00039,B,2", "A,00038,Z,1.5", "X,00040,C,1", "B,00039,B,heavy", "F-1")
-    assert (done.code, rows) == (5, [(2, "00038", "same"), (3, "00039", "never_sent"), (4, "00038", "differs")])
+    done, rows = compared(
+        "A,00038,A,1.50", "B,00039,B,2", "A,00038,Z,1.5", "X,00040,C,1", "B,00039,B,heavy", "F-1"
+    )
+    assert (done.code, rows) == (
+        5,
+        [(2, "00038", "same"), (3, "00039", "never_sent"), (4, "00038", "differs")],
+    )
     assert "lines rejected and not compared: 5, 6, 7" in done.out
     assert "detected" not in done.err, "the notation of numbers is no reason to warn each night"
     reconcile(ErpFiles(forget=True))
@@ -376,7 +464,10 @@ def test_a_variant_whose_answer_was_lost_is_in_doubt_and_not_never_sent(tmp_path
             erp = read_erp_variants(ErpFiles(variants=file))
             assert erp is not None
             rows = variants(erp.rows, erp.confirmed)
-            words = [text.partition("in plan ")[2].partition("; ")[2] or text for text in rows["evidence"]]
+            words = [
+                text.partition("in plan ")[2].partition("; ")[2] or text
+                for text in rows["evidence"]
+            ]
             return list(zip(rows["status"], words, strict=True))
 
         made.push(made.plan([patch(1, 1, sku="A", weight=2)], "variants"))

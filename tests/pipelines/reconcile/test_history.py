@@ -48,7 +48,9 @@ class Warehouse:
                 row["missing"] = at(number)
 
     def reconcile(self) -> None:
-        self.run("CREATE OR REPLACE TABLE reconciled.customers AS FROM reconciled.customers LIMIT 0")
+        self.run(
+            "CREATE OR REPLACE TABLE reconciled.customers AS FROM reconciled.customers LIMIT 0"
+        )
         self.run("DELETE FROM raw.customers__documents")
         for row in self.rows.values():
             self.run(
@@ -69,7 +71,9 @@ class Warehouse:
     def periods(self) -> list[tuple[Any, ...]]:
         """Name, from and to as numbers of pulls, and what ended it."""
         days = [[one and (one - START).days for one in row[2:4]] for row in self.versions()]
-        return [(row[6], *of_row, row[5]) for row, of_row in zip(self.versions(), days, strict=True)]
+        return [
+            (row[6], *of_row, row[5]) for row, of_row in zip(self.versions(), days, strict=True)
+        ]
 
 
 @pytest.fixture
@@ -95,7 +99,9 @@ ANA, EVA = {"1": "Ana"}, {"1": "Eva"}
     ids=["back and missing again between two reconciles", "a gap that no reconcile saw",
          "a walk that proves nothing ends nothing", "a clock that went back: none ends before it begins"],
 )  # fmt: skip
-def test_versions_begin_and_end_as_walks_prove(made: Warehouse, nights: list[list[Any]], expected: list[Any]) -> None:
+def test_versions_begin_and_end_as_walks_prove(
+    made: Warehouse, nights: list[list[Any]], expected: list[Any]
+) -> None:
     for night in nights:
         for pull in night:
             made.pull(*pull)
@@ -103,23 +109,32 @@ def test_versions_begin_and_end_as_walks_prove(made: Warehouse, nights: list[lis
     assert made.periods() == expected
     for _ in range(2):
         made.reconcile()
-        assert made.periods() == expected, "the same however often it is made, and of records without a row"
+        assert made.periods() == expected, (
+            "the same however often it is made, and of records without a row"
+        )
         made.rows.clear()
 
 
-def test_another_value_of_any_field_makes_a_version_and_a_derived_or_new_column_makes_none(made: Warehouse) -> None:
+def test_another_value_of_any_field_makes_a_version_and_a_derived_or_new_column_makes_none(
+    made: Warehouse,
+) -> None:
     made.pull(0, ANA)
     made.reconcile()
     made.digits = lambda name: f"00{name}"
     made.reconcile()
     made.run("ALTER TABLE reconciled.customers ADD COLUMN segment VARCHAR DEFAULT 'x'")
     record_history(made.connection, HISTORIES[0])
-    assert made.run("SELECT phone_digits, segment FROM reconciled.customer_history").fetchall() == [("00Ana", "x")]
+    assert made.run("SELECT phone_digits, segment FROM reconciled.customer_history").fetchall() == [
+        ("00Ana", "x")
+    ]
     assert made.periods() == [("Ana", 0, None, None)]
     fields = ("erp_code", "login_code", "first_name", "last_name", "email", "phone", "birthdate", "created_at_text",
               "price_list_id")  # fmt: skip
     for number, field in enumerate(fields, 1):
-        made.run(f"UPDATE reconciled.customers SET {field} = '2000-01-01', _last_seen_at = $1", [at(number)])
+        made.run(
+            f"UPDATE reconciled.customers SET {field} = '2000-01-01', _last_seen_at = $1",
+            [at(number)],
+        )
         assert record_history(made.connection, HISTORIES[0]) == (number + 1, 1), field
 
 
@@ -130,7 +145,9 @@ def test_documents_make_a_version_whatever_their_order(made: Warehouse) -> None:
 
     made.pull(0, ANA)
     made.reconcile()
-    made.run("INSERT INTO raw.customers__documents (customer_id, position, number) VALUES ('1', 1, '0')")
+    made.run(
+        "INSERT INTO raw.customers__documents (customer_id, position, number) VALUES ('1', 1, '0')"
+    )
     made.run("UPDATE reconciled.customers SET _last_seen_at = $1", [at(1)])
     assert numbers() == [["a"], ["0", "a"]]
     fields = {"number", "fiscal_name", "fiscal_address", "email", "is_default", "for_taxes"}
@@ -144,7 +161,9 @@ def test_documents_make_a_version_whatever_their_order(made: Warehouse) -> None:
     assert numbers()[-1] == []
 
 
-def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_makes_no_version(made: Warehouse) -> None:
+def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_makes_no_version(
+    made: Warehouse,
+) -> None:
     run = made.run
     seen = "_last_seen_at TIMESTAMPTZ, _missing_since TIMESTAMPTZ"
     run(f"""CREATE TABLE reconciled.promotions (promotion_id VARCHAR, name VARCHAR, status VARCHAR, is_active BOOLEAN,
@@ -160,9 +179,14 @@ def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_make
     ):
         for table, changes in (("promotions", promotion), ("price_lists", price_list)):
             run(f"UPDATE reconciled.{table} SET {changes}, _last_seen_at = $1", [at(pull)])
-        assert [record_history(made.connection, history) for history in HISTORIES[1:]] == [counts] * 2
+        assert [record_history(made.connection, history) for history in HISTORIES[1:]] == [
+            counts
+        ] * 2
     sql = "SELECT version, valid_from, valid_to, is_current, ended_by, {} FROM reconciled.{}_history ORDER BY version"
     first, second = (1, at(0), at(2), False, "changed"), (2, at(2), None, True, None)
     promotions = run(sql.format("use_count, expiration_date", "promotion")).fetchall()
     assert promotions == [(*first, 1, "b"), (*second, 1, "c")]
-    assert run(sql.format("adjustment_value::INTEGER", "price_list")).fetchall() == [(*first, 5), (*second, 6)]
+    assert run(sql.format("adjustment_value::INTEGER", "price_list")).fetchall() == [
+        (*first, 5),
+        (*second, 6),
+    ]

@@ -22,10 +22,26 @@ from transforms.order_fields import OrderFields
 
 AS_OF: Final = datetime(2026, 3, 29, 12, tzinfo=UTC)
 ORDER_TEXTS: Final = ("client_id", "placed_at", "status", "money")
-RAW_ORDERS: Final = {"id": TEXT, **dict.fromkeys(ORDER_TEXTS, TEXT), "total": pa.float64(), **BOOKKEEPING}
+RAW_ORDERS: Final = {
+    "id": TEXT,
+    **dict.fromkeys(ORDER_TEXTS, TEXT),
+    "total": pa.float64(),
+    **BOOKKEEPING,
+}
 NOBODY: Final = frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False)
-FIELDS: Final = OrderFields("client_id", "placed_at", "total", "status", "money", customer_notation="ids")
-DATES: Final = (None, "", "soon", "2026-02-30", "9999-12-31", "2026-03-29", "2026-03-28T23:30", "2026-03-30 02:30:00Z")
+FIELDS: Final = OrderFields(
+    "client_id", "placed_at", "total", "status", "money", customer_notation="ids"
+)
+DATES: Final = (
+    None,
+    "",
+    "soon",
+    "2026-02-30",
+    "9999-12-31",
+    "2026-03-29",
+    "2026-03-28T23:30",
+    "2026-03-30 02:30:00Z",
+)
 DRAWN: Final[dict[str, tuple[Any, ...]]] = {
     # few values, so that ids, texts and references meet in many ways
     "_missing_since": (None, None, None, AS_OF), "first_name": (None, " ", "Ana"), "last_name": (None, "Ruiz", "Zoë"),
@@ -39,7 +55,9 @@ DRAWN: Final[dict[str, tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize(("seed", "part_rows"), [(0, 5), (2, 1)])
-def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, part_rows: int) -> None:
+def test_customers_and_orders_are_the_same_in_any_number_of_parts(
+    seed: int, part_rows: int
+) -> None:
     """Of five rows, the last part has a few less: documents must still be those of their customers."""
     draw = random.Random(seed)
 
@@ -47,12 +65,20 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(seed: int, par
         return {name: draw.choice(DRAWN[name]) for name in kinds if name in DRAWN} | known
 
     context = DateContext(AS_OF, timezone=draw.choice((None, "America/Lima", "Europe/Madrid")))
-    lists = frame(LISTED_PRICE_LISTS, [{"id": "1", "name": "Base"}, {"id": "2", "_missing_since": AS_OF}])
+    lists = frame(
+        LISTED_PRICE_LISTS, [{"id": "1", "name": "Base"}, {"id": "2", "_missing_since": AS_OF}]
+    )
     ids = draw.sample(range(10), 9)
     known = frame(RAW_CUSTOMERS, [drawn(RAW_CUSTOMERS, id=str(n)) for n in ids])
-    papers = [drawn(RAW_DOCUMENTS, customer_id=str(draw.randrange(10)), position=n) for n in draw.sample(range(20), 12)]
+    papers = [
+        drawn(RAW_DOCUMENTS, customer_id=str(draw.randrange(10)), position=n)
+        for n in draw.sample(range(20), 12)
+    ]
     held = frame({"customer_id": TEXT, **RAW_DOCUMENTS}, papers)
-    whole, made = (customers(known, held, lists, context, "a gap", part_rows=number) for number in (10**6, part_rows))
+    whole, made = (
+        customers(known, held, lists, context, "a gap", part_rows=number)
+        for number in (10**6, part_rows)
+    )
     assert_frame_equal(made.customers, whole.customers)
     assert_frame_equal(made.findings, whole.findings)
     assert made.form == whole.form
@@ -74,11 +100,22 @@ def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_
 
 
 @pytest.mark.parametrize("part_rows", [2, 10**6])
-def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(part_rows: int) -> None:
+def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(
+    part_rows: int,
+) -> None:
     amounts = ["1.500", "2", "1.234", "x", "1.75", "of no order"]
-    line = {"order_id": TEXT, "position": BIGINT, "sku": TEXT, "price": TEXT, "_missing_since": TIMESTAMP}
+    line = {
+        "order_id": TEXT,
+        "position": BIGINT,
+        "sku": TEXT,
+        "price": TEXT,
+        "_missing_since": TIMESTAMP,
+    }
     ids = ["o0", "o1"] * 2 + ["o0", "o9"]
-    rows = [{"order_id": ids[n], "position": n, "sku": f"s{n}", "price": one} for n, one in enumerate(amounts)]
+    rows = [
+        {"order_id": ids[n], "position": n, "sku": f"s{n}", "price": one}
+        for n, one in enumerate(amounts)
+    ]
     lines = frame(line, rows)
     raw = frame(RAW_ORDERS, [{"id": f"o{n}", "placed_at": "2026-01-01"} for n in range(2)])
     made = orders(raw, NOBODY, FIELDS, DateContext(AS_OF))

@@ -21,7 +21,12 @@ from pipelines.reconcile.entities import STEPS
 from pipelines.reconcile.odd_values import odd_values
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from pipelines.warehouse import ops
-from pipelines.warehouse.accepted import Acceptance, accepted_file, read_acceptances, write_acceptances
+from pipelines.warehouse.accepted import (
+    Acceptance,
+    accepted_file,
+    read_acceptances,
+    write_acceptances,
+)
 from pipelines.warehouse.lock import run_lock
 from sources.contract import LISTS
 from sources.errors import BridgeError, LockedError, UsageError
@@ -53,7 +58,12 @@ ERROR = "severity = 'error' AND NOT is_accepted"
 
 
 def details(made: Bridge, where: str = "severity = 'error'") -> list[str]:
-    return [detail for (detail,) in made.rows(f"SELECT detail FROM reconciled.exceptions WHERE {where} ORDER BY ALL")]
+    return [
+        detail
+        for (detail,) in made.rows(
+            f"SELECT detail FROM reconciled.exceptions WHERE {where} ORDER BY ALL"
+        )
+    ]
 
 
 def accept(rule: str, subject: str = "") -> None:
@@ -67,21 +77,38 @@ def test_the_tables_have_every_row_and_mean_what_the_platform_says(reconciled: B
     reported: ReconcileResult = reconciled.result
     for table in LISTS.keys() & reported.rows.keys():
         rows = reconciled.one(f"SELECT count(*) FROM raw.{table}")
-        assert rows == reported.rows[table] == reconciled.one(f"SELECT count(*) FROM reconciled.{table}")
+        assert (
+            rows
+            == reported.rows[table]
+            == reconciled.one(f"SELECT count(*) FROM reconciled.{table}")
+        )
     lines = reconciled.one("SELECT count(*) FROM raw.orders__lines")
-    assert lines == reported.rows["order_lines"] == reconciled.one("SELECT count(*) FROM reconciled.order_lines") > 0
+    assert (
+        lines
+        == reported.rows["order_lines"]
+        == reconciled.one("SELECT count(*) FROM reconciled.order_lines")
+        > 0
+    )
     assert reported.rows["customer_orders"] == 40
-    assert reconciled.one("SELECT sum(order_count + cancelled_count) FROM reconciled.customer_orders") == 30
+    assert (
+        reconciled.one("SELECT sum(order_count + cancelled_count) FROM reconciled.customer_orders")
+        == 30
+    )
     totals = {entity for (entity,) in reconciled.rows("SELECT entity FROM ops.control_totals")}
     assert totals >= {f"reconciled.{table}" for table in (*STEPS, "promotion_history")}
     runs = reconciled.rows("SELECT command, exit_code FROM ops.runs ORDER BY started_at")
     assert runs == [("pull", 0), ("reconcile", 0)]
     assert reconciled.left() == ["warehouse.duckdb"]
     seen = set(reconciled.rows("SELECT what, value FROM ops.observations"))
-    assert seen >= {("date_format", "customers: iso_offset"), ("order_fields", "customer_id: customer__id")}
+    assert seen >= {
+        ("date_format", "customers: iso_offset"),
+        ("order_fields", "customer_id: customer__id"),
+    }
     assert "30 of 30" in reported.proposed["customer_id"]
     orders = {str(row["id"]): row for row in reconciled.platform.state.records("orders")}
-    for key, customer, total in reconciled.rows("SELECT order_id, customer_id, total FROM reconciled.orders"):
+    for key, customer, total in reconciled.rows(
+        "SELECT order_id, customer_id, total FROM reconciled.orders"
+    ):
         assert customer == str(orders[key]["customer"]["id"])
         assert float(total) == pytest.approx(float(orders[key]["total"]))
 
@@ -90,7 +117,9 @@ def test_exceptions_hold_no_personal_data_and_two_records_with_one_id_are_one(ma
     state = made.platform.state
     first, second, gone, *_ = state.ids("customers")
     for key in (first, second):
-        state.change("customers", key, {"email": "una.persona@example.com", "lastName": "Secreto-Núñez"})
+        state.change(
+            "customers", key, {"email": "una.persona@example.com", "lastName": "Secreto-Núñez"}
+        )
     state.remove("customers", gone)
     record = state.records("orders")[3]
     state.add("orders", {**record, "name": "a second record"})
@@ -101,9 +130,13 @@ def test_exceptions_hold_no_personal_data_and_two_records_with_one_id_are_one(ma
     reported = json.dumps(made.rows("FROM reconciled.exceptions"), ensure_ascii=False, default=str)
     assert not [text for text in ("persona", "Núñez") if text in reported]
     assert made.rows("SELECT customer_id FROM reconciled.customers WHERE is_missing") == [(gone,)]
-    assert made.rows("SELECT resource, duplicate_id FROM ops.quarantine") == [("orders", str(record["id"]))]
+    assert made.rows("SELECT resource, duplicate_id FROM ops.quarantine") == [
+        ("orders", str(record["id"]))
+    ]
     assert made.one("SELECT count(*) FROM reconciled.orders") == 30
-    found = made.rows("SELECT entity, entity_id, severity FROM reconciled.exceptions WHERE rule = 'id_duplicate'")
+    found = made.rows(
+        "SELECT entity, entity_id, severity FROM reconciled.exceptions WHERE rule = 'id_duplicate'"
+    )
     assert found == [("orders", str(record["id"]), "error")]
 
 
@@ -121,11 +154,15 @@ def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge) ->
     statuses = "SELECT DISTINCT customer_status FROM reconciled.orders"
     assert again.order_fields == first.order_fields
     assert reconciled.rows(statuses) == [("matched",)]
-    assert reconciled.rows("SELECT DISTINCT run_id, notation FROM ops.order_fields") == [(again.run_id, "ids")]
+    assert reconciled.rows("SELECT DISTINCT run_id, notation FROM ops.order_fields") == [
+        (again.run_id, "ids")
+    ]
     update(reconciled, "UPDATE ops.order_fields SET notation = 'codes'")
     reconcile()
     (kept,) = details(reconciled, "rule = 'field_changed' AND detail LIKE '%read as%'")
-    assert kept.startswith("customer_id: customer__id is read as codes, but 30 of 30 are ids of customers, 0 are")
+    assert kept.startswith(
+        "customer_id: customer__id is read as codes, but 30 of 30 are ids of customers, 0 are"
+    )
     assert reconciled.rows(statuses) == [(None,)]
 
 
@@ -146,7 +183,9 @@ LOST = {
 
 
 @pytest.mark.parametrize("lost", LOST)
-def test_what_an_empty_column_held_is_null_with_the_reason_beside_it(reconciled: Bridge, lost: str) -> None:
+def test_what_an_empty_column_held_is_null_with_the_reason_beside_it(
+    reconciled: Bridge, lost: str
+) -> None:
     reason, figures = LOST[lost]
     update(reconciled, f'UPDATE raw.orders SET "{lost}" = NULL')
     assert reconcile().exit_code == 9
@@ -156,9 +195,13 @@ def test_what_an_empty_column_held_is_null_with_the_reason_beside_it(reconciled:
         assert reconciled.rows(f"SELECT DISTINCT unknown_because FROM bi.{table}") == [(reason,)]
 
 
-def test_what_another_field_or_table_is_read_for_is_an_error_until_it_is_accepted(reconciled: Bridge) -> None:
+def test_what_another_field_or_table_is_read_for_is_an_error_until_it_is_accepted(
+    reconciled: Bridge,
+) -> None:
     lines = reconciled.result.rows["order_lines"]
-    items = "CREATE TABLE raw.orders__items AS SELECT * REPLACE (0 AS position) FROM raw.orders__lines"
+    items = (
+        "CREATE TABLE raw.orders__items AS SELECT * REPLACE (0 AS position) FROM raw.orders__lines"
+    )
     pinned = "UPDATE ops.order_fields SET column_name = '{}' WHERE field = '{}'"
     update(
         reconciled,
@@ -171,7 +214,10 @@ def test_what_another_field_or_table_is_read_for_is_an_error_until_it_is_accepte
         assert result.rows["order_lines"] == lines
         of_customer, of_lines = details(reconciled)
         assert of_customer.startswith("customer_id: gone is gone, customer__id is used;")
-        assert of_lines == "lines: orders__lines is used; orders__items has 30 rows; set reconcile.order_lines"
+        assert (
+            of_lines
+            == "lines: orders__lines is used; orders__items has 30 rows; set reconcile.order_lines"
+        )
     update(reconciled, pinned.format("orders__items", "lines"))
     accept("orders.field_changed", "customer_id")
     assert reconcile().rows["order_lines"] == 30
@@ -194,8 +240,12 @@ def test_a_share_that_fell_is_compared_with_the_last_accepted_one(reconciled: Br
 
 
 def test_accepted_findings_are_counted_and_not_listed(reconciled: Bridge) -> None:
-    first, second = (key for (key,) in reconciled.rows("SELECT id FROM raw.customers ORDER BY id LIMIT 2"))
-    update(reconciled, f"UPDATE raw.customers SET erp_code = 'A-1' WHERE id IN ('{first}', '{second}')")
+    first, second = (
+        key for (key,) in reconciled.rows("SELECT id FROM raw.customers ORDER BY id LIMIT 2")
+    )
+    update(
+        reconciled, f"UPDATE raw.customers SET erp_code = 'A-1' WHERE id IN ('{first}', '{second}')"
+    )
     accept("customers.erp_code_duplicate", first)
     result = reconcile()
     assert (result.exit_code, result.accepted) == (9, 1), "the other one is not accepted"
@@ -204,7 +254,11 @@ def test_accepted_findings_are_counted_and_not_listed(reconciled: Bridge) -> Non
     assert replace(result, fail_on="never").exit_code == 0
     accept("customers.erp_code_duplicate", second)
     result = reconcile()
-    assert (result.exit_code, result.accepted, replace(result, fail_on="warning").exit_code) == (0, 2, 9)
+    assert (result.exit_code, result.accepted, replace(result, fail_on="warning").exit_code) == (
+        0,
+        2,
+        9,
+    )
     assert "erp_code_duplicate" not in {rule for _, rule, *_ in result.findings}
     assert reconciled.one("SELECT accepted FROM bi.findings WHERE rule = 'erp_code_duplicate'") == 2
 
@@ -217,11 +271,17 @@ def test_lines_that_the_platform_renames_are_still_the_lines(reconciled: Bridge)
         state.remove("orders", order["id"])
         state.add("orders", {"details": order.pop("lines"), **order})
     reconciled.pull("orders")
-    assert reconcile().rows["order_lines"] == sum(len(order["details"]) for order in state.records("orders")) > 0
+    assert (
+        reconcile().rows["order_lines"]
+        == sum(len(order["details"]) for order in state.records("orders"))
+        > 0
+    )
     assert reconciled.one("SELECT count(*) FROM raw.orders__lines") == len(gone["lines"])
 
 
-def test_settings_name_fields_and_a_wrong_one_leaves_the_file(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_name_fields_and_a_wrong_one_leaves_the_file(
+    made: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = made.path.read_bytes()
     for name, value, match in (
         ("ORDER_TOTAL", "no_such", "no_such"), ("ORDER_LINES", "no_such", "not a child table of raw.orders"),
@@ -235,7 +295,11 @@ def test_settings_name_fields_and_a_wrong_one_leaves_the_file(made: Bridge, monk
         assert made.path.read_bytes() == before
         assert made.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
     update(made, "UPDATE raw.customers SET created_at = '03/04/2026'")
-    wanted = {"ORDER_CUSTOMER_ID": "customer__erp_code", "ORDER_CUSTOMER_NOTATION": "ids", "ORDER_TOTAL": "number"}
+    wanted = {
+        "ORDER_CUSTOMER_ID": "customer__erp_code",
+        "ORDER_CUSTOMER_NOTATION": "ids",
+        "ORDER_TOTAL": "number",
+    }
     for name, value in (wanted | {"DATE_ORDER": "month_first"}).items():
         monkeypatch.setenv(f"RECONCILE__{name}", value)
     reported = reconcile()
@@ -243,10 +307,14 @@ def test_settings_name_fields_and_a_wrong_one_leaves_the_file(made: Bridge, monk
     assert "customer_id" not in reported.proposed
     assert made.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
     assert made.one("SELECT bool_and(number = total) FROM reconciled.orders")
-    assert made.rows("SELECT DISTINCT created_at::DATE::VARCHAR FROM reconciled.customers") == [("2026-03-04",)]
+    assert made.rows("SELECT DISTINCT created_at::DATE::VARCHAR FROM reconciled.customers") == [
+        ("2026-03-04",)
+    ]
 
 
-def test_lost_rows_and_shared_ids_fail_and_blank_ids_are_found(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_rows_and_shared_ids_fail_and_blank_ids_are_found(
+    made: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = made.path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(entities, "promotions", lambda raw, *rest: promotions(raw.iloc[1:], *rest))
@@ -257,7 +325,10 @@ def test_lost_rows_and_shared_ids_fail_and_blank_ids_are_found(made: Bridge, mon
     with duckdb.connect(str(made.path)) as build:
         for name in LISTS:
             for blank in (None, "", "\u00a0 "):
-                build.execute(f"INSERT INTO raw.{name} SELECT * REPLACE ($1 AS id) FROM raw.{name} LIMIT 1", [blank])
+                build.execute(
+                    f"INSERT INTO raw.{name} SELECT * REPLACE ($1 AS id) FROM raw.{name} LIMIT 1",
+                    [blank],
+                )
     before = made.path.read_bytes()
     with pytest.raises(BridgeError, match="promotions: 1 ids are of several rows") as raised:
         reconcile()
@@ -265,9 +336,18 @@ def test_lost_rows_and_shared_ids_fail_and_blank_ids_are_found(made: Bridge, mon
     update(made, raised.value.hint.partition(": ")[2])
     reconcile()
     sql = "SELECT entity, count(*), count(entity_id) FROM reconciled.exceptions WHERE rule = 'id_missing' GROUP BY 1"
-    assert sorted(made.rows(sql)) == [(name, 3, 0) for name in sorted(LISTS)], "the hint removes no row without an id"
-    for name, key in (("customers", "customer_id"), ("promotions", "promotion_id"), ("price_lists", "price_list_id")):
-        assert made.one(f"SELECT count(*) FROM reconciled.{name} WHERE trim({key}, ' \u00a0') = ''") == 0
+    assert sorted(made.rows(sql)) == [(name, 3, 0) for name in sorted(LISTS)], (
+        "the hint removes no row without an id"
+    )
+    for name, key in (
+        ("customers", "customer_id"),
+        ("promotions", "promotion_id"),
+        ("price_lists", "price_list_id"),
+    ):
+        assert (
+            made.one(f"SELECT count(*) FROM reconciled.{name} WHERE trim({key}, ' \u00a0') = ''")
+            == 0
+        )
     assert made.one("SELECT count(*) FROM reconciled.promotions") == 9
 
 
@@ -279,7 +359,9 @@ def test_where_memory_ends_the_tables_are_made_with_more(
     monkeypatch.setattr(reconciling, "_DOUBLINGS", 1)
     caplog.set_level("INFO", "orderbridge.steps")
     reconcile()
-    limits = [message.partition("memory_limit = ")[2] for message in caplog.messages if "again" in message]
+    limits = [
+        message.partition("memory_limit = ")[2] for message in caplog.messages if "again" in message
+    ]
     assert limits == ["'4MB')", "'8MB')"]
     assert tables_of(reconciled) == expected
 
@@ -287,17 +369,25 @@ def test_where_memory_ends_the_tables_are_made_with_more(
 def tables_of(made: Bridge) -> dict[str, list[Any]]:
     """The rows of the reconciled tables."""
     names = made.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'reconciled'")
-    return {name: made.rows(f"FROM reconciled.{name} ORDER BY ALL") for (name,) in names if name != "as_of"}
+    return {
+        name: made.rows(f"FROM reconciled.{name} ORDER BY ALL")
+        for (name,) in names
+        if name != "as_of"
+    }
 
 
-def test_it_needs_a_warehouse_and_the_lock_and_lists_never_pulled_are_empty_and_unknown(fresh: Bridge) -> None:
+def test_it_needs_a_warehouse_and_the_lock_and_lists_never_pulled_are_empty_and_unknown(
+    fresh: Bridge,
+) -> None:
     with pytest.raises(UsageError, match="there is no warehouse"):
         reconcile()
     fresh.pull("price_lists")
     with run_lock(fresh.folder / ".warehouse.duckdb.lock", "pull", ""), pytest.raises(LockedError):
         reconcile()
     reported = reconcile()
-    assert {table: reported.rows[table] for table in LISTS} == dict.fromkeys(LISTS, 0) | {"price_lists": 6}
+    assert {table: reported.rows[table] for table in LISTS} == dict.fromkeys(LISTS, 0) | {
+        "price_lists": 6
+    }
     fields = ("customer_id", "ordered_at", "total", "order_status", "currency")
     assert reported.order_fields == dict.fromkeys(fields)
     assert fresh.rows("SELECT DISTINCT customer_count FROM reconciled.price_lists") == [(None,)]
@@ -306,7 +396,9 @@ def test_it_needs_a_warehouse_and_the_lock_and_lists_never_pulled_are_empty_and_
     assert fresh.rows("SELECT DISTINCT order_count FROM reconciled.customer_orders") == [(None,)]
 
 
-def test_a_run_publishes_raw_and_reconciled_at_once_or_neither(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_publishes_raw_and_reconciled_at_once_or_neither(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reconciling = Reconciling()
     done = pull(PullOptions(command="run"), step=reconciling)
     assert (done.exit_code, reconciling.result and reconciling.result.rows["customers"]) == (0, 40)
@@ -319,7 +411,9 @@ def test_a_run_publishes_raw_and_reconciled_at_once_or_neither(fresh: Bridge, mo
     assert fresh.path.read_bytes() == before
 
 
-def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_key_is_not_shown() -> None:
+def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_key_is_not_shown() -> (
+    None
+):
     cases = [
         (4, 40, "total", "odd_value", "total"), (5, 40, "total", "form_changed", "total"),
         (5, 101, "taxes[3].tax rate", "odd_value", "taxes[].tax rate"),
@@ -327,7 +421,9 @@ def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_k
     ]  # fmt: skip
     with duckdb.connect() as build:
         ops.create_missing(build)
-        build.execute("CREATE SCHEMA raw; CREATE TABLE raw.orders (_extra VARCHAR, _missing_since TIMESTAMPTZ)")
+        build.execute(
+            "CREATE SCHEMA raw; CREATE TABLE raw.orders (_extra VARCHAR, _missing_since TIMESTAMPTZ)"
+        )
         for odd, listed, field, rule, shown in cases:
             rows = [[json.dumps({field: "x"})]] * odd + [["{}"]] * (listed - odd)
             build.execute("DELETE FROM raw.orders")

@@ -14,7 +14,9 @@ from tests.pipelines.bridge import Bridge
 
 PRIVATE = ("Secundina", "secreta@example.com", "Nombre Del Fichero", "C-NUEVO", "nueva@example.com")
 """What the file holds and the platform does not."""
-_LEFTOVERS = re.compile(r"\b(?:NaN|NaT|nan|None(?! of|[.:] ?))\b|<NA>|&lt;NA&gt;|(?<![\d.])\d+\.0(?![\d.])")
+_LEFTOVERS = re.compile(
+    r"\b(?:NaN|NaT|nan|None(?! of|[.:] ?))\b|<NA>|&lt;NA&gt;|(?<![\d.])\d+\.0(?![\d.])"
+)
 """How Python and pandas write a missing value or a float."""
 
 
@@ -58,17 +60,23 @@ def write_erp_file(made: Bridge) -> None:
         (four[0], "a@example.com", PRIVATE[0]),
         (four[0], "b@example.com", PRIVATE[2]),
     ]
-    (made.folder / "clientes.csv").write_text("".join(";".join(line) + "\n" for line in lines), "utf-8")
+    (made.folder / "clientes.csv").write_text(
+        "".join(";".join(line) + "\n" for line in lines), "utf-8"
+    )
 
 
 def change(path: Path, sql: str) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(sql)
-        columns = connection.sql("SELECT column_name FROM duckdb_columns() WHERE schema_name = 'reconciled'").fetchall()
+        columns = connection.sql(
+            "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'reconciled'"
+        ).fetchall()
         if {("ordered_date",), ("today",)} <= set(columns):  # those of the times that were changed
             connection.execute("UPDATE reconciled.orders SET ordered_date = ordered_at::DATE")
-            connection.execute("UPDATE reconciled.as_of SET today = (SELECT max(ended_at) FROM ops.runs)::DATE")
+            connection.execute(
+                "UPDATE reconciled.as_of SET today = (SELECT max(ended_at) FROM ops.runs)::DATE"
+            )
 
 
 def made(path: Path) -> Page:
@@ -82,7 +90,9 @@ def personal(path: Path, *more: str) -> list[str]:
     columns = "full_name, email, phone, erp_code, login_code, default_fiscal_name, default_document_number"
     names = ", ".join([columns, *more])
     with open_warehouse(path) as warehouse:
-        found = warehouse.execute(f"SELECT DISTINCT unnest([{names}]) FROM reconciled.customers").fetchall()
+        found = warehouse.execute(
+            f"SELECT DISTINCT unnest([{names}]) FROM reconciled.customers"
+        ).fetchall()
     return [*PRIVATE, *(value for (value,) in found if value and len(value) > 3)]
 
 
@@ -90,7 +100,9 @@ def leftovers(text: str) -> list[str]:
     """Missing values (`NaN`, `None`) and whole numbers as floats (`5000.0`), each with the text around it."""
     if "</" in text:
         text = re.sub(r"<style.*?</style>|<[^<>]+>", " ", text, flags=re.DOTALL)
-    return [text[max(0, found.start() - 40) : found.end() + 20] for found in _LEFTOVERS.finditer(text)]
+    return [
+        text[max(0, found.start() - 40) : found.end() + 20] for found in _LEFTOVERS.finditer(text)
+    ]
 
 
 def leftovers_in(folder: Path) -> dict[str, list[str]]:

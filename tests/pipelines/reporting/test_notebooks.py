@@ -18,15 +18,26 @@ from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, execut
 from tests.pipelines.reporting.page import change, leftovers, personal
 
 NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
-PLOTS = {"01_first_look": 2, "02_customers_and_prices": 4, "03_promotions_and_orders": 5, "04_erp_match": 2}
+PLOTS = {
+    "01_first_look": 2,
+    "02_customers_and_prices": 4,
+    "03_promotions_and_orders": 5,
+    "04_erp_match": 2,
+}
 
 
 def outputs(notebook: Any) -> list[Any]:
-    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return [
+        output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
+    ]
 
 
 def drawn(notebook: Any, kind: str) -> list[Any]:
-    return [output for output in outputs(notebook) if kind in output.get("data", {}).get("text/html", "")]
+    return [
+        output
+        for output in outputs(notebook)
+        if kind in output.get("data", {}).get("text/html", "")
+    ]
 
 
 def cells(output: Any) -> list[list[str]]:
@@ -45,7 +56,9 @@ def run(name: str, warehouse: Path) -> list[list[list[str]]]:
     assert not re.search(r"<script|https?:|@import|url\(", page)
     assert page.count('orderbridge-plot">') == len(plots)
     assert leftovers("".join(output["data"]["text/plain"] for output in tables)) == []
-    assert leftovers("".join(html for output in plots for html in output["data"]["text/html"])) == []
+    assert (
+        leftovers("".join(html for output in plots for html in output["data"]["text/html"])) == []
+    )
     shown = json.dumps(outputs(notebook), ensure_ascii=False)
     assert not [value for value in personal(warehouse) if value in shown]
     assert not (FOLDER / "warehouse.duckdb").exists()
@@ -59,7 +72,12 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
 
 def query(name: str, part: str) -> str:
     cells = json.loads((FOLDER / f"{name}.ipynb").read_text("utf-8"))["cells"]
-    (sql,) = (text for cell in cells for text in "".join(cell["source"]).split('"""')[1::2] if part in text)
+    (sql,) = (
+        text
+        for cell in cells
+        for text in "".join(cell["source"]).split('"""')[1::2]
+        if part in text
+    )
     return sql
 
 
@@ -94,7 +112,9 @@ def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path) -> Non
         assert as_of < pulled_at
         rows = connection.sql(query(NAMES[0], "sweeps, pages")).fetchall()
         assert [row[:4] for row in rows if row[0] == "orders"] == [("orders", "complete", True, 30)]
-        assert ("r", "orders", 3) not in connection.sql(query(NAMES[0], '"distinct" AS records FROM')).fetchall()
+        assert ("r", "orders", 3) not in connection.sql(
+            query(NAMES[0], '"distinct" AS records FROM')
+        ).fetchall()
 
 
 def test_notebooks_are_kept_without_outputs_mask_by_default_and_ask_before_each_answer() -> None:
@@ -107,8 +127,17 @@ def test_notebooks_are_kept_without_outputs_mask_by_default_and_ask_before_each_
         assert not [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")]
         sources = ["".join(cell["source"]) for cell in cells]
         assert sum("SHOW_PERSONAL = False" in source for source in sources) == 1
-        assert sum("open_warehouse()\n" in f"{one}\n" for one in sources if "import open_warehouse" in one) == 1
-        assert all("markdown" in (one["cell_type"], before["cell_type"]) for before, one in pairwise(cells))
+        assert (
+            sum(
+                "open_warehouse()\n" in f"{one}\n"
+                for one in sources
+                if "import open_warehouse" in one
+            )
+            == 1
+        )
+        assert all(
+            "markdown" in (one["cell_type"], before["cell_type"]) for before, one in pairwise(cells)
+        )
 
 
 def test_what_is_not_known_to_be_harmless_is_masked() -> None:

@@ -23,13 +23,22 @@ def days(*counts: tuple[date, int]) -> pd.DataFrame:
 
 def drawn() -> dict[str, Plot]:
     statuses = pd.DataFrame({"status": ["running", "expired"], "promotions": [4, 2]})
-    found = [("customers", "login_missing", "warning", 3), ("price_lists", "chain_cycle", "error", 1)]
+    found = [
+        ("customers", "login_missing", "warning", 3),
+        ("price_lists", "chain_cycle", "error", 1),
+    ]
     return {
         "bars": plots.bars({"a": 3, "b": 0}, "Title", "unit"),
-        "findings": plots.findings(pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"])),
-        "over_time": plots.over_time(days((date(2026, 1, 2), 4), (date(2026, 9, 2), 1)), "Orders", "orders"),
+        "findings": plots.findings(
+            pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"])
+        ),
+        "over_time": plots.over_time(
+            days((date(2026, 1, 2), 4), (date(2026, 9, 2), 1)), "Orders", "orders"
+        ),
         "promotions": plots.promotions_by_status(statuses),
-        "funnel": plots.funnel(pd.DataFrame({"status": ["only_in_erp"], "step": ["erp"], "customers": [4]})),
+        "funnel": plots.funnel(
+            pd.DataFrame({"status": ["only_in_erp"], "step": ["erp"], "customers": [4]})
+        ),
     }
 
 
@@ -59,7 +68,9 @@ def test_a_name_from_outside_is_drawn_unchanged() -> None:
         (shown,) = ["".join(element.itertext()) for element in elements(plot).iter("bdi")]
         assert not list(elements(plot).iter("b"))
         assert len(shown) <= MAX_LABEL
-        assert shown == "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in label(name))
+        assert shown == "".join(
+            char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in label(name)
+        )
 
 
 def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> None:
@@ -73,15 +84,37 @@ def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> N
     assert "2026-03-01: 5,000.00 EUR" in amounts
     assert "2026-03-02: 0.30 EUR" in amounts
     colours = re.findall(r'class="bar (\w+)" style="width:([\d.]+)%"', drawn()["promotions"].html)
-    assert colours == [("running", "100.0"), ("expired", "50.0")], "the style sheet colours them by status"
+    assert colours == [("running", "100.0"), ("expired", "50.0")], (
+        "the style sheet colours them by status"
+    )
 
 
 def test_periods_follow_the_span_of_the_values_and_labels_are_round_numbers_above_them() -> None:
     for first, value, names, labels in (
-        (TODAY - timedelta(days=MAX_DAYS - 1), 39_000, ["2026-09-21", "2026-11-21 so far"], ["0", "15k", "30k", "45k"]),
-        (TODAY - timedelta(days=MAX_DAYS), 2_500_000, ["2026-09", "2026-11 so far"], ["0", "1M", "2M", "3M"]),
-        (date(2026 - MAX_MONTHS // 12, 12, 31), 1, ["2020-12", "2026-11 so far"], ["0", "1", "2", "3"]),
-        (date(2026 - MAX_MONTHS // 12, 11, 30), -150, ["2020", "2026 so far"], ["-150", "-100", "-50", "0"]),
+        (
+            TODAY - timedelta(days=MAX_DAYS - 1),
+            39_000,
+            ["2026-09-21", "2026-11-21 so far"],
+            ["0", "15k", "30k", "45k"],
+        ),
+        (
+            TODAY - timedelta(days=MAX_DAYS),
+            2_500_000,
+            ["2026-09", "2026-11 so far"],
+            ["0", "1M", "2M", "3M"],
+        ),
+        (
+            date(2026 - MAX_MONTHS // 12, 12, 31),
+            1,
+            ["2020-12", "2026-11 so far"],
+            ["0", "1", "2", "3"],
+        ),
+        (
+            date(2026 - MAX_MONTHS // 12, 11, 30),
+            -150,
+            ["2020", "2026 so far"],
+            ["-150", "-100", "-50", "0"],
+        ),
     ):
         values = dict.fromkeys((TODAY, first), Decimal(value))
         drawn = time_chart("Orders by {period}", values, TODAY, str, (first, TODAY))

@@ -36,7 +36,9 @@ def words_of(path: Path, sql: str = "") -> str:
     return " ".join(made(path).words.split())
 
 
-def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_personal_data(warehouse: Path) -> None:
+def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_personal_data(
+    warehouse: Path,
+) -> None:
     change(
         warehouse,
         """CREATE OR REPLACE TABLE reconciled.erp_variants AS SELECT '1' AS product_id, '2' AS variant_id,
@@ -44,14 +46,30 @@ def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_pe
     )
     page, html = made(warehouse), warehouse.with_name("report.html").read_text("utf-8")
     words = " ".join(page.words.split())
-    forbidden = {"script", "link", "iframe", "object", "embed", "form", "base", "img", "use", "image", "foreignobject"}
+    forbidden = {
+        "script",
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "form",
+        "base",
+        "img",
+        "use",
+        "image",
+        "foreignobject",
+    }
     assert {name for name, _ in page.found}.isdisjoint(forbidden)
     charts = [ET.fromstring(chart) for chart in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
     assert charts
     for chart in charts:
         assert chart.attrib["aria-label"]
-        assert all(bar.findtext("text") and len(bar.findall("rect")) == 2 for bar in chart.findall("g"))
-    assert not [name for _, attributes in page.found for name in attributes if name.startswith("on")]
+        assert all(
+            bar.findtext("text") and len(bar.findall("rect")) == 2 for bar in chart.findall("g")
+        )
+    assert not [
+        name for _, attributes in page.found for name in attributes if name.startswith("on")
+    ]
     assert "default-src 'none'" in html
     assert not re.search(r"(src|href)=\"(?!#|data:)|@import|url\(|https?:", html)
     places = [attributes["id"] for _, attributes in page.found if "id" in attributes]
@@ -67,7 +85,9 @@ def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_pe
         ).fetchall()
         for entity, rule, severity, count in found:
             assert f"{entity.replace('_', ' ')}: {rule} {severity}, {count} found" in words
-        ((run,),) = connection.execute("SELECT run_id FROM ops.runs WHERE command = 'reconcile'").fetchall()
+        ((run,),) = connection.execute(
+            "SELECT run_id FROM ops.runs WHERE command = 'reconcile'"
+        ).fetchall()
     for text in (
         run, "matched by ERP code 2", "matched by login code 0", "matched by e-mail 1", "ambiguous in the ERP 2",
         "ambiguous on the platform 1", "only in the ERP 1", "only on the platform 36", "never sent 1",
@@ -183,10 +203,16 @@ def test_the_page_says_what_is_so_and_nothing_that_is_not(
     warehouse: Path, sql: str, says: list[str], silent: list[str]
 ) -> None:
     words = words_of(warehouse, sql)
-    assert [text for text in says if text not in words] == [text for text in silent if text in words] == []
+    assert (
+        [text for text in says if text not in words]
+        == [text for text in silent if text in words]
+        == []
+    )
 
 
-def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(warehouse: Path) -> None:
+def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
+    warehouse: Path,
+) -> None:
     words = words_of(
         warehouse,
         """UPDATE ops.runs SET ended_at = '2026-03-20 10:00Z'; DELETE FROM reconciled.orders;
@@ -213,7 +239,9 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
     lately = "WHERE ordered_date > '2026-02-18' AND currency = 'EUR'"
     unknown = words_of(warehouse, f"UPDATE reconciled.orders SET total = NULL {lately}")
     assert "EUR 108.70 6 – –" in unknown, "orders were made, and no total of them is known"
-    assert "EUR 108.70 4 0.00 -100 %" in words_of(warehouse, f"DELETE FROM reconciled.orders {lately}")
+    assert "EUR 108.70 4 0.00 -100 %" in words_of(
+        warehouse, f"DELETE FROM reconciled.orders {lately}"
+    )
 
 
 def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(warehouse: Path) -> None:
@@ -244,7 +272,10 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
             'new' AS measure, 0 AS value FROM ops.runs;
         UPDATE ops.runs SET command = 'import' WHERE command = 'pull'""",
     )
-    assert "from the sandbox environment of Bodega <i> (shop.example). Days and months are those of UTC." in words
+    assert (
+        "from the sandbox environment of Bodega <i> (shop.example). Days and months are those of UTC."
+        in words
+    )
     for text in (
         "are matched (3); in the run before 12.5 %.",
         "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1",
@@ -256,10 +287,15 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
     found = re.findall(r"(?:error|warning|info) (?:[a-z]+ ){1,2}?([a-z ]+?) (\d+) (\d+) ", words)
     assert len(found) > 5
     assert {int(before) - int(count) for _, count, before in found} == {7}
-    assert re.search(r"Over time run \(UTC\) errors warnings info new gone (\S+ \S+ \d+ \d+ \d+ \d+ \d+ ){2}", words)
+    assert re.search(
+        r"Over time run \(UTC\) errors warnings info new gone (\S+ \S+ \d+ \d+ \d+ \d+ \d+ ){2}",
+        words,
+    )
 
 
-def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_size(warehouse: Path) -> None:
+def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_size(
+    warehouse: Path,
+) -> None:
     rules = ", ".join(f"('{rule.entity}', '{rule.name}', '{rule.severity}')" for rule in RULES)
     words = words_of(
         warehouse,
@@ -273,7 +309,10 @@ def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_si
     assert "name name…" in words.replace(" …", "…")
     assert f"And {len(RULES) - 40} more." in words
     html = warehouse.with_name("report.html").read_text("utf-8")
-    assert max(table.count("<tr>") for table in re.findall("<tbody>(.*?)</tbody>", html, re.DOTALL)) == 40
+    assert (
+        max(table.count("<tr>") for table in re.findall("<tbody>(.*?)</tbody>", html, re.DOTALL))
+        == 40
+    )
     assert len(html) < 150_000
 
 
@@ -287,15 +326,35 @@ def test_a_report_has_the_same_bytes_each_time_is_its_owners_and_replaces_report
         assert (link.is_symlink(), once.stat().st_mode & 0o777) == (True, mode)
         once.chmod(0o644)
     assert once.read_text("utf-8").startswith(START)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
-    done = command("report", "--out", str(again), env=environment | {"WAREHOUSE__PATH": str(warehouse)}, cwd=tmp_path)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "TZ": "Asia/Tokyo",
+        "LC_ALL": "C.UTF-8",
+    }
+    done = command(
+        "report",
+        "--out",
+        str(again),
+        env=environment | {"WAREHOUSE__PATH": str(warehouse)},
+        cwd=tmp_path,
+    )
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"wrote {again}: as of run ")
     assert again.read_bytes() == once.read_bytes()
     (tmp_path / "other").write_text("<!doctype html>\n<p>somebody's page")
     (tmp_path / "folder").mkdir()
-    before, listed = (warehouse.read_bytes(), (tmp_path / "other").read_bytes()), sorted(tmp_path.iterdir())
-    for out in (warehouse, tmp_path / "other", tmp_path / "folder", tmp_path / "no/where.html", Path("/dev/null")):
+    before, listed = (
+        (warehouse.read_bytes(), (tmp_path / "other").read_bytes()),
+        sorted(tmp_path.iterdir()),
+    )
+    for out in (
+        warehouse,
+        tmp_path / "other",
+        tmp_path / "folder",
+        tmp_path / "no/where.html",
+        Path("/dev/null"),
+    ):
         with pytest.raises(UsageError, match="--out FILE"):
             report(out)
     assert (warehouse.read_bytes(), (tmp_path / "other").read_bytes()) == before
@@ -306,8 +365,12 @@ def test_without_anything_reconciled_by_this_version_there_is_no_report(
     warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, none = tmp_path / "report.html", tmp_path / "none.duckdb"
-    change(warehouse, "ALTER TABLE reconciled.exceptions DROP COLUMN is_accepted")  # as in version 0.2
-    with pytest.raises(UsageError, match="only by another version of orderbridge\n  Run `orderbridge reconcile`"):
+    change(
+        warehouse, "ALTER TABLE reconciled.exceptions DROP COLUMN is_accepted"
+    )  # as in version 0.2
+    with pytest.raises(
+        UsageError, match="only by another version of orderbridge\n  Run `orderbridge reconcile`"
+    ):
         report(out)
     monkeypatch.setenv("WAREHOUSE__PATH", str(none))
     with pytest.raises(UsageError, match="there is no warehouse"):
@@ -333,7 +396,10 @@ def test_a_list_is_as_old_as_its_last_read_or_tail_and_too_old_if_it_was_read_in
 ) -> None:
     """A clock that was wrong once would otherwise silence the monitor for years."""
     status = Status("w.duckdb", max_age_h=24, too_old=["orders"] if is_too_old else [])
-    at, tail_at = status.at - timedelta(hours=age), None if tail is None else status.at - timedelta(hours=tail)
+    at, tail_at = (
+        status.at - timedelta(hours=age),
+        None if tail is None else status.at - timedelta(hours=tail),
+    )
     status.lists.append(LastRead("orders", "run", "complete", 5, 0, at, at, None, None, tail_at))
     assert _is_older(status.lists[0].ages_h(status.at), 24) is is_too_old
     shown = status.as_dict()["lists"][0]
@@ -352,7 +418,11 @@ def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
         status, summary, page = read_status(), run_summary(done, result), words_of(made.path)
     news = ["new since the last run: 1 warning", "  warning customers.email_malformed: 1"]
     print_reconcile(result, "plain")
-    for said in (lines(status)[:2], summary["text"].splitlines()[1:3], capsys.readouterr().out.splitlines()[1:3]):
+    for said in (
+        lines(status)[:2],
+        summary["text"].splitlines()[1:3],
+        capsys.readouterr().out.splitlines()[1:3],
+    ):
         assert said == news
     assert status.as_dict()["new_findings"][0]["rule"] == "email_malformed"
     assert summary["new_findings"][0]["findings"] == 1

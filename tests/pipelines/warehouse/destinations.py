@@ -43,7 +43,9 @@ TABLES = f"""
 class Shop:
     """A published warehouse with a few rows."""
 
-    def __init__(self, folder: Path, settings: WarehouseSettings, host: str = "one.example") -> None:
+    def __init__(
+        self, folder: Path, settings: WarehouseSettings, host: str = "one.example"
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "warehouse.duckdb"
         self.settings = replace(settings, path=self.path)
@@ -78,7 +80,9 @@ def contents_of(rows: Callable[[str], list[tuple[Any, ...]]], prefix: str) -> di
     for (schema, table), names in columns.items():
         quoted = ", ".join(f'"{name}"' for name in names)
         found = rows(f"SELECT {quoted} FROM {schema}.{table}")
-        made[f"{schema.removeprefix(prefix)}.{table}"] = plain([dict(zip(names, row, strict=True)) for row in found])
+        made[f"{schema.removeprefix(prefix)}.{table}"] = plain(
+            [dict(zip(names, row, strict=True)) for row in found]
+        )
     return made
 
 
@@ -106,7 +110,9 @@ class Destination:
         return WarehouseSettings(path=Path("/nowhere"), destination=self.name)
 
     def configure(self, **settings: str) -> None:
-        os.environ |= {f"DESTINATION__{self.name.upper()}__{key}": value for key, value in settings.items()}
+        os.environ |= {
+            f"DESTINATION__{self.name.upper()}__{key}": value for key, value in settings.items()
+        }
 
     def start(self) -> None:
         """Makes it ready, and names it in dlt's settings. Skips the test where it cannot be had here."""
@@ -146,7 +152,9 @@ class DuckLake(Destination):
 
     def start(self) -> None:
         if self.EXTENSION is None or not hasattr(duckdb.DuckDBPyRelation, "fetchone"):
-            pytest.skip("dlt cannot use this duckdb for a DuckLake, or its extension is not installed: make ducklake")
+            pytest.skip(
+                "dlt cannot use this duckdb for a DuckLake, or its extension is not installed: make ducklake"
+            )
         os.environ["HOME"] = str(self.folder)  # the folder of DuckDB's extensions
         (place,) = self.EXTENSION.submodule_search_locations or [""]
         with duckdb.connect() as connection:
@@ -160,7 +168,9 @@ class DuckLake(Destination):
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with duckdb.connect() as connection:
-            place = f"'ducklake:{self.folder}/catalog.duckdb' AS shop (DATA_PATH '{self.folder}/lake/')"
+            place = (
+                f"'ducklake:{self.folder}/catalog.duckdb' AS shop (DATA_PATH '{self.folder}/lake/')"
+            )
             connection.execute(f"ATTACH {place}; USE shop")
             return connection.execute(sql).fetchall()
 
@@ -198,7 +208,9 @@ class Postgres(Destination):
         assert self.keys("customers") == ["id"]
         column = "'orderbridge_raw.customers'::regclass"
         where = f"attrelid = {column} AND attname = 'first_name'"
-        ((text,),) = self.rows(f"SELECT col_description({column}, attnum) FROM pg_attribute WHERE {where}")
+        ((text,),) = self.rows(
+            f"SELECT col_description({column}, attnum) FROM pg_attribute WHERE {where}"
+        )
         return str(text)
 
     def keys(self, table: str) -> list[str]:
@@ -218,12 +230,17 @@ class ParquetFiles(Destination):
         self.configure(BUCKET_URL=(self.folder / "bucket").as_uri())
 
     def pointer(self, prefix: str = "orderbridge") -> dict[str, Any]:
-        content: dict[str, Any] = json.loads((self.folder / "bucket" / prefix / POINTER).read_text("utf-8"))
+        content: dict[str, Any] = json.loads(
+            (self.folder / "bucket" / prefix / POINTER).read_text("utf-8")
+        )
         return content
 
     def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
         tables, folder = self.pointer(prefix)["tables"], self.folder / "bucket" / prefix
-        return {name: plain(pq.read_table(folder / entry["path"]).to_pylist()) for name, entry in tables.items()}
+        return {
+            name: plain(pq.read_table(folder / entry["path"]).to_pylist())
+            for name, entry in tables.items()
+        }
 
     def versions(self) -> list[str]:
         return sorted(path.name for path in self.copy.iterdir() if path.is_dir())

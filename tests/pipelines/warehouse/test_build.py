@@ -48,8 +48,18 @@ SECRET = "Ana Núñez"
 def older_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the modules of a client of DuckDB 1.2."""
     folder = tmp_path_factory.mktemp("older")
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    done = subprocess.run([*install, "--target", str(folder), OLDER_CLIENT], capture_output=True, text=True)
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-compile",
+    ]
+    done = subprocess.run(
+        [*install, "--target", str(folder), OLDER_CLIENT], capture_output=True, text=True
+    )
     if done.returncode:
         pytest.skip(f"{OLDER_CLIENT} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
     return folder
@@ -66,7 +76,9 @@ def built(path: Path, sql: str) -> None:
         build.clear()
 
 
-def test_duckdb_1_2_opens_the_file_and_0_1_is_refused(published: Bridge, older_client: Path, tmp_path: Path) -> None:
+def test_duckdb_1_2_opens_the_file_and_0_1_is_refused(
+    published: Bridge, older_client: Path, tmp_path: Path
+) -> None:
     tag = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
     assert published.one(tag) == "v1.2.0+"
     script = (
@@ -78,14 +90,19 @@ def test_duckdb_1_2_opens_the_file_and_0_1_is_refused(published: Bridge, older_c
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.split() == [OLDER_CLIENT.partition("==")[2], str(len(RECORDS))], done.stderr
     path = tmp_path / "w.duckdb"
-    built(path, "CREATE SCHEMA ops; CREATE TABLE ops.runs (run_id VARCHAR); CREATE TABLE ops.coverage (run_id VARCHAR)")
+    built(
+        path,
+        "CREATE SCHEMA ops; CREATE TABLE ops.runs (run_id VARCHAR); CREATE TABLE ops.coverage (run_id VARCHAR)",
+    )
     with pytest.raises(UsageError, match=r"written by orderbridge 0\.1\n  Run 0\.2 with it once"):
         open_warehouse(path)
     built(path, "CREATE TABLE ops.warehouse (organization VARCHAR)")
     open_warehouse(path).close()
 
 
-def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_for_all_users(tmp_path: Path) -> None:
+def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_for_all_users(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "w.duckdb"
     built(path, "CREATE TABLE t AS SELECT 1 AS a")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -142,21 +159,28 @@ def test_what_opens_a_warehouse_reaches_no_other_file(tmp_path: Path) -> None:
         code, message, hint = describe_error(caught.value)
         assert (code, "reads other files" in message, SECRET in message + hint) == (2, True, False)
         names = "'autoinstall_known_extensions', 'autoload_known_extensions'"
-        values = reader.execute(f"SELECT value FROM duckdb_settings() WHERE name IN ({names})").fetchall()
+        values = reader.execute(
+            f"SELECT value FROM duckdb_settings() WHERE name IN ({names})"
+        ).fetchall()
         assert values == [("false",), ("false",)]
         with pytest.raises(duckdb.InvalidInputException, match="read-only"):
             reader.execute("CREATE TABLE mine AS SELECT 1")
         writer.execute(f"ATTACH '{build.run_folder / 'load.duckdb'}' AS load")
         assert writer.execute("FROM load.one").fetchall() == [(1,)]
         writer.execute("SET memory_limit = '30MB'; SET threads = 1")
-        writer.execute("CREATE TABLE spilled AS SELECT hash(range)::VARCHAR AS h FROM range(300000) ORDER BY h")
+        writer.execute(
+            "CREATE TABLE spilled AS SELECT hash(range)::VARCHAR AS h FROM range(300000) ORDER BY h"
+        )
     build.clear()
     assert not out.exists()
 
 
 def test_an_error_of_duckdb_names_the_folder_or_file_and_no_value(tmp_path: Path) -> None:
     for error, words in (
-        (duckdb.IOException("Could not write: no space left on device, 'Zoë'"), "no space left on the disk"),
+        (
+            duckdb.IOException("Could not write: no space left on device, 'Zoë'"),
+            "no space left on the disk",
+        ),
         (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not write its file"),
         (duckdb.OutOfMemoryException("'Zoë'"), "DuckDB ran out of memory"),
     ):
@@ -167,7 +191,9 @@ def test_an_error_of_duckdb_names_the_folder_or_file_and_no_value(tmp_path: Path
     with pytest.raises(duckdb.BinderException), warehouse_errors(tmp_path):
         raise duckdb.BinderException("no such column")
     (tmp_path / "w.duckdb").touch()
-    held = mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("Conflicting lock is held in PID 1"))
+    held = mock.patch.object(
+        duckdb, "connect", side_effect=duckdb.IOException("Conflicting lock is held in PID 1")
+    )
     with held, pytest.raises(UsageError, match="is open for writing in another program"):
         open_warehouse(tmp_path / "w.duckdb")
 
@@ -184,7 +210,9 @@ def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_pat
         connection.execute("""CREATE MACRO read_parquet(file) AS TABLE SELECT 'planted';
             CREATE MACRO duckdb_functions() AS TABLE SELECT 'main', 'nothing', true WHERE false;
             CREATE VIEW raw.customers AS SELECT 1 AS id""")
-    words = r"uses: view raw\.customers, function main\.duckdb_functions, function main\.read_parquet$"
+    words = (
+        r"uses: view raw\.customers, function main\.duckdb_functions, function main\.read_parquet$"
+    )
     with pytest.raises(UsageError) as caught, Build(path).published():
         pass
     assert re.search(words, caught.value.message)
@@ -207,14 +235,20 @@ def test_duckdb_keeps_the_rows_of_a_table_made_and_added_to_in_one_transaction()
 HINT = "make the folder writable"
 
 
-def test_a_second_pull_leaves_at_once_and_names_the_first_whose_lock_dies_with_it(tmp_path: Path) -> None:
+def test_a_second_pull_leaves_at_once_and_names_the_first_whose_lock_dies_with_it(
+    tmp_path: Path,
+) -> None:
     with bridge(tmp_path) as made:
         made.platform.set_faults({"stall": 1.0})
         with start("run", env=made.environment(), cwd=made.folder) as first:
-            wait_for(lambda: made.platform.state.requests == len(LISTS) + 1)  # whoami, and a first page of each
+            wait_for(
+                lambda: made.platform.state.requests == len(LISTS) + 1
+            )  # whoami, and a first page of each
             lies = sorted(path.name for path in made.folder.rglob("*"))
             asked = made.platform.state.requests
-            with pytest.raises(LockedError, match=rf"lock: process {first.pid} \(run, since 20") as error:
+            with pytest.raises(
+                LockedError, match=rf"lock: process {first.pid} \(run, since 20"
+            ) as error:
                 made.pull()
             assert error.value.exit_code == 8
             assert (first.poll(), made.platform.state.requests) == (None, asked)
@@ -232,7 +266,10 @@ def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path) -> N
     for content, words in (
         (b"", "a process that is just starting"),
         (b"\xff\xfe", "\ufffd\ufffd"),
-        (b"process 1 (pull, since 2020-01-01T00:00:00), longer than what the next one writes", r"process 1 \(pull, s"),
+        (
+            b"process 1 (pull, since 2020-01-01T00:00:00), longer than what the next one writes",
+            r"process 1 \(pull, s",
+        ),
     ):
         path.write_bytes(content)
         with path.open("rb") as held:
@@ -240,13 +277,17 @@ def test_the_kernels_lock_counts_and_not_what_the_file_says(tmp_path: Path) -> N
             with pytest.raises(LockedError, match=words), run_lock(path, "pull", HINT):
                 pass
         with run_lock(path, "pull", HINT):
-            assert re.fullmatch(rf"process {os.getpid()} \(pull, since 20[\dT:+-]+\)", path.read_text())
+            assert re.fullmatch(
+                rf"process {os.getpid()} \(pull, since 20[\dT:+-]+\)", path.read_text()
+            )
         assert not path.exists()
     with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
     was_held = list[bool]()
-    removal = mock.patch.object(Path, "unlink", lambda one, **_: was_held.append(lock_holder(one)[1]))
+    removal = mock.patch.object(
+        Path, "unlink", lambda one, **_: was_held.append(lock_holder(one)[1])
+    )
     with removal, run_lock(path, "pull", HINT):
         pass
     assert was_held == [True], "removed later, it may be the file of the next run"
@@ -301,42 +342,77 @@ def path(tmp_path: Path) -> Path:
 
 
 def noted(
-    path: Path, error: BaseException, command: str = "pull", run_id: str = "R1", *, is_destination: bool = False
+    path: Path,
+    error: BaseException,
+    command: str = "pull",
+    run_id: str = "R1",
+    *,
+    is_destination: bool = False,
 ) -> dict[str, Any] | None:
     copying = destination_errors(warehouse_settings()) if is_destination else nullcontext()
-    note = record_failure(path, command, datetime(2026, 1, 2, tzinfo=UTC), run_id, is_destination=is_destination)
+    note = record_failure(
+        path, command, datetime(2026, 1, 2, tzinfo=UTC), run_id, is_destination=is_destination
+    )
     with pytest.raises(BaseException) as caught, note, copying:  # noqa: PT011 # its kind is compared
         raise error
     assert type(caught.value) is (KeyboardInterrupt if is_interrupted(error) else type(error))
     return read(path, is_destination=is_destination)
 
 
-def test_the_note_has_what_failed_is_private_and_follows_no_link(path: Path, tmp_path: Path) -> None:
+def test_the_note_has_what_failed_is_private_and_follows_no_link(
+    path: Path, tmp_path: Path
+) -> None:
     victim, file = tmp_path / "victim", failure_file(path)
     victim.write_text("theirs")
     file.symlink_to(victim)
     note = noted(path, UsageError("the mapping is not there", "Name one.")) or {}
     facts = {"command": "pull", "run_id": "R1", "exit_code": 2, "published": False}
-    assert note.items() >= {**facts, "message": "the mapping is not there", "hint": "Name one."}.items()
+    assert (
+        note.items()
+        >= {**facts, "message": "the mapping is not there", "hint": "Name one."}.items()
+    )
     assert (stat.S_IMODE(file.lstat().st_mode), victim.read_text()) == (0o600, "theirs")
-    for place, is_noted in ((path, True), (path.with_name("other.duckdb"), False)):  # of a run that did not begin
+    for place, is_noted in (
+        (path, True),
+        (path.with_name("other.duckdb"), False),
+    ):  # of a run that did not begin
         assert (noted(place, UsageError("no"), run_id="") is not None) is is_noted
     for error, code, words in (
         (ValueError(SECRET), 1, "internal error in orderbridge: ValueError"),
-        (PermissionError(13, "Permission denied", "/srv/a.csv"), 2, "/srv/a.csv cannot be used: Permission denied"),
+        (
+            PermissionError(13, "Permission denied", "/srv/a.csv"),
+            2,
+            "/srv/a.csv cannot be used: Permission denied",
+        ),
         (MemoryError(), 2, "out of memory"),
         (OSError(errno.EFBIG, "File too large"), 2, "no space left"),
         (KeyboardInterrupt(143), 143, "stopped by a signal (143)"),
-        (RuntimeError("Query interrupted"), 130, "stopped by a signal (130)"),  # DuckDB's of a signal
+        (
+            RuntimeError("Query interrupted"),
+            130,
+            "stopped by a signal (130)",
+        ),  # DuckDB's of a signal
     ):
         note = noted(path, error) or {}
-        assert (note["exit_code"], words in note["message"], SECRET in str(note)) == (code, True, False)
+        assert (note["exit_code"], words in note["message"], SECRET in str(note)) == (
+            code,
+            True,
+            False,
+        )
         if code > 100:
-            assert noted(path, error, is_destination=True) is None, "a copy that is stopped has not failed"
+            assert noted(path, error, is_destination=True) is None, (
+                "a copy that is stopped has not failed"
+            )
 
 
-def test_a_success_removes_the_note_that_it_makes_good_and_one_that_cannot_be_read(path: Path) -> None:
-    makes_good = {"pull": ("pull", "run"), "run": ("pull", "run"), "reconcile": ("reconcile", "run")}
+def test_a_success_removes_the_note_that_it_makes_good_and_one_that_cannot_be_read(
+    path: Path,
+) -> None:
+    makes_good = {
+        "pull": ("pull", "run"),
+        "run": ("pull", "run"),
+        "reconcile": ("reconcile", "run"),
+    }
     for failed, succeeds in product(makes_good, repeat=2):
         noted(path, UsageError("no"), failed)
         clear_failure(path, succeeds)

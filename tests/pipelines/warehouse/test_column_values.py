@@ -60,10 +60,17 @@ def test_a_jump_is_far_from_chance() -> None:
         ops.create_missing(build)
         for n, (before, now, _) in enumerate(cases):
             for day, pulse in enumerate((before, now), 1):
-                place = {"resource": "r", "table_name": "t", "column_name": f"c{n:02}", "run_id": f"r{day}"}
+                place = {
+                    "resource": "r",
+                    "table_name": "t",
+                    "column_name": f"c{n:02}",
+                    "run_id": f"r{day}",
+                }
                 at = datetime(2026, 5, day, tzinfo=UTC)
                 ops.insert(build, "column_values", recorded_at=at, **place, **pulse._asdict())
-        build.execute(_RECORD_JUMPS, {"resource": "r", "run": "r2", "since": datetime(2026, 4, 5, tzinfo=UTC)})
+        build.execute(
+            _RECORD_JUMPS, {"resource": "r", "run": "r2", "since": datetime(2026, 4, 5, tzinfo=UTC)}
+        )
         sql = "SELECT jump FROM ops.column_values WHERE run_id = 'r2' ORDER BY column_name"
         assert [jump for (jump,) in build.execute(sql).fetchall()] == [words for *_, words in cases]
 
@@ -83,7 +90,9 @@ class Nights:
             f"""CREATE OR REPLACE TABLE raw.customers AS SELECT '{self.at}' AS _run_id, n AS number, {total} AS total,
             if(n < {phones}, 'p' || n, ['', '[]', '{{}}'][1 + n % 3]) AS phone FROM range(100) rows(n)"""
         )
-        walked = ListResult("customers", verdict="complete", files={"customers": [(Path("customers"), 100)]})
+        walked = ListResult(
+            "customers", verdict="complete", files={"customers": [(Path("customers"), 100)]}
+        )
         with mock.patch.object(accepted, "read_acceptances", return_value=self.entries):
             record_column_values(self.build, str(self.at), self.at, walked)
         return self.found()
@@ -108,8 +117,12 @@ def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None
     assert nights.read(88) == [], "they are back"
     assert nights.read(10) != [], "the next loss is another one"
     nights.accept()
-    assert nights.found() == nights.read(9) == nights.read(95) == [], "compared with what was accepted"
-    assert nights.read(40) == ["values_jumped, warning: customers: phone: 40% of the rows have a value, 95% before"]
+    assert nights.found() == nights.read(9) == nights.read(95) == [], (
+        "compared with what was accepted"
+    )
+    assert nights.read(40) == [
+        "values_jumped, warning: customers: phone: 40% of the rows have a value, 95% before"
+    ]
     nights = Nights()
     assert nights.read(90) == []
     assert nights.read(10) != []
@@ -121,8 +134,13 @@ def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None
         assert slowly == [*[False] * 5, is_found], "values that go slowly are a jump within a month"
 
 
-def test_values_that_are_gone_or_all_0_are_an_error_and_an_accepted_loss_does_not_hide_the_next_one() -> None:
-    nights, gone = Nights(), ["values_gone, error: customers: phone: 90 values before, none in 100 rows now"]
+def test_values_that_are_gone_or_all_0_are_an_error_and_an_accepted_loss_does_not_hide_the_next_one() -> (
+    None
+):
+    nights, gone = (
+        Nights(),
+        ["values_gone, error: customers: phone: 90 values before, none in 100 rows now"],
+    )
     assert nights.read(90) == []
     assert nights.read(0) == nights.read(0) == gone
     nights.accept("values_gone")

@@ -54,7 +54,11 @@ def record(build: duckdb.DuckDBPyConnection, *reads: Read) -> None:
 def found_about(build: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
     """The findings about a list, as rows."""
     frames = coverage.list_findings(build, last_reads(build), name)
-    return [{str(key): value for key, value in row.items()} for frame in frames for row in frame.to_dict("records")]
+    return [
+        {str(key): value for key, value in row.items()}
+        for frame in frames
+        for row in frame.to_dict("records")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +69,28 @@ def found_about(build: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, A
         ([CUSTOMERS, ("r1", "orders", "complete", 30)], "", False),
         ([CUSTOMERS, ("r1", "orders", "complete", 61)], READ_AT.format(2), False),
         ([CUSTOMERS, ("r2", "orders", "complete", 30)], "", True),
-        ([CUSTOMERS, ("r2", "orders", "complete", 30), ("r2-", "customers", "unproven", 9)], TRIED, False),
-        ([CUSTOMERS, ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)], TRIED, False),
+        (
+            [CUSTOMERS, ("r2", "orders", "complete", 30), ("r2-", "customers", "unproven", 9)],
+            TRIED,
+            False,
+        ),
+        (
+            [CUSTOMERS, ("r2-", "customers", "complete", 9), ("r2", "orders", "complete", 9)],
+            TRIED,
+            False,
+        ),
         # a clock that was ahead
-        ([("r1", "customers", "complete", 1440), ("r2", "orders", "complete", 9)], READ_AT.format(3), False),
+        (
+            [("r1", "customers", "complete", 1440), ("r2", "orders", "complete", 9)],
+            READ_AT.format(3),
+            False,
+        ),
         ([("r2", "orders", "complete", 9), ("r1", "customers", "complete", 1440)], "", False),
-        ([CUSTOMERS, ("r1", "orders", "complete", 0), ("r2", "orders", "tail", 120)], READ_AT.format(2), False),
+        (
+            [CUSTOMERS, ("r1", "orders", "complete", 0), ("r2", "orders", "tail", 120)],
+            READ_AT.format(2),
+            False,
+        ),
     ],
 )
 def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_names_its_records(
@@ -79,17 +99,25 @@ def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_
     record(build, *reads)
     found = coverage.coverage_gap(build, last_reads(build), "customers", "orders")
     assert found == (gap and f"customers: {gap}")
-    shortly = [one["detail"] for one in found_about(build, "orders") if one["rule"] == "customers_read_before"]
+    shortly = [
+        one["detail"]
+        for one in found_about(build, "orders")
+        if one["rule"] == "customers_read_before"
+    ]
     assert ["orders read 1800 s later" in detail for detail in shortly] == is_reported * [True]
 
 
-def test_a_list_that_is_unproven_and_rows_with_the_id_of_another_are_findings(build: duckdb.DuckDBPyConnection) -> None:
+def test_a_list_that_is_unproven_and_rows_with_the_id_of_another_are_findings(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     build.execute(
         "INSERT INTO raw.promotions BY NAME SELECT i::VARCHAR AS id, 'r1' AS _run_id, $1 AS _last_seen_at, "
         "if(i = 3, $1, NULL) AS _missing_since FROM range(4) t(i)",
         [BEGIN - timedelta(days=1)],
     )
-    build.execute("UPDATE raw.promotions SET _run_id = 'r2', _last_seen_at = $1 WHERE id = '0'", [BEGIN])
+    build.execute(
+        "UPDATE raw.promotions SET _run_id = 'r2', _last_seen_at = $1 WHERE id = '0'", [BEGIN]
+    )
     record(build, ("r1", "promotions", "complete", -1440))
     assert found_about(build, "promotions") == []
     record(build, ("r2", "promotions", "unproven", 0))
@@ -98,7 +126,9 @@ def test_a_list_that_is_unproven_and_rows_with_the_id_of_another_are_findings(bu
     assert (found["entity"], found["rule"], found["detail"]) == ("promotions", "unproven", words)
     record(build, ("r1", "customers", "unproven", 0))
     invalid = quarantine((3, 5), b"{}", InvalidRow("email: expected string, found boolean"), "c7")
-    same_id = replace(quarantine((4, 6), b"{}", InvalidRow("another row has this id"), "c8"), is_id_duplicate=True)
+    same_id = replace(
+        quarantine((4, 6), b"{}", InvalidRow("another row has this id"), "c8"), is_id_duplicate=True
+    )
     walked = ListResult("customers", "unproven", quarantined=[invalid, same_id])
     ops.record_coverage(build, "r2", walked, published=True)
     unproven, duplicate = found_about(build, "customers")
@@ -108,10 +138,17 @@ def test_a_list_that_is_unproven_and_rows_with_the_id_of_another_are_findings(bu
     ]  # fmt: skip
 
 
-def test_the_last_read_of_version_0_2_is_known_and_it_gets_what_it_lacks(build: duckdb.DuckDBPyConnection) -> None:
+def test_the_last_read_of_version_0_2_is_known_and_it_gets_what_it_lacks(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     with duckdb.connect() as empty:
         assert (last_reads(empty), ops.last_observed(empty, "orders_total_gap")) == ({}, None)
-    record(build, ("r1", "orders", "complete", 0), ("r2-", "orders", "incomplete", 1), ("r3-", "orders", "unproven", 2))
+    record(
+        build,
+        ("r1", "orders", "complete", 0),
+        ("r2-", "orders", "incomplete", 1),
+        ("r3-", "orders", "unproven", 2),
+    )
     before = last_reads(build)
     assert before["orders"].run_id == "r1"
     build.execute("""DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN read_number;
@@ -119,30 +156,44 @@ def test_the_last_read_of_version_0_2_is_known_and_it_gets_what_it_lacks(build: 
     assert last_reads(build) == before
     ops.create_missing(build)
     assert last_reads(build) == before
-    numbers = build.execute("SELECT run_id, published, read_number FROM ops.coverage ORDER BY rowid").fetchall()
+    numbers = build.execute(
+        "SELECT run_id, published, read_number FROM ops.coverage ORDER BY rowid"
+    ).fetchall()
     assert numbers == [("r1", True, 1), ("r2", False, 2), ("r3", False, 3)]
     assert build.execute("SELECT notation, recorded_at FROM ops.order_fields").fetchall() == []
 
 
-def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever(build: duckdb.DuckDBPyConnection) -> None:
+def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     year = 365 * 1440
     record(build, ("2040", "orders", "complete", 14 * year), ("2026", "orders", "unproven", 0))
     record(build, ("2041", "orders", "tail", 15 * year), ("t", "orders", "tail", 9))
     read = last_reads(build)["orders"]
-    assert (read.run_id, read.verdict, read.quarantined_rows, read.tail_run_id) == ("2026", "unproven", 1, "t")
+    assert (read.run_id, read.verdict, read.quarantined_rows, read.tail_run_id) == (
+        "2026",
+        "unproven",
+        1,
+        "t",
+    )
     assert read.newest == ("t", BEGIN + timedelta(minutes=9))
     (view,) = (sql.partition(" AS\n")[2] for sql in statements() if "VIEW bi.lists" in sql)
     sql = f"SELECT run_id, tail_read_at FROM ({view}) WHERE resource = 'orders'"
     assert build.execute(sql).fetchall() == [("2026", read.tail_ended_at)]
 
 
-def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(fresh: Bridge, tmp_path: Path) -> None:
+def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
+    fresh: Bridge, tmp_path: Path
+) -> None:
     state = fresh.platform.state
     base, derived, further, *_ = state.ids("price_lists")
     buyer, refused, *_ = state.ids("customers")
     order, customer = state.ids("orders")[0], state.records("orders")[0]["customer"]
     export = tmp_path / "erp.csv"
-    export.write_text(f"erpCode;Razón social\n{state.records('customers')[1]['erpCode']};Uno\nnobody;Dos\n", "utf-8")
+    export.write_text(
+        f"erpCode;Razón social\n{state.records('customers')[1]['erpCode']};Uno\nnobody;Dos\n",
+        "utf-8",
+    )
     for name, one, fields in (
         ("price_lists", base, {"adjustmentValue": "mucho", "sourcePriceListId": None}),
         ("price_lists", derived, {"sourcePriceListId": base}),
@@ -152,7 +203,9 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(fresh: Bri
         ("orders", order, {"customer": {**customer, "id": int(refused)}}),
     ):
         state.change(name, one, fields)
-    unread, lists = (f"{name}: unproven, quarantined rows: 1" for name in ("customers", "price_lists"))
+    unread, lists = (
+        f"{name}: unproven, quarantined rows: 1" for name in ("customers", "price_lists")
+    )
     expected = {
         "price_lists.sources_unproven": f" price lists: {lists}",
         "customers.price_lists_unproven": f" customers: {lists}",
@@ -170,7 +223,10 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(fresh: Bri
         ("customers", "customer_id", "price_list_status", buyer), ("orders", "order_id", "customer_status", order),
         ("price_lists", "price_list_id", "chain_status", further),
     ):  # fmt: skip
-        assert fresh.one(f"SELECT {status} FROM reconciled.{table} WHERE {name} = $1", one) == "unknown"
+        assert (
+            fresh.one(f"SELECT {status} FROM reconciled.{table} WHERE {name} = $1", one)
+            == "unknown"
+        )
     assert after.result is not None
     assert after.result.match is not None
     assert any("may still be on the platform" in line for line in match_lines(after.result.match))

@@ -14,7 +14,9 @@ from tests.pipelines.bridge import LISTED, Bridge
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
 
 
-def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more_and_has_a_comment(reconciled: Bridge) -> None:
+def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more_and_has_a_comment(
+    reconciled: Bridge,
+) -> None:
     listed = {(*table, column) for table, columns in tables().items() for column, _ in columns}
     sql = f"SELECT schema_name, table_name, column_name, comment FROM duckdb_columns() WHERE {DESCRIBED}"
     comments = {tuple(name): comment for *name, comment in reconciled.rows(sql)}
@@ -23,7 +25,9 @@ def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more_and_has_
         ("raw", "orders"), ("raw", "orders__lines"), ("raw", "orders__lines__taxes"),
         ("reconciled", "orders"), ("reconciled", "order_lines"),
     }  # fmt: skip
-    of_orders = {name for schema, table, name in comments if schema == "raw" and table.startswith("orders")}
+    of_orders = {
+        name for schema, table, name in comments if schema == "raw" and table.startswith("orders")
+    }
     further = {name for schema, _, name in comments.keys() - listed if schema == "reconciled"}
     assert {name.removeprefix("raw_") for name in further} <= of_orders
     assert [name for name, comment in comments.items() if not comment] == []
@@ -35,12 +39,19 @@ def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more_and_has_
     }.items():  # fmt: skip
         assert comments[tuple(name.split("."))] == comment
     for kind in ("tables", "views"):
-        assert reconciled.rows(f"FROM duckdb_{kind}() WHERE {DESCRIBED} AND comment IS NULL") == [], kind
+        assert (
+            reconciled.rows(f"FROM duckdb_{kind}() WHERE {DESCRIBED} AND comment IS NULL") == []
+        ), kind
     with duckdb.connect(str(reconciled.path)) as connection:
-        connection.execute("COMMENT ON TABLE ops.runs IS 'earlier'; COMMENT ON COLUMN ops.runs.run_id IS 'earlier'")
+        connection.execute(
+            "COMMENT ON TABLE ops.runs IS 'earlier'; COMMENT ON COLUMN ops.runs.run_id IS 'earlier'"
+        )
         write_comments(connection)
         for kind in ("tables", "columns"):
-            assert connection.execute(f"FROM duckdb_{kind}() WHERE comment = 'earlier'").fetchall() == []
+            assert (
+                connection.execute(f"FROM duckdb_{kind}() WHERE comment = 'earlier'").fetchall()
+                == []
+            )
 
 
 def test_the_questions_of_the_docs_have_answers(reconciled: Bridge) -> None:

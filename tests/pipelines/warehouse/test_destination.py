@@ -19,7 +19,12 @@ from sqlglot import exp
 
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.destination import _Database, check_destination, connect_destination, create_views
+from pipelines.warehouse.destination import (
+    _Database,
+    check_destination,
+    connect_destination,
+    create_views,
+)
 from pipelines.warehouse.destination_errors import destination_errors
 from pipelines.warehouse.destination_files import POINTER, ParquetStore
 from sources.errors import PlatformError, UsageError
@@ -42,14 +47,22 @@ def test_a_copy_holds_what_is_published_and_no_more_and_one_of_others_or_that_fa
     tmp_path: Path, shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert connect_destination(shop.settings).startswith(f"{destination.name}, ")
-    assert not isinstance(destination, DuckdbFile) or not destination.file.exists(), "a check makes no file"
+    assert not isinstance(destination, DuckdbFile) or not destination.file.exists(), (
+        "a check makes no file"
+    )
     shop.copy()
-    version = destination.pointer()["version"] if isinstance(destination, ParquetFiles) else "2 of 3 exist"
+    version = (
+        destination.pointer()["version"]
+        if isinstance(destination, ParquetFiles)
+        else "2 of 3 exist"
+    )
     assert connect_destination(shop.settings).endswith(version)
     before = destination.contents()
     assert before == shop.contents()
     assert destination.first_name() == "its first name"
-    with pytest.raises(UsageError, match=r"another source's data: legacy host one\.example, not two\.example"):
+    with pytest.raises(
+        UsageError, match=r"another source's data: legacy host one\.example, not two\.example"
+    ):
         Shop(tmp_path / "other", destination.settings, "two.example").copy()
     shop.change(
         """UPDATE raw.customers SET first_name = 'Otra', _run_id = 'r2' WHERE id = 'c1';
@@ -89,7 +102,11 @@ class BigQuery:
         is_listed = re.fullmatch(
             r"SELECT table_name FROM `orderbridge_raw`\.INFORMATION_SCHEMA\.TABLES WHERE .*%s", sql
         )
-        return [(table,) for table in self.tables] if is_listed and values == ("orderbridge_raw",) else []
+        return (
+            [(table,) for table in self.tables]
+            if is_listed and values == ("orderbridge_raw",)
+            else []
+        )
 
 
 @FILES
@@ -98,18 +115,29 @@ def test_bigquery_lists_the_tables_of_a_dataset_where_it_lies_and_gets_its_own_s
 ) -> None:
     for name in ("load", "drop_staging"):
         monkeypatch.setattr(_Database, name, lambda *_: None)
-    database, client = _Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path), BigQuery()
+    database, client = (
+        _Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path),
+        BigQuery(),
+    )
     with open_warehouse(shop.path) as warehouse:
         monkeypatch.setattr(_Database, "client", lambda _: nullcontext(BigQuery("theirs")))
-        with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
+        with pytest.raises(
+            UsageError, match="orderbridge_raw holds tables that orderbridge did not create"
+        ):
             database.replace(warehouse)
         monkeypatch.setattr(_Database, "client", lambda _: nullcontext(client))
         database.replace(warehouse)
     trees = [sqlglot.parse_one(sql.replace("%s", "''"), dialect="bigquery") for sql in client.sent]
-    assert not [tree for tree in trees if isinstance(tree, exp.Command)]  # what is no SQL of BigQuery
+    assert not [
+        tree for tree in trees if isinstance(tree, exp.Command)
+    ]  # what is no SQL of BigQuery
     made = {f"{table.db}.{table.name}" for tree in trees for table in tree.find_all(exp.Table)}
     assert {"orderbridge_raw.customers", "orderbridge_ops._orderbridge"} <= made
-    assert not [sql for sql in client.sent if "VARCHAR" in sql or "PRIMARY KEY" in sql or sql.startswith("COMMENT")]
+    assert not [
+        sql
+        for sql in client.sent
+        if "VARCHAR" in sql or "PRIMARY KEY" in sql or sql.startswith("COMMENT")
+    ]
 
 
 @WITHOUT_SERVER
@@ -129,7 +157,9 @@ def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Des
         )
     before = theirs()
     for use in (shop.copy, lambda: connect_destination(shop.settings)):
-        with pytest.raises(UsageError, match=r"holds (tables|files) that orderbridge did not create") as error:
+        with pytest.raises(
+            UsageError, match=r"holds (tables|files) that orderbridge did not create"
+        ) as error:
             use()
         assert "WAREHOUSE__DESTINATION_DATASET" in error.value.hint
     assert theirs() == before
@@ -147,7 +177,9 @@ def test_what_killed_copies_left_is_removed_but_not_what_may_be_of_others_and_se
         "SCHEMA__NAMING": "sql_ci_v1",
     }  # fmt: skip
     shop.copy(destination_dataset="two")
-    found = {name for (name,) in destination.rows("SELECT schema_name FROM information_schema.schemata")}
+    found = {
+        name for (name,) in destination.rows("SELECT schema_name FROM information_schema.schemata")
+    }
     assert found & {*left, "two_ops_raw"} == {left[-1], "two_ops_raw"}
     assert destination.contents("two") == shop.contents()
 
@@ -165,7 +197,9 @@ def test_a_destination_that_dlt_does_not_know_is_refused_before_a_run(published:
 def test_one_version_before_it_is_kept(shop: Shop, destination: ParquetFiles) -> None:
     versions = list[str]()
     destination.copy.mkdir(parents=True)
-    (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')  # of a first copy that was killed
+    (destination.copy / f"{POINTER}.new").write_text(
+        '{"version": "2026'
+    )  # of a first copy that was killed
     for _ in range(3):
         shop.copy()
         versions.append(destination.pointer()["version"])
@@ -181,19 +215,37 @@ def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
 ) -> None:
     copy, synced = destination.copy, []
     for module in ("sources.disk", "pipelines.warehouse.destination_files"):
-        monkeypatch.setattr(f"{module}.sync", lambda path: synced.append((path, (copy / POINTER).exists())))
+        monkeypatch.setattr(
+            f"{module}.sync", lambda path: synced.append((path, (copy / POINTER).exists()))
+        )
     shop.copy()
     version = copy / destination.pointer()["version"]
     files = {copy / entry["path"] for entry in destination.pointer()["tables"].values()}
     before = {path for path, is_pointed in synced if not is_pointed}
-    assert before >= {*files, version / "raw", version / "ops", version, copy, copy.parent, copy / f"{POINTER}.new"}
+    assert before >= {
+        *files,
+        version / "raw",
+        version / "ops",
+        version,
+        copy,
+        copy.parent,
+        copy / f"{POINTER}.new",
+    }
     assert (copy, True) in synced
 
 
 @FILES
-def test_a_damaged_pointer_is_named_and_nothing_is_touched(shop: Shop, destination: ParquetFiles) -> None:
+def test_a_damaged_pointer_is_named_and_nothing_is_touched(
+    shop: Shop, destination: ParquetFiles
+) -> None:
     destination.copy.mkdir(parents=True)
-    for content in (b"", b"[]", b'{"version": "1"}', b"\xff", b'{"version": 1, "source": {"new": "fact"}}'):
+    for content in (
+        b"",
+        b"[]",
+        b'{"version": "1"}',
+        b"\xff",
+        b'{"version": 1, "source": {"new": "fact"}}',
+    ):
         (destination.copy / POINTER).write_bytes(content)
         with pytest.raises(UsageError, match=r"bucket/orderbridge/current\.json is damaged"):
             shop.copy()
@@ -205,7 +257,11 @@ def test_a_version_of_another_run_or_of_a_clock_that_was_set_back_stays(
     shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.copy()
-    write, pointer, theirs = ParquetStore._write, destination.copy / POINTER, "20260101T000000000000Z"
+    write, pointer, theirs = (
+        ParquetStore._write,
+        destination.copy / POINTER,
+        "20260101T000000000000Z",
+    )
     old = destination.pointer()["version"]
     ahead = f"2099{old[4:]}"
     (destination.copy / old).rename(destination.copy / ahead)
@@ -226,7 +282,9 @@ def test_a_version_of_another_run_or_of_a_clock_that_was_set_back_stays(
 
 
 @FILES
-def test_a_bucket_that_is_missing_is_named_by_check_and_never_made(shop: Shop, destination: ParquetFiles) -> None:
+def test_a_bucket_that_is_missing_is_named_by_check_and_never_made(
+    shop: Shop, destination: ParquetFiles
+) -> None:
     destination.configure(BUCKET_URL="memory://lake/shop")
     store = MemoryFileSystem()  # as an object store, it has folders in the names of files only
     for use in (shop.copy, lambda: connect_destination(shop.settings)):
@@ -247,7 +305,11 @@ def test_a_bucket_that_is_missing_is_named_by_check_and_never_made(shop: Shop, d
 
 def test_credentials_that_are_not_whole_are_refused_without_their_secret() -> None:
     name = "DESTINATION__POSTGRES__CREDENTIALS"
-    os.environ |= {f"{name}__HOST": "127.0.0.1", f"{name}__USERNAME": "loader", f"{name}__DATABASE": "shop"}
+    os.environ |= {
+        f"{name}__HOST": "127.0.0.1",
+        f"{name}__USERNAME": "loader",
+        f"{name}__DATABASE": "shop",
+    }
     for credentials, reason in (
         ({}, "lack `password`"),
         ({name: f"postgresql://loader:{PASSWORD}"}, "postgresql://***@"),
@@ -267,15 +329,24 @@ def named(name: str, text: str, *bases: type[Exception]) -> Exception:
 def test_the_reason_of_an_error_has_no_credentials_and_no_values() -> None:
     integrity = type(named("IntegrityError", ""))
     for error, words in (
-        (ConnectionError("no route: postgresql://ana:s3cret/x@db/shop"), r"Error: no route: postgresql://\*\*\*@db"),
+        (
+            ConnectionError("no route: postgresql://ana:s3cret/x@db/shop"),
+            r"Error: no route: postgresql://\*\*\*@db",
+        ),
         (ConnectionError("PASSWORD = s3cret/x host=db"), r"PASSWORD = \*\*\* host=db"),
         (OSError("relation is locked\nDETAIL:  by s3cret"), "OSError: relation is locked$"),
         (
             named("UniqueViolation", "Key (id)=(s3cret) already exists", integrity),
             "could not be used: UniqueViolation$",
         ),
-        (OSError("Failed. The actual reason given is: IO Error: Could not set lock"), "used: IO Error: .* lock$"),
-        (named("JobFailedError", "INSERT INTO t VALUES ('s3cret')"), "could not be used: JobFailedError$"),
+        (
+            OSError("Failed. The actual reason given is: IO Error: Could not set lock"),
+            "used: IO Error: .* lock$",
+        ),
+        (
+            named("JobFailedError", "INSERT INTO t VALUES ('s3cret')"),
+            "could not be used: JobFailedError$",
+        ),
     ):
         with pytest.raises(PlatformError) as caught, destination_errors(POSTGRES):
             raise RuntimeError("of dlt") from error

@@ -43,7 +43,10 @@ def sent(changes: TableChanges) -> Any:
     """The keys that are sent, those without rows with a minus; "all" where all rows are."""
     if changes.changed is None:
         return "all"
-    return sorted(("-" if gone else "") + key for key, gone in zip(*changes.changed.to_pydict().values(), strict=True))
+    return sorted(
+        ("-" if gone else "") + key
+        for key, gone in zip(*changes.changed.to_pydict().values(), strict=True)
+    )
 
 
 SEEN = f"SET _run_id = 'r2', _last_seen_at = '{TIMES[1]}'"
@@ -69,23 +72,37 @@ SEEN = f"SET _run_id = 'r2', _last_seen_at = '{TIMES[1]}'"
     ],
 )  # fmt: skip
 def test_rows_of_changed_keys_are_sent_and_stamps_move(
-    tmp_path: Path, warehouse: duckdb.DuckDBPyConnection, table: str, change: str, expected: Any, moves: list[list[str]]
+    tmp_path: Path,
+    warehouse: duckdb.DuckDBPyConnection,
+    table: str,
+    change: str,
+    expected: Any,
+    moves: list[list[str]],
 ) -> None:
     _, missed = copied(warehouse, tmp_path, table, None)
     changes, held = copied(warehouse, tmp_path, table, "of others")
     assert sent(changes) == "all"
-    assert sent(CopyNotes(tmp_path / "warehouse.duckdb").changes(warehouse, "raw", table, missed)) == "all"
+    assert (
+        sent(CopyNotes(tmp_path / "warehouse.duckdb").changes(warehouse, "raw", table, missed))
+        == "all"
+    )
     warehouse.execute(change)
     changes, _ = copied(warehouse, tmp_path, table, held)
     assert (sent(changes), changes.moves or []) == (expected, moves)
     if expected != "all":
         rows = changes.rows(warehouse).fetchall()
         present = warehouse.execute(f"FROM raw.{table}").fetchall()
-        assert sorted(row[:-1] for row in rows if not row[-1]) == sorted(row for row in present if row[0] in expected)
-        assert [f"-{row[0]}" for row in rows if row[-1]] == [key for key in expected if key.startswith("-")]
+        assert sorted(row[:-1] for row in rows if not row[-1]) == sorted(
+            row for row in present if row[0] in expected
+        )
+        assert [f"-{row[0]}" for row in rows if row[-1]] == [
+            key for key in expected if key.startswith("-")
+        ]
 
 
-def test_a_stamp_that_differs_within_a_key_is_content(tmp_path: Path, warehouse: duckdb.DuckDBPyConnection) -> None:
+def test_a_stamp_that_differs_within_a_key_is_content(
+    tmp_path: Path, warehouse: duckdb.DuckDBPyConnection
+) -> None:
     held = None
     for expected in ("all", ["o-5"], ["o-5"]):
         changes, held = copied(warehouse, tmp_path, "orders__lines", held)

@@ -26,20 +26,30 @@ class Nights:
         self.build, self.night = build, 0
 
     def run(
-        self, *findings: Finding, accepted: tuple[Acceptance, ...] = (), read: str = "", failed: str = ""
+        self,
+        *findings: Finding,
+        accepted: tuple[Acceptance, ...] = (),
+        read: str = "",
+        failed: str = "",
     ) -> list[str]:
         """Records the findings of a night, and lists that it read, or could not read. Returns what is new in words."""
         self.night += 1
         at, run = START + timedelta(days=self.night), f"run-{self.night}"
         names = "entity, entity_id, rule, severity, detail"
-        self.build.execute(f"CREATE OR REPLACE TEMP TABLE found ({names.replace(',', ' VARCHAR,')} VARCHAR)")
+        self.build.execute(
+            f"CREATE OR REPLACE TEMP TABLE found ({names.replace(',', ' VARCHAR,')} VARCHAR)"
+        )
         for rule, one, detail in findings:
             entity, _, name = rule.partition(".")
             severity = "error" if rule == GONE else "info"
-            self.build.execute("INSERT INTO found VALUES (?, ?, ?, ?, ?)", [entity, one, name, severity, detail])
+            self.build.execute(
+                "INSERT INTO found VALUES (?, ?, ?, ?, ?)", [entity, one, name, severity, detail]
+            )
         for names, is_published in ((read, True), (failed, False)):
             for name in names.split():
-                ops.insert(self.build, "coverage", run_id=run, resource=name, published=is_published)
+                ops.insert(
+                    self.build, "coverage", run_id=run, resource=name, published=is_published
+                )
         ops.record_totals(self.build, run, "reconciled.customers", {"raw": 1})
         record_findings(self.build, run, at, "found", Accepted(accepted, at))
         ops.insert(self.build, "runs", run_id=run, ended_at=at)
@@ -63,17 +73,23 @@ def accepted(rule: str, subject: str = "", **rest: Any) -> Acceptance:
 
 def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights: Nights) -> None:
     one, two = (PHONE, "1", ""), (PHONE, "2", "")
-    assert nights.run(one, (GONE, None, "orders: total: 40 values before")) == []  # nothing was before
-    assert nights.run(one, (GONE, None, "orders: total: 41 values before")) == []  # the same but for numbers
+    assert (
+        nights.run(one, (GONE, None, "orders: total: 40 values before")) == []
+    )  # nothing was before
+    assert (
+        nights.run(one, (GONE, None, "orders: total: 41 values before")) == []
+    )  # the same but for numbers
     assert nights.run(one, two, (GONE, None, "orders: address1: 9 values before")) == [
         "new since the last run: 1 error, 1 info",
         "  error orders.values_gone: orders: address1: 9 values before",
     ]
     other = nights.run(two, (GONE, None, "orders: address2: 9 values before"))
-    assert other[0] == "new since the last run: 1 error", "a number in a field's name makes another finding"
-    assert nights.rows("SELECT first_run_id, first_seen_at FROM reconciled.exceptions WHERE entity_id = '2'") == [
-        ("run-3", START + timedelta(days=3))
-    ]
+    assert other[0] == "new since the last run: 1 error", (
+        "a number in a field's name makes another finding"
+    )
+    assert nights.rows(
+        "SELECT first_run_id, first_seen_at FROM reconciled.exceptions WHERE entity_id = '2'"
+    ) == [("run-3", START + timedelta(days=3))]
     assert nights.run() == []
     gone = "SELECT rule, entity_id, first_run_id, last_run_id, gone_run_id FROM ops.past_findings ORDER BY ALL"
     assert nights.rows(gone) == [
@@ -87,22 +103,30 @@ def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights:
     assert nights.rows(counts) == [(1, 1, 0), (1, 0, 0), (1, 1, 1), (1, 1, 1), (0, 0, 1)]
 
 
-def test_what_was_gone_while_a_list_could_not_be_read_is_not_new_once_it_is_read_again(nights: Nights) -> None:
+def test_what_was_gone_while_a_list_could_not_be_read_is_not_new_once_it_is_read_again(
+    nights: Nights,
+) -> None:
     one, two, both = (PHONE, "1", ""), (PHONE, "2", ""), "customers orders"
     nights.run(one, two, read=both)
     nights.run(two, read=both)
     assert nights.run(read="orders", failed="customers") == []
     assert nights.run(failed="customers") == [], "two nights of the outage"
     new = nights.run(one, two, (PHONE, "3", ""), read="customers", failed="orders")
-    assert new == ["new since the last run: 2 info"], "what was gone before the outage is new, and what nobody saw"
+    assert new == ["new since the last run: 2 info"], (
+        "what was gone before the outage is new, and what nobody saw"
+    )
     assert nights.rows("SELECT first_run_id FROM reconciled.exceptions ORDER BY entity_id") == [
         ("run-5",), ("run-1",), ("run-5",)
     ]  # fmt: skip
     nights.run(one, read="customers")
-    assert nights.run(one, two, failed="orders") == ["new since the last run: 1 info"], "another list is still missing"
+    assert nights.run(one, two, failed="orders") == ["new since the last run: 1 info"], (
+        "another list is still missing"
+    )
     nights.run(two, failed="orders")
     nights.run(two, read=both)
-    assert nights.run(one, two, read=both) == ["new since the last run: 1 info"], "a night with all lists lacked it"
+    assert nights.run(one, two, read=both) == ["new since the last run: 1 info"], (
+        "a night with all lists lacked it"
+    )
 
 
 def test_findings_of_an_earlier_version_are_not_new(nights: Nights) -> None:
@@ -113,13 +137,17 @@ def test_findings_of_an_earlier_version_are_not_new(nights: Nights) -> None:
     assert nights.run((PHONE, "1", "")) == []
     assert nights.rows("SELECT first_run_id FROM reconciled.exceptions") == [(None,)]
     assert nights.run() == []
-    assert nights.rows("SELECT first_run_id, last_run_id FROM ops.past_findings") == [(None, "run-1")]
+    assert nights.rows("SELECT first_run_id, last_run_id FROM ops.past_findings") == [
+        (None, "run-1")
+    ]
 
 
 def test_an_entry_accepts_what_it_is_about_which_is_counted_and_no_news(nights: Nights) -> None:
     nights.run()
     found = (PHONE, "7", ""), (PHONE, "8", "a (b): c"), (PHONE, "77", "")
-    assert nights.run(*found, accepted=(accepted(PHONE, "7"),)) == ["new since the last run: 2 info"]
+    assert nights.run(*found, accepted=(accepted(PHONE, "7"),)) == [
+        "new since the last run: 2 info"
+    ]
     assert nights.rows("SELECT findings, accepted, new FROM ops.finding_counts") == [(3, 1, 3)]
     for entry, expected in (
         (accepted(PHONE, until=date(2026, 5, 4)), ["7", "77", "8"]),  # the day of this run
@@ -138,7 +166,11 @@ def test_an_entry_accepts_what_it_is_about_which_is_counted_and_no_news(nights: 
         nights.run(*found, accepted=(entry,))
         sql = "SELECT entity_id FROM reconciled.exceptions WHERE is_accepted ORDER BY entity_id"
         assert [one for (one,) in nights.rows(sql)] == expected, entry
-    entries = accepted(GONE, severity="info"), accepted(GONE, "orders: total", severity="warning"), accepted(GONE)
+    entries = (
+        accepted(GONE, severity="info"),
+        accepted(GONE, "orders: total", severity="warning"),
+        accepted(GONE),
+    )
     nights.run((GONE, None, "orders: total: 1"), (GONE, None, "orders: phone: 1"), accepted=entries)
     assert nights.rows("SELECT detail, severity, is_accepted FROM reconciled.exceptions") == [
         ("orders: phone: 1", "info", False),
@@ -156,6 +188,13 @@ def test_an_accepted_change_is_that_of_its_own_column() -> None:
         ("orders: total: 3", ()),
     ):  # fmt: skip
         made = Accepted([accepted("orders.form_changed", subject)], START)
-        for before, accepts in ((timedelta(days=1), expected), (timedelta(), ())):  # recorded since: it counts again
-            found = [one for one in columns if made.is_changed("orders.form_changed", one, START - before)]
+        for before, accepts in (
+            (timedelta(days=1), expected),
+            (timedelta(), ()),
+        ):  # recorded since: it counts again
+            found = [
+                one
+                for one in columns
+                if made.is_changed("orders.form_changed", one, START - before)
+            ]
             assert tuple(found) == accepts

@@ -54,29 +54,50 @@ def lost_document(result: ListResult) -> None:
 
 def doubled_customer(result: ListResult) -> None:
     ((path, rows),) = result.files["customers"]
-    pq.write_table(pq.read_table(path).take([0, *range(rows - 1)]), path)  # as many rows, one of them twice
+    pq.write_table(
+        pq.read_table(path).take([0, *range(rows - 1)]), path
+    )  # as many rows, one of them twice
 
 
 @pytest.mark.parametrize(
     ("harm", "words"),
-    [(lost_document, "customers__documents: 12 rows were walked"), (doubled_customer, "the totals do not balance")],
+    [
+        (lost_document, "customers__documents: 12 rows were walked"),
+        (doubled_customer, "the totals do not balance"),
+    ],
 )
-def test_loaded_rows_are_compared_with_walked(tmp_path: Path, harm: Callable[[ListResult], None], words: str) -> None:
+def test_loaded_rows_are_compared_with_walked(
+    tmp_path: Path, harm: Callable[[ListResult], None], words: str
+) -> None:
     result, folder = walked(tmp_path), tmp_path / "load"
     harm(result)
     load([result], folder)
-    with duckdb.connect() as build, pytest.raises(BridgeError, match=words), attached(build, [result], folder):
+    with (
+        duckdb.connect() as build,
+        pytest.raises(BridgeError, match=words),
+        attached(build, [result], folder),
+    ):
         pytest.fail("the totals were not compared")
 
 
-def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def rows(error: Exception) -> Iterator[object]:
         yield from ()
         raise error
 
     cases: tuple[tuple[Exception, type[Exception], str], ...] = (
-        (ValueError("Zoë"), BridgeError, "^dlt could not load the rows: step extract, ResourceExtractionError"),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"), OSError, "No space left on device$"),
+        (
+            ValueError("Zoë"),
+            BridgeError,
+            "^dlt could not load the rows: step extract, ResourceExtractionError",
+        ),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"),
+            OSError,
+            "No space left on device$",
+        ),
         (RuntimeError("can't start new thread"), MemoryError, "^$"),
     )
     for n, (error, expected, words) in enumerate(cases):

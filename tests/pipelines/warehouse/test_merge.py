@@ -28,7 +28,9 @@ LOST = "{} of {} known records are not in the list any more"
 
 
 def test_a_list_that_lost_more_than_is_plausible_is_held_back() -> None:
-    complete, unproven = (ListResult("customers", verdict, distinct=9) for verdict in ("complete", "unproven"))
+    complete, unproven = (
+        ListResult("customers", verdict, distinct=9) for verdict in ("complete", "unproven")
+    )
     quarantined = ListResult("customers", distinct=1, quarantined=[ROW])
     for walked, missing, known, reason in (
         (complete, 0, 0, ""), (complete, 5, 40, ""), (complete, 6, 40, LOST.format(6, 40)),
@@ -52,13 +54,20 @@ def build() -> Iterator[duckdb.DuckDBPyConnection]:
         yield build
 
 
-def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str, verdict: Verdict = "complete") -> ListResult:
+def orders(
+    build: duckdb.DuckDBPyConnection, rows: str, lines: str, verdict: Verdict = "complete"
+) -> ListResult:
     """A walk of orders with these rows and lines, in SQL."""
-    for table, columns, values in (("orders", "id, total", rows), ("orders__lines", "order_id, sku", lines)):
+    for table, columns, values in (
+        ("orders", "id, total", rows),
+        ("orders__lines", "order_id, sku", lines),
+    ):
         sql = f"SELECT *, NULL::VARCHAR AS _extra FROM (VALUES {values}) t({columns})"
         build.execute(f"CREATE OR REPLACE TABLE {LOADED}.{table} AS {sql}")
     files = {"orders": [(Path("orders"), 2)], "orders__lines": [(Path("lines"), 2)]}
-    return ListResult("orders", verdict=verdict, files=files, distinct=2, items=Counter(orders__lines=2))
+    return ListResult(
+        "orders", verdict=verdict, files=files, distinct=2, items=Counter(orders__lines=2)
+    )
 
 
 def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_old_values_stay_beside_it(
@@ -71,15 +80,43 @@ def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_o
         ("tail", "-0.0::DOUBLE", "'x'", "VARCHAR", ("0", "x"), None),
         ("tail", "'nan'", "1.5::DOUBLE", "VARCHAR", ("nan", "1.5"), None),
         ("tail", "'2'", "1.5::DOUBLE", "DOUBLE", (2.0, 1.5), None),
-        ("tail", "2::BIGINT", "1.5::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal(2), Decimal("1.5")), None),
-        ("tail", "3.0000000000000004e-1", "2::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal("0.3"), Decimal(2)), None),
+        (
+            "tail",
+            "2::BIGINT",
+            "1.5::DECIMAL(38,9)",
+            "DECIMAL(38,9)",
+            (Decimal(2), Decimal("1.5")),
+            None,
+        ),
+        (
+            "tail",
+            "3.0000000000000004e-1",
+            "2::DECIMAL(38,9)",
+            "DECIMAL(38,9)",
+            (Decimal("0.3"), Decimal(2)),
+            None,
+        ),
         ("tail", "'about 12'", "1.50::DECIMAL(38,9)", "VARCHAR", ("about 12", "1.5"), None),
         ("tail", "2::DOUBLE", "3::BIGINT", "BIGINT", (2, 3), None),
         ("tail", "7::INTEGER", "9000000000::BIGINT", "BIGINT", (7, 9_000_000_000), None),
         ("tail", "'12'", "NULL::BIGINT", "VARCHAR", ("12", None), None),
         # after a whole read a column has the type of its rows
-        ("complete", "'about 12'", "1.50::DECIMAL(38,9)", "DECIMAL(38,9)", (None, Decimal("1.5")), '"about 12"'),
-        ("complete", "'12.50'", "1.50::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal("12.5"), Decimal("1.5")), None),
+        (
+            "complete",
+            "'about 12'",
+            "1.50::DECIMAL(38,9)",
+            "DECIMAL(38,9)",
+            (None, Decimal("1.5")),
+            '"about 12"',
+        ),
+        (
+            "complete",
+            "'12.50'",
+            "1.50::DECIMAL(38,9)",
+            "DECIMAL(38,9)",
+            (Decimal("12.5"), Decimal("1.5")),
+            None,
+        ),
         ("complete", "'007'", "1::BIGINT", "BIGINT", (None, 1), '"007"'),
         ("complete", "1.5::DECIMAL(38,9)", "true", "BOOLEAN", (None, True), '"1.5"'),
     ]
@@ -95,30 +132,44 @@ def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_o
     build.execute("""UPDATE raw.orders SET _extra = '{"gift":true}'""")
     merge_list(build, orders(build, "('2', 1.5::DECIMAL(38,9))", "('1', 'a')"), "run")
     extra = build.execute("SELECT _extra FROM raw.orders WHERE id = '1'").fetchall()
-    assert extra == [('{"total":"about 12","gift":true}',)], "an old value joins what its row has beside it"
+    assert extra == [('{"total":"about 12","gift":true}',)], (
+        "an old value joins what its row has beside it"
+    )
 
 
-def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(build: duckdb.DuckDBPyConnection) -> None:
+def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     ops.create_missing(build)
     walked = orders(build, "('1', 5), ('2', 6)", "('1', 'a'), ('2', 'b')")
     merge_list(build, walked, "run")
     record_column_values(build, "run", walked.ended_at, walked)
-    totals = build.execute("SELECT entity, measure, value FROM ops.control_totals ORDER BY ALL").fetchall()
+    totals = build.execute(
+        "SELECT entity, measure, value FROM ops.control_totals ORDER BY ALL"
+    ).fetchall()
     assert totals == [
         *(("raw.orders", what, 2) for what in ("loaded", "raw")),
         *(("raw.orders__lines", what, 2) for what in ("listed", "loaded", "raw")),
     ]
     build.execute("DELETE FROM raw.orders__lines WHERE order_id = '2'")
-    with pytest.raises(BridgeError, match="orders__lines: 2 rows were loaded, 1 of them are in its raw table"):
+    with pytest.raises(
+        BridgeError, match="orders__lines: 2 rows were loaded, 1 of them are in its raw table"
+    ):
         record_column_values(build, "run", walked.ended_at, walked)
 
 
-def test_rows_of_child_tables_have_the_times_of_their_records(build: duckdb.DuckDBPyConnection) -> None:
+def test_rows_of_child_tables_have_the_times_of_their_records(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     first = orders(build, "('a', 1), ('b', 2)", "('a', 'x'), ('b', 'y')")
     merge_list(build, first, "run 1")
-    second = orders(build, "('b', 'about 2'), ('c', 'about 3')", "('b', 7), ('c', 8)")  # of other types
+    second = orders(
+        build, "('b', 'about 2'), ('c', 'about 3')", "('b', 7), ('c', 8)"
+    )  # of other types
     merge_list(build, second, "run 2")
-    sql = "SELECT {}, _run_id, _first_seen_at, _last_seen_at, _missing_since FROM raw.{} ORDER BY ALL"
+    sql = (
+        "SELECT {}, _run_id, _first_seen_at, _last_seen_at, _missing_since FROM raw.{} ORDER BY ALL"
+    )
     one, two = first.ended_at, second.ended_at
     assert build.execute(sql.format("id, total", "orders")).fetchall() == [
         ("a", "1", "run 1", one, one, two),
@@ -132,13 +183,17 @@ def test_rows_of_child_tables_have_the_times_of_their_records(build: duckdb.Duck
     ]
 
 
-def test_a_stop_ends_a_merge_under_way_and_none_begins_after_it(build: duckdb.DuckDBPyConnection) -> None:
+def test_a_stop_ends_a_merge_under_way_and_none_begins_after_it(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     stop, is_running = threading.Event(), threading.Event()
 
     def endless() -> None:
         with interruptible(build, stop) as cursor:
             is_running.set()
-            cursor.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
+            cursor.execute(
+                "SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7"
+            )
 
     with ThreadPoolExecutor(1) as pool:
         merging = pool.submit(endless)

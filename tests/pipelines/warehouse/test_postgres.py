@@ -11,7 +11,12 @@ from unittest import mock
 import pytest
 
 from pipelines.warehouse import destination as copies
-from pipelines.warehouse.destination import _Database, connect_destination, copy_to_destination, create_views
+from pipelines.warehouse.destination import (
+    _Database,
+    connect_destination,
+    copy_to_destination,
+    create_views,
+)
 from pipelines.warehouse.destination_changes import CopyNotes
 from pipelines.warehouse.views import VIEWS
 from sources.errors import ExitCode, PlatformError, UsageError
@@ -29,7 +34,12 @@ def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
 
     def counting(self: _Database, warehouse: Any, tables: Any) -> None:
         load(self, warehouse, tables)
-        sent.update({one.name: "all" if one.changed is None else len(one.changed) for one in tables.values()})
+        sent.update(
+            {
+                one.name: "all" if one.changed is None else len(one.changed)
+                for one in tables.values()
+            }
+        )
 
     def night(sql: str) -> list[Any]:
         shop.change(sql)
@@ -41,7 +51,9 @@ def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
     assert night("SELECT 1") == ["all"] * 3
     destination.rows("CREATE VIEW public.totals AS SELECT id, total FROM orderbridge_raw.orders")
     seen = "SET _run_id = 'r2', _last_seen_at = '2026-01-02 03:00:00Z'"
-    moved = night("; ".join(f"UPDATE raw.{name} {seen}" for name in ("customers", "orders", "orders__lines")))
+    moved = night(
+        "; ".join(f"UPDATE raw.{name} {seen}" for name in ("customers", "orders", "orders__lines"))
+    )
     assert moved == [0, 0, 0], "stamps move in one statement"
     changed = """UPDATE raw.orders SET total = NULL WHERE id = 'o0';
         DELETE FROM raw.orders__lines WHERE order_id = 'o1';
@@ -56,12 +68,17 @@ def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
     assert destination.keys("customers") == ["id"]
     assert destination.rows("SELECT count(*) FROM public.totals") == [(6,)]
     shop.change("DELETE FROM raw.customers WHERE id = 'c1'")
-    with mock.patch.object(CopyNotes, "keep", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+    with (
+        mock.patch.object(CopyNotes, "keep", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
         shop.copy()
     assert night("SELECT 1")[0] == "all", "a copy that the notes do not know"
 
 
-def test_what_others_made_stays_and_what_is_in_the_way_is_refused(shop: Shop, destination: Postgres) -> None:
+def test_what_others_made_stays_and_what_is_in_the_way_is_refused(
+    shop: Shop, destination: Postgres
+) -> None:
     destination.rows("CREATE SCHEMA raw; CREATE TABLE raw.orders AS SELECT 'theirs' AS mine")
     shop.copy()
     reader = f"reader_{destination.database}"
@@ -93,28 +110,41 @@ def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_
     load, rows, refused = _Database.load, copies._rows, list[ExitCode]()
 
     def lossy(warehouse: Any, changes: Any) -> Iterator[Any]:
-        yield from (batch for batch in rows(warehouse, changes) if not len(batch) or changes.quoted == '"ops"."runs"')
+        yield from (
+            batch
+            for batch in rows(warehouse, changes)
+            if not len(batch) or changes.quoted == '"ops"."runs"'
+        )
 
     def interrupted(self: _Database, *arguments: Any) -> None:
         load(self, *arguments)
-        with pytest.raises(PlatformError, match=r"another run is copying to the datasets orderbridge_\*") as error:
+        with pytest.raises(
+            PlatformError, match=r"another run is copying to the datasets orderbridge_\*"
+        ) as error:
             shop.copy()
         refused.append(error.value.exit_code)
 
     shop.copy()
     before = destination.contents()
     destination.rows("CREATE VIEW public.numbers AS SELECT number FROM orderbridge_raw.orders")
-    shop.change("ALTER TABLE raw.orders ALTER number TYPE DECIMAL(38, 9); UPDATE raw.orders SET number = number + 0.5")
+    shop.change(
+        "ALTER TABLE raw.orders ALTER number TYPE DECIMAL(38, 9); UPDATE raw.orders SET number = number + 0.5"
+    )
     with monkeypatch.context() as patch:
         patch.setattr(copies, "_rows", lossy)
         with pytest.raises(PlatformError, match='"orders": 0 of 6 rows are in staging'):
             shop.copy()
-    with pytest.raises(PlatformError, match=r"need its tables: view numbers depends on column number"):
+    with pytest.raises(
+        PlatformError, match=r"need its tables: view numbers depends on column number"
+    ):
         shop.copy()
     assert destination.contents() == before
     destination.rows("DROP VIEW public.numbers")
     shop.change("DELETE FROM raw.customers WHERE id = 'c1'; DROP TABLE raw.promotions")
-    with closing(connect(destination.port, destination.database)) as connection, connection.cursor() as cursor:
+    with (
+        closing(connect(destination.port, destination.database)) as connection,
+        connection.cursor() as cursor,
+    ):
         connection.autocommit = False
         connection.set_session(isolation_level="REPEATABLE READ")
         cursor.execute("SELECT 1")
@@ -126,7 +156,9 @@ def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_
     assert destination.contents() == shop.contents()
 
 
-def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(shop: Shop, destination: Postgres) -> None:
+def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(
+    shop: Shop, destination: Postgres
+) -> None:
     role, url, wrong = destination.database, destination.url, "wrong-4712"
     destination.rows(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
     for changed, words in (
@@ -140,10 +172,14 @@ def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(shop: S
             assert not [secret for secret in (wrong, PASSWORD) if secret in str(error.value)]
     destination.rows(f"GRANT CREATE ON DATABASE {role} TO {role}")
     assert connect_destination(shop.settings) == "postgres, datasets orderbridge_*: 0 of 3 exist"
-    assert not destination.rows("SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'orderbridge%'")
+    assert not destination.rows(
+        "SELECT 1 FROM information_schema.schemata WHERE schema_name LIKE 'orderbridge%'"
+    )
 
 
-def test_views_over_a_copy_are_made_and_earlier_ones_replaced(reconciled: Bridge, destination: Postgres) -> None:
+def test_views_over_a_copy_are_made_and_earlier_ones_replaced(
+    reconciled: Bridge, destination: Postgres
+) -> None:
     settings = replace(destination.settings, path=reconciled.path)
     with pytest.raises(PlatformError, match="orderbridge_reconciled"):
         create_views(settings)
@@ -153,4 +189,6 @@ def test_views_over_a_copy_are_made_and_earlier_ones_replaced(reconciled: Bridge
     assert create_views(settings) == f"{len(VIEWS)} views in orderbridge_bi"
     for name in VIEWS:
         counted = f"SELECT count(*) FROM {{}}bi.{name}"
-        assert destination.rows(counted.format("orderbridge_")) == reconciled.rows(counted.format("")), name
+        assert destination.rows(counted.format("orderbridge_")) == reconciled.rows(
+            counted.format("")
+        ), name

@@ -22,10 +22,16 @@ def changes(bridge: Bridge) -> list[str]:
         return [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
 
 
-def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_said(reconciled: Bridge) -> None:
+def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_said(
+    reconciled: Bridge,
+) -> None:
     assert changes(reconciled) == [], "a first read is no news"
     with duckdb.connect(str(reconciled.path)) as connection:
-        for table, column in (("runs", "run_id"), ("observations", "first_run_id"), ("coverage", "run_id")):
+        for table, column in (
+            ("runs", "run_id"),
+            ("observations", "first_run_id"),
+            ("coverage", "run_id"),
+        ):
             connection.execute(f"UPDATE ops.{table} SET {column} = '2099' || substr({column}, 5)")
         connection.execute("UPDATE ops.runs SET ended_at = '2099-01-01 00:00Z'")
     state = reconciled.platform.state
@@ -36,7 +42,11 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_sai
         ("orders", orders[2], {"status": "ana@example.com"}),
         ("price_lists", lists[0], {"adjustmentType": "FIXED_AMOUNT"}),
         ("price_lists", lists[1], {"adjustmentType": None}),
-        ("customers", state.ids("customers")[0], {"loyaltyTier": "gold", "una persona@example.com": 1}),
+        (
+            "customers",
+            state.ids("customers")[0],
+            {"loyaltyTier": "gold", "una persona@example.com": 1},
+        ),
     ):
         state.change(name, one, fields)
     pull(PullOptions(command="run"), step=Reconciling())
@@ -76,7 +86,9 @@ def test_the_type_before_is_the_one_seen_last_and_a_list_that_failed_was_not_obs
             kind = {"r1": "VARCHAR", "r2": "BIGINT", "r3": "DECIMAL(38,9)"}[run]
             ops.record_observations(build, run, at, [("orders.total: type of a field", kind)])
             if run == "r2":
-                ops.record_observations(build, run, at, [("customers: field not in the interface", "tier")])
+                ops.record_observations(
+                    build, run, at, [("customers: field not in the interface", "tier")]
+                )
                 assert schema_changes(build, at) == schema_changes(build, datetime.now(UTC))
                 found = [change.text for change in schema_changes(build, at)]
                 assert found == ["orders: the type of orders.total is now BIGINT (before: VARCHAR)"]

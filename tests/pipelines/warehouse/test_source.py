@@ -32,17 +32,25 @@ def test_the_source_is_recorded_and_known_parts_stay_where_the_platform_does_not
         patch.setattr(walking, "WHOAMI_WAIT_S", 0.2)
         patch.setenv("SOURCES__PUBLIC_V1__BASE_URL", "http://127.0.0.1:9")  # nobody listens there
         assert fresh.code("customers") == 0
-    assert (recorded(fresh), "whoami" in caplog.text) == (DataSource(host(fresh), None, "sandbox", None), False)
+    assert (recorded(fresh), "whoami" in caplog.text) == (
+        DataSource(host(fresh), None, "sandbox", None),
+        False,
+    )
     assert fresh.code("orders") == 0
     assert (known := recorded(fresh).organization)
     assert recorded(fresh) == DataSource(host(fresh), host(fresh), "sandbox", known)
     monkeypatch.setattr(walking, "read_whoami", mock.Mock(side_effect=Unreachable("no answer")))
     assert fresh.code("customers") == 0
-    assert f"did not report the organization of the key: the lists are published as those of {known}" in caplog.text
+    assert (
+        f"did not report the organization of the key: the lists are published as those of {known}"
+        in caplog.text
+    )
     assert recorded(fresh).organization == known
 
 
-def test_another_host_environment_or_organization_is_refused_unless_accepted(published: Bridge) -> None:
+def test_another_host_environment_or_organization_is_refused_unless_accepted(
+    published: Bridge,
+) -> None:
     state = published.platform.state
     for column, name in (("environment", "orders"), ("organization", "customers")):
         with duckdb.connect(str(published.path)) as connection:
@@ -55,7 +63,9 @@ def test_another_host_environment_or_organization_is_refused_unless_accepted(pub
         others = ", ".join(sorted({*RECORDS} - {name}))
         with pytest.raises(UsageError, match=f"{others} would stay that of the one before"):
             published.pull(name, accept_new_source=True)
-        assert (state.requests == requests) == (column == "environment"), "the settings have the environment"
+        assert (state.requests == requests) == (column == "environment"), (
+            "the settings have the environment"
+        )
         assert published.path.read_bytes() == before
     with serve(SandboxConfig(**SMALL)) as other:
         os.environ.update(settings(other, published.path))
@@ -65,4 +75,7 @@ def test_another_host_environment_or_organization_is_refused_unless_accepted(pub
         assert other.state.requests == 0
         assert published.code(accept_new_source=True, accept_shrink=True) == 0
         source = recorded(published)
-        assert (source.legacy_host, source.organization != "production") == (other.url.removeprefix("http://"), True)
+        assert (source.legacy_host, source.organization != "production") == (
+            other.url.removeprefix("http://"),
+            True,
+        )

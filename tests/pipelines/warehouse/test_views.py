@@ -43,14 +43,33 @@ def insert(build: duckdb.DuckDBPyConnection, table: str, *rows: Mapping[str, Any
 
 def order(number: str, day: date, customer: str = "1", **more: Any) -> dict[str, Any]:
     at = datetime(day.year, day.month, day.day, 18, tzinfo=UTC)
-    values = {"order_id": number, "customer_id": customer, "ordered_at": at, "ordered_date": day, "currency": "PEN"}
-    stated = {"customer_status": "matched", "total": Decimal(10), "is_cancelled": False, "is_missing": False}
+    values = {
+        "order_id": number,
+        "customer_id": customer,
+        "ordered_at": at,
+        "ordered_date": day,
+        "currency": "PEN",
+    }
+    stated = {
+        "customer_status": "matched",
+        "total": Decimal(10),
+        "is_cancelled": False,
+        "is_missing": False,
+    }
     return values | stated | more
 
 
-def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(build: duckdb.DuckDBPyConnection) -> None:
+def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
     day = date(2026, 6, 1)
-    insert(build, "reconciled.orders", order("a", day), order("b", day), order("c", day, is_cancelled=True))
+    insert(
+        build,
+        "reconciled.orders",
+        order("a", day),
+        order("b", day),
+        order("c", day, is_cancelled=True),
+    )
     lines = [
         ("a", "S1", "Soap", "3", "1.335", None), ("b", "S1", "Soap bar", "1", "9", "2.50"),
         ("c", "S1", "Soap", "9", "9", "81"), ("a", None, "Gift", "1", "5", None),
@@ -58,7 +77,12 @@ def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(build: du
     ]  # fmt: skip
     for number, (order_id, product, name, quantity, price, total) in enumerate(lines):
         amounts = {"quantity": quantity, "unit_price": price, "line_total": total}
-        row = {"order_id": order_id, "line_number": number, "product": product, "product_name": name}
+        row = {
+            "order_id": order_id,
+            "line_number": number,
+            "product": product,
+            "product_name": name,
+        }
         decimals = {key: None if text is None else Decimal(text) for key, text in amounts.items()}
         insert(build, "reconciled.order_lines", row | decimals)
     sold = "SELECT product, product_name, orders, quantity, revenue FROM bi.top_products ORDER BY product"
@@ -68,21 +92,41 @@ def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(build: du
         ("S2", None, 1, 1, None),
         ("S3", None, 1, Decimal("9e11"), None),
     ]
-    assert build.execute("SELECT revenue FROM bi.order_lines WHERE order_id = 'c'").fetchall() == [(0,)]
+    assert build.execute("SELECT revenue FROM bi.order_lines WHERE order_id = 'c'").fetchall() == [
+        (0,)
+    ]
 
 
 def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnection) -> None:
     """Of two who ordered 40 days ago, one orders weekly and one now and then; planned orders are no rhythm."""
     today = date(2026, 6, 30)
-    gaps = {"weekly": [7, 7, 7, 40], "seldom": [60, 7, 7, 40], "active": [7, 7, 7, 7], "new": [7, 7, 60]}
+    gaps = {
+        "weekly": [7, 7, 7, 40],
+        "seldom": [60, 7, 7, 40],
+        "active": [7, 7, 7, 7],
+        "new": [7, 7, 60],
+    }
     for customer, of_customer in gaps.items():
-        insert(build, "reconciled.customers", {"customer_id": customer, "full_name": customer, "is_missing": False})
+        insert(
+            build,
+            "reconciled.customers",
+            {"customer_id": customer, "full_name": customer, "is_missing": False},
+        )
         day = today
         for n, gap in enumerate(reversed(of_customer)):
             day -= timedelta(days=gap)
-            insert(build, "reconciled.orders", *(order(f"{customer}{n}{again}", day, customer) for again in range(2)))
+            insert(
+                build,
+                "reconciled.orders",
+                *(order(f"{customer}{n}{again}", day, customer) for again in range(2)),
+            )
         planned = order(f"{customer} planned", today + timedelta(days=9), customer)
-        insert(build, "reconciled.orders", planned, order(f"{customer} off", today, customer, is_cancelled=True))
+        insert(
+            build,
+            "reconciled.orders",
+            planned,
+            order(f"{customer} off", today, customer, is_cancelled=True),
+        )
     sql = """SELECT customer_id, order_days, usual_gap_days, longest_gap_days, days_since_last, has_stopped
         FROM bi.regular_customers ORDER BY customer_id"""
     assert build.execute(sql).fetchall() == [
@@ -90,10 +134,17 @@ def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnect
     ]  # fmt: skip
 
 
-def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.DuckDBPyConnection) -> None:
-    first, moved = datetime(2026, 4, 15, tzinfo=UTC), datetime(2026, 5, 20, 18, tzinfo=UTC)  # as an order
+def test_revenue_is_by_the_price_list_at_the_time_of_the_order(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    first, moved = (
+        datetime(2026, 4, 15, tzinfo=UTC),
+        datetime(2026, 5, 20, 18, tzinfo=UTC),
+    )  # as an order
     insert(
-        build, "reconciled.price_lists", *({"price_list_id": one, "name": n} for one, n in (("A", "Old"), ("B", "New")))
+        build,
+        "reconciled.price_lists",
+        *({"price_list_id": one, "name": n} for one, n in (("A", "Old"), ("B", "New"))),
     )
     for customer, price_list, version, begin, end in (
         ("1", "A", 1, first, moved), ("1", "B", 2, moved, None), ("2", None, 1, first, None),
@@ -105,8 +156,16 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.Duc
     orders = [order(str(day), day) for day in days]
     insert(build, "reconciled.orders", *orders, order("gone", days[0], is_missing=True))
     insert(build, "reconciled.orders", order("cancelled", days[2], "2", is_cancelled=True))
-    others = [order(one, days[1], customer, total=None) for one, customer in (("x", "2"), ("y", "3"), ("z", "nobody"))]
-    insert(build, "reconciled.orders", *others, order("guest", days[1], customer_id=None, customer_status="none"))
+    others = [
+        order(one, days[1], customer, total=None)
+        for one, customer in (("x", "2"), ("y", "3"), ("z", "nobody"))
+    ]
+    insert(
+        build,
+        "reconciled.orders",
+        *others,
+        order("guest", days[1], customer_id=None, customer_status="none"),
+    )
     sql = """SELECT month, price_list, price_list_name, currency, orders, revenue, assumed_orders, unpriced_orders
         FROM bi.revenue_by_price_list ORDER BY month, price_list"""
     assert build.execute(sql).fetchall() == [
@@ -117,24 +176,38 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(build: duckdb.Duc
         (date(2026, 5, 1), "no known customer", None, "PEN", 2, 10, 0, 1),
         (date(2026, 5, 1), "not listed: Z", None, "PEN", 1, None, 0, 1),
     ]
-    of_day = "SELECT orders, cancelled_orders, customers FROM bi.revenue_by_day WHERE ordered_date = ?"
+    of_day = (
+        "SELECT orders, cancelled_orders, customers FROM bi.revenue_by_day WHERE ordered_date = ?"
+    )
     assert build.execute(of_day, [days[2]]).fetchall() == [(1, 1, 1)]
 
 
-def test_revenue_is_0_without_orders_and_null_in_several_currencies(build: duckdb.DuckDBPyConnection) -> None:
-    for customer, count, revenue, by_currency in (("1", 0, None, None), ("2", 2, None, "{}"), ("3", 1, 5, "{}")):
+def test_revenue_is_0_without_orders_and_null_in_several_currencies(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    for customer, count, revenue, by_currency in (
+        ("1", 0, None, None),
+        ("2", 2, None, "{}"),
+        ("3", 1, 5, "{}"),
+    ):
         insert(build, "reconciled.customers", {"customer_id": customer, "is_missing": False})
         sums = {"order_count": count, "revenue": revenue, "revenue_by_currency": by_currency}
         insert(build, "reconciled.customer_orders", {"customer_id": customer} | sums)
-    found = build.execute("SELECT revenue, unknown_because FROM bi.customers ORDER BY customer_id").fetchall()
+    found = build.execute(
+        "SELECT revenue, unknown_because FROM bi.customers ORDER BY customer_id"
+    ).fetchall()
     assert found == [(0, None), (None, "revenue: several currencies"), (5, None)]
 
 
 def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyConnection) -> None:
-    insert(build, "reconciled.promotions", {"promotion_id": "P", "name": "Two for one", "use_count": 0})
+    insert(
+        build, "reconciled.promotions", {"promotion_id": "P", "name": "Two for one", "use_count": 0}
+    )
     for day, uses in ((1, 3), (2, 3), (3, 8), (4, None), (5, 7)):
         read = datetime(2026, 6, day, 3, tzinfo=UTC)
-        build.execute("UPDATE reconciled.promotions SET use_count = ?, _last_seen_at = ?", [uses, read])
+        build.execute(
+            "UPDATE reconciled.promotions SET use_count = ?, _last_seen_at = ?", [uses, read]
+        )
         record_promotion_uses(build, f"run {day}")
     sql = "SELECT name, read_date, use_count, uses_since_before FROM bi.promotion_uses ORDER BY read_at"
     assert build.execute(sql).fetchall() == [
@@ -144,7 +217,9 @@ def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyCo
     ]
 
 
-def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone_and_statements_for_a_copy_name_its_schemas() -> None:
+def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone_and_statements_for_a_copy_name_its_schemas() -> (
+    None
+):
     with duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
         create_views(connection)

@@ -50,7 +50,9 @@ def cell(record: Record, text: str, column: str) -> object:
     return value
 
 
-INVOICE = Record("invoices", (Field("id", "identifier", required=True), Field("total", "number")), key="id")
+INVOICE = Record(
+    "invoices", (Field("id", "identifier", required=True), Field("total", "number")), key="id"
+)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +76,15 @@ def test_a_number_is_an_exact_decimal_or_refused(value: str, held: str | None) -
 
 def test_a_batch_is_read_at_once() -> None:
     pages = [
-        page({"id": 1, "birthdate": "1980-02-29", "documents": [{"number": "007"}, {"number": "8"}]}),
+        page(
+            {"id": 1, "birthdate": "1980-02-29", "documents": [{"number": "007"}, {"number": "8"}]}
+        ),
         page(number=2),
-        page({"id": 2, "documents": []}, {"id": 3, "erpCode": "007", "documents": [{"isDefault": True}]}, number=3),
+        page(
+            {"id": 2, "documents": []},
+            {"id": 3, "erpCode": "007", "documents": [{"isDefault": True}]},
+            number=3,
+        ),
     ]
     decoded = columnar(table_schema(CUSTOMER), pages)
     assert decoded is not None
@@ -104,21 +112,54 @@ LISTED = Record(
 )
 PLACE = (Field("city", "text"),)
 PLACED = Record(
-    "warehouses", (Field("id", "identifier"), Field("place", "object", fields=PLACE), Field("any", "object")), key="id"
+    "warehouses",
+    (Field("id", "identifier"), Field("place", "object", fields=PLACE), Field("any", "object")),
+    key="id",
 )
 IDENTIFIERS = {
-    **{"1": "1", "1.0": "1", "1e3": "1000", "1.50": "1.5", "-0": "0", "9007199254740993": "9007199254740993"},
+    **{
+        "1": "1",
+        "1.0": "1",
+        "1e3": "1000",
+        "1.50": "1.5",
+        "-0": "0",
+        "9007199254740993": "9007199254740993",
+    },
     **{"9" * 60: "9" * 60, '"007"': "007", '"1.0"': "1.0", '"LIST-B"': "LIST-B"},
 }
-INTEGERS = {"1.0": 1, "1e2": 100, "-0": 0, "9223372036854775807": 2**63 - 1, "-9223372036854775808": -(2**63)}
+INTEGERS = {
+    "1.0": 1,
+    "1e2": 100,
+    "-0": 0,
+    "9223372036854775807": 2**63 - 1,
+    "-9223372036854775808": -(2**63),
+}
 NAMES = ('a\\"', "a\\\\", "a\\n", "", "__proto__")
 DEEPEST, MANY_LISTS = "[" * 99 + "]" * 99, f"[{','.join(['[]'] * 150)}]"
 CELLS: list[tuple[Record, str, str, object]] = [
-    *((record, f'{{"id":{key}}}', "id", IDENTIFIERS[key]) for record in (CUSTOMER, PRICE_LIST) for key in IDENTIFIERS),
-    *((PROMOTION, f'{{"id":1,"useCount":{count}}}', "use_count", INTEGERS[count]) for count in INTEGERS),
-    (PRICE_LIST, '{"id":"a","adjustmentValue":"-1.500000001"}', "adjustment_value", Decimal("-1.500000001")),
-    *((CUSTOMER, f'{{"id":1,"{name}":[1,\n2]}}', "_extra", f'{{"{name}":[1,\n2]}}') for name in NAMES),
-    *((CUSTOMER, f'{{"id":1,"x":{value}}}', "_extra", f'{{"x":{value}}}') for value in (DEEPEST, MANY_LISTS)),
+    *(
+        (record, f'{{"id":{key}}}', "id", IDENTIFIERS[key])
+        for record in (CUSTOMER, PRICE_LIST)
+        for key in IDENTIFIERS
+    ),
+    *(
+        (PROMOTION, f'{{"id":1,"useCount":{count}}}', "use_count", INTEGERS[count])
+        for count in INTEGERS
+    ),
+    (
+        PRICE_LIST,
+        '{"id":"a","adjustmentValue":"-1.500000001"}',
+        "adjustment_value",
+        Decimal("-1.500000001"),
+    ),
+    *(
+        (CUSTOMER, f'{{"id":1,"{name}":[1,\n2]}}', "_extra", f'{{"{name}":[1,\n2]}}')
+        for name in NAMES
+    ),
+    *(
+        (CUSTOMER, f'{{"id":1,"x":{value}}}', "_extra", f'{{"x":{value}}}')
+        for value in (DEEPEST, MANY_LISTS)
+    ),
     # pyarrow's JSON reader makes an array of a list of nulls whose offsets point past its end
     (CUSTOMER, '{"id":1,"tags":[null, null]}', "_extra", '{"tags":[null, null]}'),
     (PLACED, '{"id":1,"place":{ "city":"a", "x":[1.50]}}', "place", '{"city":"a","x":[1.5]}'),
@@ -132,7 +173,9 @@ CELLS: list[tuple[Record, str, str, object]] = [
 
 
 @pytest.mark.parametrize(("record", "row", "column", "value"), CELLS)
-def test_a_value_is_exact_however_it_is_written(record: Record, row: str, column: str, value: object) -> None:
+def test_a_value_is_exact_however_it_is_written(
+    record: Record, row: str, column: str, value: object
+) -> None:
     assert cell(record, row, column) == value
 
 
@@ -144,17 +187,28 @@ REASONS: list[tuple[Record, str, str]] = [
     (CUSTOMER, '{"id":" \u00a0"}', "id: expected an identifier, found blank string"),
     (CUSTOMER, '{"id":true}', "id: expected identifier, found boolean"),
     (CUSTOMER, '{"id":1e999999}', "id: a number too long for an identifier"),
-    *((CUSTOMER, row, TWICE) for row in ('{"id":1,"id":2}', '{"id":1,"\\u0069d":1}', '{"id":1,"x":{"y":1,"y":1}}')),
+    *(
+        (CUSTOMER, row, TWICE)
+        for row in ('{"id":1,"id":2}', '{"id":1,"\\u0069d":1}', '{"id":1,"x":{"y":1,"y":1}}')
+    ),
     (CUSTOMER, '{"id":1,"email":"a\\u0000"}', "email: a NUL character"),
     (CUSTOMER, "null", "row: expected object, found null"),
     (CUSTOMER, '{"id":1,"birthdate":7}', "birthdate: expected date YYYY-MM-DD, found number"),
     (CUSTOMER, '{"id":1,"documents":{}}', "documents: expected array, found object"),
     (CUSTOMER, '{"id":1,"documents":[null]}', "documents[]: expected object, found null"),
-    (CUSTOMER, '{"id":1,"documents":[{"isDefault":"yes"}]}', "documents[].isDefault: expected boolean, found string"),
+    (
+        CUSTOMER,
+        '{"id":1,"documents":[{"isDefault":"yes"}]}',
+        "documents[].isDefault: expected boolean, found string",
+    ),
     (PROMOTION, '{"id":1,"useCount":"1"}', "useCount: expected integer, found string"),
     *((PROMOTION, f'{{"id":1,"useCount":{count}}}', LONG) for count in (9223372036854775808, 1.5)),
     (PRICE_LIST, '{"id":"a","adjustmentValue":"0.0000000001"}', f"adjustmentValue: {FINE}"),
-    (PRICE_LIST, '{"id":"a","adjustmentValue":"1,5"}', "adjustmentValue: expected decimal, found another string"),
+    (
+        PRICE_LIST,
+        '{"id":"a","adjustmentValue":"1,5"}',
+        "adjustmentValue: expected decimal, found another string",
+    ),
     (PLACED, '{"id":1,"place":"a"}', "place: expected object, found string"),
     (PLACED, '{"id":1,"place":[]}', "place: expected object, found array"),
     (CUSTOMER, '{"id":1,"erpCode":{}}', "erpCode: expected string, found object"),
@@ -166,7 +220,9 @@ REASONS: list[tuple[Record, str, str]] = [
 
 
 @pytest.mark.parametrize(("record", "row", "reported"), REASONS)
-def test_a_row_that_is_not_of_the_contract_is_put_aside(record: Record, row: str, reported: str) -> None:
+def test_a_row_that_is_not_of_the_contract_is_put_aside(
+    record: Record, row: str, reported: str
+) -> None:
     assert reason(record, row) == reported
 
 
@@ -187,17 +243,31 @@ def test_an_optional_text_or_date_of_another_type_does_not_cost_its_customer(
     assert (row["id"], row[snake(field)]) == ("1", kept)
     assert row["_extra"] == f'{{"{field}":{written},"x":[1]}}'
     what = f"customers.{field}: not of the interface's type, original in _extra"
-    assert decoded.observations == Counter({(what, kind): 1, ("customers: field not in the interface", "x"): 1})
+    assert decoded.observations == Counter(
+        {(what, kind): 1, ("customers: field not in the interface", "x"): 1}
+    )
 
 
 def test_mistyped_fields_in_every_combination_stay_on_the_fast_path() -> None:
     fields = {"phone": 7, "erpCode": 7, "birthdate": ""}
-    rows = [{"id": n, **{name: fields[name] for bit, name in enumerate(fields) if n >> bit & 1}} for n in range(8)]
-    pages = [page(*rows), page({"id": 9, "birthdate": "1980-02-29", "phone": 9}, number=2), page(number=3)]
+    rows = [
+        {"id": n, **{name: fields[name] for bit, name in enumerate(fields) if n >> bit & 1}}
+        for n in range(8)
+    ]
+    pages = [
+        page(*rows),
+        page({"id": 9, "birthdate": "1980-02-29", "phone": 9}, number=2),
+        page(number=3),
+    ]
     fast = columnar(table_schema(CUSTOMER), pages)
     assert fast is not None
-    pages.append(page({"id": 10, "email": True}, {"id": 11, "documents": [{"x": 1}], "tier": 1}, 7, number=4))
-    whole, exact = decode(CUSTOMER, pages), [by_rows(table_schema(CUSTOMER), part) for part in pages]
+    pages.append(
+        page({"id": 10, "email": True}, {"id": 11, "documents": [{"x": 1}], "tier": 1}, 7, number=4)
+    )
+    whole, exact = (
+        decode(CUSTOMER, pages),
+        [by_rows(table_schema(CUSTOMER), part) for part in pages],
+    )
     for name, table in whole.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in exact])
         assert fast.tables[name] == pa.concat_tables([part.tables[name] for part in exact[:3]])
@@ -207,7 +277,10 @@ def test_mistyped_fields_in_every_combination_stay_on_the_fast_path() -> None:
     assert (extra[0], extra[3], len(set(extra[:8]))) == (None, '{"erpCode":7,"phone":7}', 8)
     decoded = one(CUSTOMER, '{"id":1,"documents":[{"number":12345678},{"number":"007"}]}')
     lines = decoded.tables["customers__documents"].select(["number", "_extra"]).to_pylist()
-    assert lines == [{"number": "12345678", "_extra": '{"number":12345678}'}, {"number": "007", "_extra": None}]
+    assert lines == [
+        {"number": "12345678", "_extra": '{"number":12345678}'},
+        {"number": "007", "_extra": None},
+    ]
 
 
 def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
@@ -225,17 +298,36 @@ def test_fields_beside_the_contract_are_kept_as_they_came_and_absent_ones_are_ob
     row = '{"id":1,"tier":1.50,"documents":[{"number":"1"},{"x":{"y": [1e2]}}],"año":"\\u00e9"}'
     decoded = one(CUSTOMER, row)
     assert decoded.tables["customers"]["_extra"].to_pylist() == ['{"año":"\\u00e9","tier":1.50}']
-    assert decoded.tables["customers__documents"]["_extra"].to_pylist() == [None, '{"x":{"y": [1e2]}}']
+    assert decoded.tables["customers__documents"]["_extra"].to_pylist() == [
+        None,
+        '{"x":{"y": [1e2]}}',
+    ]
     found = (("customers", "tier"), ("customers", "año"), ("customers__documents", "x"))
-    assert decoded.observations == Counter((f"{table}: field not in the interface", name) for table, name in found)
+    assert decoded.observations == Counter(
+        (f"{table}: field not in the interface", name) for table, name in found
+    )
     assert columnar(table_schema(CUSTOMER), [Page(1, f"[{row}]".encode())]) is not None
-    decoded = one(PROMOTION, '{"id":1,"name":"a","isActive":true,"startDate":null,"expirationDate":"b"}')
+    decoded = one(
+        PROMOTION, '{"id":1,"name":"a","isActive":true,"startDate":null,"expirationDate":"b"}'
+    )
     absent = "required by the interface, absent or null"
-    assert decoded.observations == Counter((f"promotions.{name}: {absent}", "") for name in ("useCount", "startDate"))
+    assert decoded.observations == Counter(
+        (f"promotions.{name}: {absent}", "") for name in ("useCount", "startDate")
+    )
 
 
 @pytest.mark.parametrize(
-    "rows", [b"", b"null", b"{}", b"[1,]", b"[1] 2", b"[]]", b'[]}\n{"rows":[]', b'[{"id":2}]}\n{"rows":[{"id":3}]']
+    "rows",
+    [
+        b"",
+        b"null",
+        b"{}",
+        b"[1,]",
+        b"[1] 2",
+        b"[]]",
+        b'[]}\n{"rows":[]',
+        b'[{"id":2}]}\n{"rows":[{"id":3}]',
+    ],
 )
 def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:
     with pytest.raises(ContractBroken, match="page 3"):
@@ -244,12 +336,21 @@ def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:
 
 def test_line_ends_between_fields_mean_nothing() -> None:
     rows = [{"id": n, "documents": [{"number": "1"}]} for n in range(9)]
-    rows += [{"id": n, "firstName": "x" * 500_000} for n in range(9, 12)]  # more than a block of the parser
+    rows += [
+        {"id": n, "firstName": "x" * 500_000} for n in range(9, 12)
+    ]  # more than a block of the parser
     spaced, plain = (
-        [Page(n, json.dumps(half, indent=by).encode()) for n, half in enumerate((rows[:10], rows[10:]))]
+        [
+            Page(n, json.dumps(half, indent=by).encode())
+            for n, half in enumerate((rows[:10], rows[10:]))
+        ]
         for by in (2, None)
     )
-    assert columnar(table_schema(CUSTOMER), spaced) == columnar(table_schema(CUSTOMER), plain) is not None
+    assert (
+        columnar(table_schema(CUSTOMER), spaced)
+        == columnar(table_schema(CUSTOMER), plain)
+        is not None
+    )
 
 
 BAD_VALUES = {
@@ -266,14 +367,21 @@ def test_one_bad_row_costs_no_other(field: bytes, value: bytes) -> None:
     rows = b'[{"id":1},{"id":2,"' + field + b'":' + value + b'},{"id":3,"firstName":"a,]}"}]'
     decoded = decode(CUSTOMER, [page({"id": 0}), Page(2, rows)])
     assert decoded.tables["customers"]["id"].to_pylist() == ["0", "1", "3"]
-    assert [(row.page, row.position, row.reason) for row in decoded.quarantined] == [(2, 2, BAD_VALUES[value])]
+    assert [(row.page, row.position, row.reason) for row in decoded.quarantined] == [
+        (2, 2, BAD_VALUES[value])
+    ]
 
 
 def test_names_of_columns() -> None:
     names = {"priceListId": "price_list_id", "SKU": "sku", "taxID2": "tax_id2", "a-b c": "a_b_c"}
     names |= {"2x": "_2x", "-": "field"}
     assert {name: snake(name) for name in names} == names
-    keys = {"customers": "customer_id", "branches": "branch_id", "taxes": "tax_id", "stocks": "stock_id"}
+    keys = {
+        "customers": "customer_id",
+        "branches": "branch_id",
+        "taxes": "tax_id",
+        "stocks": "stock_id",
+    }
     assert {plural: parent_key(Record(plural, ())) for plural in keys} == keys
 
 

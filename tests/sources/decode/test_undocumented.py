@@ -72,7 +72,10 @@ def values(*written: str) -> tuple[str, list[object]]:
         (["[]", "null"], ("string", [None, None])),
         (["[]", '["a","é"]', '["\\""]'], ("string", ["[]", '["a","é"]', '["\\""]'])),
         (['["a"]', '["a\\\\b"]'], ("string", ['["a"]', '["a\\\\b"]'])),
-        (["[-12.002, 1.50]", "[3, -0.0]", "[]", "null"], ("string", ["[-12.002,1.5]", "[3,0]", "[]", None])),
+        (
+            ["[-12.002, 1.50]", "[3, -0.0]", "[]", "null"],
+            ("string", ["[-12.002,1.5]", "[3,0]", "[]", None]),
+        ),
         (["[0.5]", "[0.12345678901234567]"], ("string", ["[0.5]", "[0.12345678901234567]"])),
         (["[1.50, null]"], ("string", ["[1.5,null]"])),
         (['[1, {"a": 2}]'], ("string", ['[1,{"a":2}]'])),
@@ -87,7 +90,9 @@ def test_a_field_has_the_narrowest_type_that_holds_most_values(
 ) -> None:
     for order in (range(len(written)), range(len(written))[::-1]):
         kind, found = values(*(written[n] for n in order))
-        found = [f"{value.normalize():f}" if isinstance(value, Decimal) else value for value in found]
+        found = [
+            f"{value.normalize():f}" if isinstance(value, Decimal) else value for value in found
+        ]
         assert (kind, found) == (kept[0], [kept[1][n] for n in order])
 
 
@@ -107,7 +112,9 @@ LINE = '{"sku":"A","quantity":2}'
         ('[{"sku":{"code":1},"quantity":"many"}]', [None], None),
     ],
 )
-def test_an_odd_list_costs_no_row_but_its_own(odd: str, skus: list[object], extra: str | None) -> None:
+def test_an_odd_list_costs_no_row_but_its_own(
+    odd: str, skus: list[object], extra: str | None
+) -> None:
     at = 99
     rows = [f'{{"id":{n},"lines":{odd if n == at else f"[{LINE},{LINE}]"}}}' for n in range(100)]
     _, decoded = walk([raw_page(*rows[n : n + 10], number=n // 10 + 1) for n in range(0, 100, 10)])
@@ -125,7 +132,10 @@ def test_an_odd_list_costs_no_row_but_its_own(odd: str, skus: list[object], extr
     ("others", "odd", "kept", "extra"),
     [
         *(('{"id":5}', odd, None, None) for odd in ("[]", '""', "false")),
-        *(('{"id":5}', odd, None, f'{{"x":{odd}}}') for odd in ('"guest"', '[{"id":7},{"id":8}]', '{"0":"x"}')),
+        *(
+            ('{"id":5}', odd, None, f'{{"x":{odd}}}')
+            for odd in ('"guest"', '[{"id":7},{"id":8}]', '{"0":"x"}')
+        ),
         ('{"id":5}', '[{"id":7}]', 7, None),
         ('{"id":5}', '{"id":"G"}', None, '{"x.id":"G"}'),
         *((others, "92e34", None, f'{{"x":92{"0" * 34}}}') for others in ("0.25", "true")),
@@ -144,7 +154,10 @@ def test_an_odd_value_costs_no_row_and_no_column_but_its_own(
     orders = pa.concat_tables([part.tables["orders"] for part in decoded])
     found = orders["x__id" if others.startswith("{") else "x"]
     assert (found[50].as_py(), orders["_extra"][50].as_py()) == (kept, extra)
-    assert (found.null_count, orders["_extra"].null_count) == (kept is None, 100 - (extra is not None))
+    assert (found.null_count, orders["_extra"].null_count) == (
+        kept is None,
+        100 - (extra is not None),
+    )
 
 
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
@@ -160,20 +173,34 @@ def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     assert json.loads(decoded.tables["orders"]["_extra"][0].as_py()) == {
         "total": "n/a", "paid": 2, "customer": "x", "lines": "x", "tags": {"a": 1}
     }  # fmt: skip
-    decoded = InferredSchema(ORDER, None, kept).decode([raw_page('{"id":3,"total":5.5}', '{"id":4,"total":5}')])
+    decoded = InferredSchema(ORDER, None, kept).decode(
+        [raw_page('{"id":3,"total":5.5}', '{"id":4,"total":5}')]
+    )
     assert decoded.tables["orders"]["total"].to_pylist() == [Decimal("5.5"), Decimal(5)]
 
 
 def test_the_values_of_all_pages_decide_but_for_rows_that_are_put_aside() -> None:
     schema = InferredSchema(ORDER)
-    assert schema.decode([Page(1, b"[]")]).tables["orders"].schema.names == ["id", "_extra", "_page", "_position"]
+    assert schema.decode([Page(1, b"[]")]).tables["orders"].schema.names == [
+        "id",
+        "_extra",
+        "_page",
+        "_position",
+    ]
     aside = '{"code":"x","b":2}'
     row = '{"id":1,"code":5,"lines":[{"sku":"A"}],"home":{"theCity":"B"}}'
     decoded = schema.decode([raw_page(*[row] * 15, aside, number=number) for number in (1, 2)])
     decided = {path: values for path, _, values in schema.kinds() if values}
     places = ('["code"]', '["lines"]', '["lines","sku"]', '["home"]', '["home","theCity"]')
     assert (decided, len(decoded.quarantined)) == (dict.fromkeys(places, 30), 2)
-    assert decoded.tables["orders"].schema.names == ["id", "code", "home__the_city", "_extra", "_page", "_position"]
+    assert decoded.tables["orders"].schema.names == [
+        "id",
+        "code",
+        "home__the_city",
+        "_extra",
+        "_page",
+        "_position",
+    ]
     with pytest.raises(ContractBroken):
         schema.decode([Page(3, b'{"id":1}')])
 
@@ -186,10 +213,14 @@ def test_the_values_of_all_pages_decide_but_for_rows_that_are_put_aside() -> Non
         ('{"x":1}', '"A"', "string"), ('"A"', "", "string"),
     ],
 )  # fmt: skip
-def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(value: str, later: str, expected: str) -> None:
+def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(
+    value: str, later: str, expected: str
+) -> None:
     schema = InferredSchema(ORDER)
     schema.decode([raw_page(*[f'{{"id":1,"code":{value}}}'] * 19)])
-    schema = InferredSchema(ORDER, None, {path: KeptKind(kind, values) for path, kind, values in schema.kinds()})
+    schema = InferredSchema(
+        ORDER, None, {path: KeptKind(kind, values) for path, kind, values in schema.kinds()}
+    )
     schema.decode([raw_page(*[f'{{"id":1,"code":{later}}}' if later else '{"id":1}'] * 19)])
     assert str(schema.schema_of()["orders"].field("code").type) == expected
 
@@ -221,13 +252,24 @@ def test_arrays_of_objects_are_child_tables() -> None:
     shape, (decoded,) = walk([raw_page(*rows, number=4)])
     clean = [raw_page(f'{{"id":{n},"ship":{{"parts":[{{"w":1}}]}}}}', number=n) for n in (1, 2)]
     assert shape._columnar(clean) is not None, "a clean batch is read at once"
-    assert list(shape.schema_of()) == ["orders", "orders__lines", "orders__lines__taxes", "orders__ship__parts"]
+    assert list(shape.schema_of()) == [
+        "orders",
+        "orders__lines",
+        "orders__lines__taxes",
+        "orders__ship__parts",
+    ]
     lines = decoded.tables["orders__lines"].drop_columns(["_extra"]).to_pylist()
     assert lines[1] == {"order_id": "7", "position": 2, "sku": "B", "_page": 4, "_position": 1}
     taxes = decoded.tables["orders__lines__taxes"]
     assert taxes.drop_columns(["_extra", "_page"]).to_pylist() == [
         {"order_id": "7", "lines_position": 1, "position": 1, "rate": Decimal(1), "_position": 1},
-        {"order_id": "7", "lines_position": 1, "position": 2, "rate": Decimal("2.5"), "_position": 1},
+        {
+            "order_id": "7",
+            "lines_position": 1,
+            "position": 2,
+            "rate": Decimal("2.5"),
+            "_position": 1,
+        },
         {"order_id": "9", "lines_position": 1, "position": 1, "rate": Decimal(3), "_position": 3},
     ]
     assert decoded.tables["orders__ship__parts"]["order_id"].to_pylist() == ["7", "9"]
@@ -247,7 +289,9 @@ def test_fields_keep_their_names_when_others_come_or_go() -> None:
         return found
 
     alone = names({}, '{"id":1,"Total":1,"Lines":[{"SKU":1}]}')
-    both = names(alone, '{"id":1,"Total":1,"total":2,"Lines":[{"SKU":1,"sku":2}],"lines":[{"sku":3}]}')
+    both = names(
+        alone, '{"id":1,"Total":1,"total":2,"Lines":[{"SKU":1,"sku":2}],"lines":[{"sku":3}]}'
+    )
     assert both["orders"] == {'["id"]': "id", '["Total"]': "total", '["total"]': "total_2"}
     assert both[""] == {'["Lines"]': "orders__lines", '["lines"]': "orders__lines_2"}
     assert both["orders__lines"] == {'["SKU"]': "sku", '["sku"]': "sku_2"}
@@ -257,13 +301,25 @@ def test_fields_keep_their_names_when_others_come_or_go() -> None:
 
 
 def test_fields_whose_names_meet_or_are_those_of_our_own_columns_are_told_apart() -> None:
-    pages = [raw_page('{"id":1,"firstName":"a"}'), raw_page('{"id":2,"first_name":"b","FirstName":"c"}', number=2)]
-    names = {"first_name": ("first_name",), "first_name_2": ("FirstName",), "first_name_3": ("firstName",)}
+    pages = [
+        raw_page('{"id":1,"firstName":"a"}'),
+        raw_page('{"id":2,"first_name":"b","FirstName":"c"}', number=2),
+    ]
+    names = {
+        "first_name": ("first_name",),
+        "first_name_2": ("FirstName",),
+        "first_name_3": ("firstName",),
+    }
     for order in (pages, pages[::-1]):
-        assert {column.name: column.keys for column in walk(order)[0]._table.columns} == {"id": ("id",), **names}
+        assert {column.name: column.keys for column in walk(order)[0]._table.columns} == {
+            "id": ("id",),
+            **names,
+        }
     row = '{"id":1,"Id":2,"_page":3,"lines":[{"position":4,"order_id":5,"orderId":6}],"":7}'
     shape, (decoded,) = walk([raw_page(row)])
-    assert {"id", "id_2", "_page_2", "field", "_extra", "_page"} <= set(shape.schema_of()["orders"].names)
+    assert {"id", "id_2", "_page_2", "field", "_extra", "_page"} <= set(
+        shape.schema_of()["orders"].names
+    )
     (line,) = decoded.tables["orders__lines"].to_pylist()
     assert (line["position"], line["position_2"], line["order_id"]) == (1, 4, "1")
     assert {line["order_id_2"], line["order_id_3"]} == {5, 6}
@@ -296,10 +352,21 @@ def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, reported: str) -> No
 
 
 MIXED = [
-    ['{"id":1,"a":{"b":1},"é":[1,"x"]}', '{"id":2,"a":[{"b":2.5},{"b":"x"}],"a_b":1e300}', '{"id":null,"b":1}'],
-    ['{"id":"x","a":null,"q\\"":{"a_b":1,"aB":true},"aB":12345678.123456789}', '{"id":1.0,"position":{"A":[[],{}]}}'],
+    [
+        '{"id":1,"a":{"b":1},"é":[1,"x"]}',
+        '{"id":2,"a":[{"b":2.5},{"b":"x"}],"a_b":1e300}',
+        '{"id":null,"b":1}',
+    ],
+    [
+        '{"id":"x","a":null,"q\\"":{"a_b":1,"aB":true},"aB":12345678.123456789}',
+        '{"id":1.0,"position":{"A":[[],{}]}}',
+    ],
     [],
-    ['{"id":1.5,"a":[{"b":9007199254740993,"b2":[{"_page":-0.0}]}],"":"","b":[{"a":1}]}', "7", '{"id":3,"b":{"0":{}}}'],
+    [
+        '{"id":1.5,"a":[{"b":9007199254740993,"b2":[{"_page":-0.0}]}],"":"","b":[{"a":1}]}',
+        "7",
+        '{"id":3,"b":{"0":{}}}',
+    ],
 ]
 
 
@@ -320,7 +387,9 @@ def test_types_and_values_do_not_hang_on_the_order_or_the_batches() -> None:
 @pytest.mark.parametrize(("count", "is_text"), [(200, False), (201, True)])
 def test_an_object_with_more_than_200_fields_is_json_text(count: int, is_text: bool) -> None:
     wide = {f"k{n}": n for n in range(count)}
-    row = json.dumps({"id": 1, "wide": wide} | ({"a": wide, "b": wide, "c": wide, "last": 1} if is_text else {}))
+    row = json.dumps(
+        {"id": 1, "wide": wide} | ({"a": wide, "b": wide, "c": wide, "last": 1} if is_text else {})
+    )
     _, (decoded,) = walk([raw_page(row)])
     names = decoded.tables["orders"].schema.names
     assert ("wide" in names) is ("last" in names) is is_text
@@ -342,9 +411,16 @@ def test_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:
 def test_long_names_are_capped_in_the_same_way_each_time() -> None:
     names = [f"{'x' * 300}{end}" for end in "ab"]
     row = f'{{"id":1,"{names[0]}":1,"{names[1]}":2,"lines{names[0]}":[{{"taxes{names[1]}":[{{"rate":3}}]}}]}}'
-    first, again = (walk(pages)[0].schema_of() for pages in ([raw_page(row)], [raw_page('{"id":2}'), raw_page(row)]))
+    first, again = (
+        walk(pages)[0].schema_of()
+        for pages in ([raw_page(row)], [raw_page('{"id":2}'), raw_page(row)])
+    )
     assert first == again
-    assert max(len(name) for table, schema in first.items() for name in (table, *schema.names)) <= NAME_MAX == 100
+    assert (
+        max(len(name) for table, schema in first.items() for name in (table, *schema.names))
+        <= NAME_MAX
+        == 100
+    )
     assert (len(first), len(set(first["orders"].names))) == (3, 6)
 
 
@@ -354,7 +430,9 @@ def test_the_key_may_be_another_field() -> None:
     decoded = schema.decode([raw_page('{"number":"N1","id":7,"lines":[{"sku":"a"}]}', '{"id":8}')])
     assert decoded.tables["orders"].select(["id", "id_2"]).to_pylist() == [{"id": "N1", "id_2": 7}]
     assert decoded.tables["orders__lines"]["order_id"].to_pylist() == ["N1"]
-    assert [row.reason for row in decoded.quarantined] == ["number: expected an identifier, found nothing"]
+    assert [row.reason for row in decoded.quarantined] == [
+        "number: expected an identifier, found nothing"
+    ]
 
 
 STRING, WHOLE, NUMBER, BOOLEAN = pa.string(), pa.int64(), DECIMAL, pa.bool_()
@@ -375,10 +453,16 @@ STRING, WHOLE, NUMBER, BOOLEAN = pa.string(), pa.int64(), DECIMAL, pa.bool_()
     ],
 )  # fmt: skip
 def test_values_are_in_the_stored_type_or_in_a_variant(
-    values: list[Any], own: Any, stored: str | None, fitting: list[Any], others: tuple[str, list[Any]] | None
+    values: list[Any],
+    own: Any,
+    stored: str | None,
+    fitting: list[Any],
+    others: tuple[str, list[Any]] | None,
 ) -> None:
     batch = pa.table({"x": pa.array(values, own), "y": pa.array(["as it was"] * len(values))})
     typed, variants = as_stored(batch, {"x": stored} if stored else {})
-    expected = {"x": fitting, "y": ["as it was"] * len(values)} | ({f"x__{others[0]}": others[1]} if others else {})
+    expected = {"x": fitting, "y": ["as it was"] * len(values)} | (
+        {f"x__{others[0]}": others[1]} if others else {}
+    )
     assert typed.to_pydict() == expected
     assert variants == ([f"x__{others[0]}"] if others else [])

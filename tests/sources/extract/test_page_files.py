@@ -42,7 +42,9 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
         yield opened
 
 
-def filled(folder: Path, spool: Spool, resource: str, pages: list[list[dict[str, Any]]]) -> PageFiles:
+def filled(
+    folder: Path, spool: Spool, resource: str, pages: list[list[dict[str, Any]]]
+) -> PageFiles:
     record = LISTS[resource].records
     assert record is not None
     paginator: Paginator = LegacyPages(100) if resource == "customers" else V1Cursor(100)
@@ -57,7 +59,11 @@ def filled(folder: Path, spool: Spool, resource: str, pages: list[list[dict[str,
 
 
 def customer(key: int, name: str = "Zoë", documents: int = 1) -> dict[str, Any]:
-    return {"id": key, "firstName": name, "documents": [{"number": f"{key}-{n}"} for n in range(documents)]}
+    return {
+        "id": key,
+        "firstName": name,
+        "documents": [{"number": f"{key}-{n}"} for n in range(documents)],
+    }
 
 
 def rows(files: dict[str, tuple[Path, int]], table: str) -> list[dict[str, Any]]:
@@ -78,7 +84,9 @@ def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool:
     assert [len(batch) for batch in read_batches([written["customers"]])] == [4, 4, 4, 2]
 
 
-@pytest.mark.parametrize("collides", [False, True], ids=["each id has a hash", "different ids with one hash"])
+@pytest.mark.parametrize(
+    "collides", [False, True], ids=["each id has a hash", "different ids with one hash"]
+)
 def test_a_row_that_came_twice_is_there_as_it_came_last(
     tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch, collides: bool
 ) -> None:
@@ -87,7 +95,13 @@ def test_a_row_that_came_twice_is_there_as_it_came_last(
 
     if collides:
         monkeypatch.setattr("sources.extract.page_files.hash_ids", colliding)
-    pages = [[customer(1, "old"), customer(2)], [customer(3)], [customer(4)], [customer(1, "new", 2)], [customer(5)]]
+    pages = [
+        [customer(1, "old"), customer(2)],
+        [customer(3)],
+        [customer(4)],
+        [customer(1, "new", 2)],
+        [customer(5)],
+    ]
     distinct, written = filled(tmp_path, spool, "customers", pages).write([])
     names = [row["id"] + row["first_name"] for row in rows(written, "customers")]
     assert (distinct, names) == (5, ["2Zoë", "3Zoë", "4Zoë", "1new", "5Zoë"])
@@ -107,13 +121,28 @@ def test_rows_that_a_later_sweep_has_are_left_to_it(tmp_path: Path, spool: Spool
     assert files.write([sweep("4", *range(6))]) == (0, {})
 
 
-def test_a_late_type_holds_for_the_rows_before_and_a_late_table_is_there(tmp_path: Path, spool: Spool) -> None:
+def test_a_late_type_holds_for_the_rows_before_and_a_late_table_is_there(
+    tmp_path: Path, spool: Spool
+) -> None:
     totals: list[Any] = [1, 2, 3, 4, 1.5, 6, "about 7", 8]
-    orders: list[list[dict[str, Any]]] = [[{"id": f"o{n}", "total": total}] for n, total in enumerate(totals)]
+    orders: list[list[dict[str, Any]]] = [
+        [{"id": f"o{n}", "total": total}] for n, total in enumerate(totals)
+    ]
     orders[-1][0]["lines"] = [{"sku": "a"}]
     written = filled(tmp_path, spool, "orders", orders).write([])[1]
-    assert [row["total"] for row in rows(written, "orders")] == ["1", "2", "3", "4", "1.5", "6", "about 7", "8"]
-    assert [(row["order_id"], row["sku"]) for row in rows(written, "orders__lines")] == [("o7", "a")]
+    assert [row["total"] for row in rows(written, "orders")] == [
+        "1",
+        "2",
+        "3",
+        "4",
+        "1.5",
+        "6",
+        "about 7",
+        "8",
+    ]
+    assert [(row["order_id"], row["sku"]) for row in rows(written, "orders__lines")] == [
+        ("o7", "a")
+    ]
 
 
 TAXED: dict[str, Any] = {"sku": "A", "taxes": [{"a": 1}, None, 5], "a": [{"taxes": [{}]}]}
@@ -122,8 +151,14 @@ TAXED: dict[str, Any] = {"sku": "A", "taxes": [{"a": 1}, None, 5], "a": [{"taxes
 @pytest.mark.parametrize(
     "orders",
     [
-        [{"lines": lines} for lines in [[TAXED, TAXED]] * 9 + [{"0": TAXED, "2": TAXED}, TAXED, {}, "", [None]]],
-        [{"lines": [], "a": a} for a in [{"taxes": [{"a": 1}]}] * 9 + [[{"taxes": [{}]}] * 2, [{"taxes": [{"a": 2}]}]]],
+        [
+            {"lines": lines}
+            for lines in [[TAXED, TAXED]] * 9 + [{"0": TAXED, "2": TAXED}, TAXED, {}, "", [None]]
+        ],
+        [
+            {"lines": [], "a": a}
+            for a in [{"taxes": [{"a": 1}]}] * 9 + [[{"taxes": [{}]}] * 2, [{"taxes": [{"a": 2}]}]]
+        ],
         [
             {"lines": lines, "a": lines}
             for lines in [[{"sku": "A"}, {"sku": "A", "taxes": [1, {}]}], "x", [[]], 0, False]
@@ -134,14 +169,18 @@ def test_items_counted_in_pages_are_those_that_are_decoded(
     tmp_path: Path, spool: Spool, orders: list[dict[str, Any]]
 ) -> None:
     rows_ = [{"id": f"o{n % 9}", **order} for n, order in enumerate(orders)]
-    files = filled(tmp_path, spool, "orders", [rows_[start : start + 3] for start in range(0, len(rows_), 3)])
+    files = filled(
+        tmp_path, spool, "orders", [rows_[start : start + 3] for start in range(0, len(rows_), 3)]
+    )
     written = files.write([])[1]
     counted = {table: count for table, (_, count) in written.items() if table != "orders"}
     assert Counter(files.items) == Counter(counted), "an absent one and 0 are equal"
 
 
 @pytest.mark.parametrize("resource", ["customers", "orders"])
-@pytest.mark.parametrize("is_late", [False, True], ids=["in a batch", "in one that is decoded again"])
+@pytest.mark.parametrize(
+    "is_late", [False, True], ids=["in a batch", "in one that is decoded again"]
+)
 def test_an_item_that_the_decoder_loses_is_noticed(
     tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch, resource: str, is_late: bool
 ) -> None:
@@ -149,12 +188,19 @@ def test_an_item_that_the_decoder_loses_is_noticed(
 
     def lossy(self: PageFiles, pages: list[Page], *, is_known: bool = False) -> Decoded:
         full = decode(self, pages, is_known=is_known)
-        tables = {name: table.slice(0, len(table) - ("__" in name)) for name, table in full.tables.items()}
+        tables = {
+            name: table.slice(0, len(table) - ("__" in name)) for name, table in full.tables.items()
+        }
         return replace(full, tables=tables) if is_late == is_known else full
 
     monkeypatch.setattr(PageFiles, "_decode", lossy)
-    rows_ = [{"id": n, "documents": [{"number": "1"}], "lines": [{"sku": "A"}] * 2} for n in (1, 2, *[3] * is_late, 3)]
-    with pytest.raises(BridgeError, match=f"^{resource}__[a-z]+: [0-9] items are in the pages, [0-9] were decoded"):
+    rows_ = [
+        {"id": n, "documents": [{"number": "1"}], "lines": [{"sku": "A"}] * 2}
+        for n in (1, 2, *[3] * is_late, 3)
+    ]
+    with pytest.raises(
+        BridgeError, match=f"^{resource}__[a-z]+: [0-9] items are in the pages, [0-9] were decoded"
+    ):
         filled(tmp_path, spool, resource, [rows_]).write([])
 
 
@@ -187,7 +233,11 @@ def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
     first = hashes("first", 1, 2, 3, 2, 4, 5, 5)
     assert (first.count_distinct(), list(first.shared()), len(first)) == (5, [1, 3, 5, 6], 7)
     first.drop([1, 6])
-    equal, later, empty = hashes("equal", 5, 4, 3, 2, 1), hashes("later", 9, 3, 8, 5), hashes("empty")
+    equal, later, empty = (
+        hashes("equal", 5, 4, 3, 2, 1),
+        hashes("later", 9, 3, 8, 5),
+        hashes("empty"),
+    )
     assert [first.equals(other) for other in (equal, later, empty)] == [True, False, False]
     assert not first.equals(hashes("more", 5, 4, 3, 2, 1, 1))
     assert [first.count_absent(other) for other in (equal, later, empty)] == [0, 2, 0]
@@ -201,9 +251,13 @@ def kept(folder: SpoolFolder, *labels: str) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("written_at_once", [None, 1, 21])
-def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_trip_and_modes(
+    tmp_path: Path, written_at_once: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pwrite = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, offset: pwrite(file, data[:written_at_once], offset))
+    monkeypatch.setattr(
+        os, "pwrite", lambda file, data, offset: pwrite(file, data[:written_at_once], offset)
+    )
     spool = SpoolFolder(tmp_path / "s", {"list": "a"}).sweep(1)
     places = []
     for label, body in (("page=1", b"one"), ("page=2", b"\x00" * 5000)):
@@ -214,7 +268,11 @@ def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monke
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "s").iterdir()} == {0o600}
     assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
     labels = [f"page={n}" for n in (1, 2, 3)]
-    assert kept(SpoolFolder(tmp_path / "s", {"list": "a"}), *labels) == [b"one", b"\x00" * 5000, None]
+    assert kept(SpoolFolder(tmp_path / "s", {"list": "a"}), *labels) == [
+        b"one",
+        b"\x00" * 5000,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 10, 17, 22, 30])
@@ -226,15 +284,22 @@ def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -
     spool.close()
     path = tmp_path / "s" / "sweep-1.pages"
     data = path.read_bytes()
-    broken = {0: data[:end] + b"OBS1" + data[end + 4 :], 30: data[:-4] + b"XXXX"}  # of an earlier version; changed
+    broken = {
+        0: data[:end] + b"OBS1" + data[end + 4 :],
+        30: data[:-4] + b"XXXX",
+    }  # of an earlier version; changed
     path.write_bytes(broken.get(cut, data[:-cut]))
     assert kept(SpoolFolder(tmp_path / "s", {}), "page=1", "page=2") == [b"first body", None]
     assert path.stat().st_size == end
 
 
-@pytest.mark.parametrize("change", ["", "label", "host", "environment", "key", "finished", "garbage"])
+@pytest.mark.parametrize(
+    "change", ["", "label", "host", "environment", "key", "finished", "garbage"]
+)
 def test_only_the_same_walk_is_resumed(tmp_path: Path, change: str) -> None:
-    def folder(host: str = "a", environment: str = "sandbox", key: str = "brand_test_abc") -> SpoolFolder:
+    def folder(
+        host: str = "a", environment: str = "sandbox", key: str = "brand_test_abc"
+    ) -> SpoolFolder:
         return SpoolFolder(tmp_path / "s", {"host": host, "environment": environment}, key)
 
     first = folder()
@@ -262,7 +327,13 @@ def test_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
     ("started_s", "stopped_s", "expected"),
     [
         *((age, None, age in (0, 3500)) for age in (0, 3500, 3700, 86_400, -60)),
-        *((80_000, 60, True), (80_000, 3700, False), (87_000, 60, False), (60, -60, False), (-60, 60, False)),
+        *(
+            (80_000, 60, True),
+            (80_000, 3700, False),
+            (87_000, 60, False),
+            (60, -60, False),
+            (-60, 60, False),
+        ),
     ],
 )
 def test_a_walk_is_resumed_within_an_hour_of_its_last_page_and_a_day_of_its_first(
@@ -306,7 +377,9 @@ def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_ro
         with run_folder(tmp_path, "orders", Run()) as (folder, spool):
             spool.mkdir()
     (folder / "rows.parquet").write_text("rows")
-    (tmp_path / "orders" / "run-gone").symlink_to("nowhere")  # as where a run has just removed its own
+    (tmp_path / "orders" / "run-gone").symlink_to(
+        "nowhere"
+    )  # as where a run has just removed its own
     with run_folder(tmp_path, "customers", Run()) as (_, other):
         assert (other.exists(), folder.exists()) == (False, True)
     with run_folder(tmp_path, "orders", Run()) as (_, again):

@@ -49,13 +49,23 @@ def refusal(status: int = 400) -> HttpRejected:
 
 def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
     paginator = V1Cursor(7)
-    pages = [v1(0, cursor="a"), v1(0, cursor="b"), v1(1, cursor="c"), v1(0, cursor="d"), v1(2, more=False, cursor=None)]
+    pages = [
+        v1(0, cursor="a"),
+        v1(0, cursor="b"),
+        v1(1, cursor="c"),
+        v1(0, cursor="d"),
+        v1(2, more=False, cursor=None),
+    ]
     requests = feed(paginator, *pages)
     assert [request.params for request in requests] == [
         {"limit": 7},
         *({"limit": 7, "startingAfter": c} for c in "abcd"),
     ]
-    assert (paginator.ended_by, paginator.size, paginator.next_request()) == ("hasMore false", 0, None)
+    assert (paginator.ended_by, paginator.size, paginator.next_request()) == (
+        "hasMore false",
+        0,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,12 +75,18 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
         ([v1(more=False)], "`hasMore` is false although there is a cursor"),
         ([v1(cursor="a"), v1(cursor="b"), v1(cursor="a")], "issued twice"),
         ([v1(0, cursor="a"), v1(0, cursor="b"), v1(0, cursor="c")], "empty pages"),
-        ([b'{"data":[{"id":7}],"hasMore":true,"nextCursor":"%d"}' % n for n in range(2)], "a page has no new id"),
+        (
+            [b'{"data":[{"id":7}],"hasMore":true,"nextCursor":"%d"}' % n for n in range(2)],
+            "a page has no new id",
+        ),
         *(([v1(more=more)], "not a boolean") for more in ("true", None, 1)),
         ([v1(cursor=12)], "neither a string nor null"),
         ([b'{"hasMore": false}'], "absent"),
         ([b'{"data": {}, "hasMore": false}'], "an object"),
-        ([b'{"data":[{"id":1}],"hasMore":true,"data":[{"id":2}],"hasMore":false}'], "`data` occurs twice"),
+        (
+            [b'{"data":[{"id":1}],"hasMore":true,"data":[{"id":2}],"hasMore":false}'],
+            "`data` occurs twice",
+        ),
         (b'{"data": {"a": 1, "b": 2}}', "no known form"),
         (b'{"data": [{"id": 1}], "pagination": {"page": 3}}', "requested page 1, received page 3"),
         *((data(1, total=total), "the pagination object") for total in (2**63, -(2**64), 10**400)),
@@ -99,7 +115,10 @@ def test_v1_an_expired_cursor_starts_again_and_another_rejection_is_an_error() -
     "body",
     [
         *(b"", b"<html>", b'{"data": [1, 2}', b"null", b"\xff\xfe", b'{"data": []} 2'),
-        *(b'{"meta": 1 2, "data": [], "hasMore": false}', b'{"data": [], "hasMore": false "nextCursor": null}'),
+        *(
+            b'{"meta": 1 2, "data": [], "hasMore": false}',
+            b'{"data": [], "hasMore": false "nextCursor": null}',
+        ),
         b'{"data": [{"id": 1} 5], "hasMore": false}',
     ],
 )
@@ -109,8 +128,12 @@ def test_what_is_no_json_object_is_broken(paginator: Paginator, body: bytes) -> 
         paginator.parse(body)
 
 
-@pytest.mark.parametrize("paginator", [LegacyPages(10, rows_field="rows"), V1Cursor(10, "id", "rows")])
-def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(paginator: Paginator) -> None:
+@pytest.mark.parametrize(
+    "paginator", [LegacyPages(10, rows_field="rows"), V1Cursor(10, "id", "rows")]
+)
+def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(
+    paginator: Paginator,
+) -> None:
     for body in (
         b'{"errors": [{"message": "no", "code": 1}]}',
         b'{"rows": null, "error": {"code": "INTERNAL", "message": "no"}}',
@@ -118,7 +141,11 @@ def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(pagina
     ):
         with pytest.raises(BrokenBody):
             paginator.parse(body)
-    for body in (b'{"message": "", "errors": [], "error": false}', b'{"rows": {"a": 1}, "message": "no"}', b"{}"):
+    for body in (
+        b'{"message": "", "errors": [], "error": false}',
+        b'{"rows": {"a": 1}, "message": "no"}',
+        b"{}",
+    ):
         with pytest.raises(ContractBroken):
             paginator.parse(body)
 
@@ -197,7 +224,12 @@ def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> N
 
 
 def test_price_lists_that_announce_further_rows_are_not_proven() -> None:
-    announced: list[dict[str, Any]] = [{"hasMore": False}, {"hasMore": True}, {"hasMore": 1}, {"nextCursor": "c"}]
+    announced: list[dict[str, Any]] = [
+        {"hasMore": False},
+        {"hasMore": True},
+        {"hasMore": 1},
+        {"nextCursor": "c"},
+    ]
     for more in announced:
         paginator = SinglePage("id", "priceLists")
         feed(paginator, json.dumps({"priceLists": [{"id": "a"}], **more}).encode())
@@ -207,14 +239,19 @@ def test_price_lists_that_announce_further_rows_are_not_proven() -> None:
 
 @pytest.mark.parametrize("paginator", ALL)
 def test_every_id_is_noticed_as_written_and_a_message_is_no_error(paginator: Paginator) -> None:
-    assert paginator.parse(b'{"data": [], "message": "ok", "errors": [{}], "hasMore": false}').count == 0
+    assert (
+        paginator.parse(b'{"data": [], "message": "ok", "errors": [{}], "hasMore": false}').count
+        == 0
+    )
     body = b'{"data":[{"id":1},{"x":2,"id":"a"},null,{"x":3},{"id":"\\ud83d"}],"hasMore":false}'
     assert paginator.parse(body).ids == {b"1", b'"a"', b"null", b'{"x":3}', b'{"id":"\\ud83d"}'}
 
 
 def sweep(limit: int, rows: int, end: Any = "", size: int | None = None, **more: Any) -> Sweep:
     """A sweep over so many rows, whose first page had `size` rows: by default as many as were requested."""
-    return Sweep(1, limit, min(limit, rows) if size is None else size, rows=rows, assumed_end=end, **more)
+    return Sweep(
+        1, limit, min(limit, rows) if size is None else size, rows=rows, assumed_end=end, **more
+    )
 
 
 def test_sweeps_with_the_same_ids_prove_a_list() -> None:
@@ -273,7 +310,10 @@ def test_a_sweep_shows_what_its_pages_show() -> None:
         (sweep(100, 0), {"customers_end": ""}),
         (sweep(100, 100), ended),
         (sweep(100, 101), ended | {"legacy_limit": "customers: honoured"}),
-        (sweep(100, 101, size=50), ended | {"legacy_limit": "customers: not honoured: 50 rows for 100"}),
+        (
+            sweep(100, 101, size=50),
+            ended | {"legacy_limit": "customers: not honoured: 50 rows for 100"},
+        ),
     ):
         assert dict(observations_of("customers", read, 0)) == shown
 
@@ -281,11 +321,16 @@ def test_a_sweep_shows_what_its_pages_show() -> None:
 @pytest.mark.parametrize(
     ("walk", "seed"),
     [
-        (walk_seed, 500152),  # some requests are capped: the last two sweeps agree on half of the list
+        (
+            walk_seed,
+            500152,
+        ),  # some requests are capped: the last two sweeps agree on half of the list
         (walk_seed, 713701),  # page 0 has all rows, and is rejected once
         (platform_seed, 933273),  # a cache has half of page 1, which page 0 contradicts
         (platform_seed, 936184),  # the last two sweeps have one row, the first has 22
     ],
 )
-def test_a_seed_whose_sweeps_agreed_without_all_rows_is_not_proven(walk: Callable[[int], Outcome], seed: int) -> None:
+def test_a_seed_whose_sweeps_agreed_without_all_rows_is_not_proven(
+    walk: Callable[[int], Outcome], seed: int
+) -> None:
     assert walk(seed).problems == []

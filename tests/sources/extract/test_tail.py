@@ -39,7 +39,10 @@ class Orders:
         self.walks += 1
         folder = self.folder / str(self.walks)
         transport = SandboxTransport(self.platform)
-        with inline(), Client("public_v1", "http://127.0.0.1:9", V1_KEY, transport=transport) as client:
+        with (
+            inline(),
+            Client("public_v1", "http://127.0.0.1:9", V1_KEY, transport=transport) as client,
+        ):
             spools = SpoolFolder(folder / "spool", {"walk": self.walks})
             return walk("orders", client, folder / "files", spools, WalkOptions(LIMIT), start=start)
 
@@ -97,7 +100,9 @@ def quarantined(orders: Orders) -> None:
 
 
 def committed_late(orders: Orders) -> None:
-    orders.state.drift("orders", orders.count - min(orders.position().rows, LIMIT) + 1, removes=False)
+    orders.state.drift(
+        "orders", orders.count - min(orders.position().rows, LIMIT) + 1, removes=False
+    )
 
 
 Change = Callable[[Orders], object]
@@ -105,8 +110,16 @@ MISMATCHES: dict[str, tuple[int, str, Change | int, str]] = {
     "the cursor is rejected": (25, "rejected", 20, "rejected the saved cursor"),
     "the cursor restarts": (25, "restarts", 20, "to other rows"),
     "the cursor skips to the end": (25, "skips", 0, "to fewer rows"),
-    "a row is quarantined": (25, "continues", quarantined, "1 rows after the saved cursor were quarantined"),
-    **{f"committed late, {n}": (n, "continues", committed_late, "to other rows") for n in (21, 25, 29, 30, 31)},
+    "a row is quarantined": (
+        25,
+        "continues",
+        quarantined,
+        "1 rows after the saved cursor were quarantined",
+    ),
+    **{
+        f"committed late, {n}": (n, "continues", committed_late, "to other rows")
+        for n in (21, 25, 29, 30, 31)
+    },
     "repeated_cursor": (25, "continues", 20, "issued twice"),
     "restarting_cursor": (25, "continues", 20, "no new id"),
     "ignored_query": (25, "continues", 20, "to other rows"),
@@ -127,13 +140,17 @@ def test_a_tail_that_does_not_continue_is_noticed(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("count", [0, 1, LIMIT, LIMIT + 1, 21, 25, 29, 30, 31])
-def test_a_tail_begins_with_one_to_two_pages_that_were_read_after_the_first(tmp_path: Path, count: int) -> None:
+def test_a_tail_begins_with_one_to_two_pages_that_were_read_after_the_first(
+    tmp_path: Path, count: int
+) -> None:
     position = Orders(tmp_path, count).walk().position
     expected = {21: 11, 25: 15, 29: 19, 30: 10, 31: 11}
     assert (position.rows if position else None) == expected.get(count)
 
 
-def test_a_field_of_an_abandoned_walk_is_not_in_the_next(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_field_of_an_abandoned_walk_is_not_in_the_next(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cursor expires, and the only order with a field is removed before the list is read again."""
     first, draw = orders.state.ids("orders")[0], orders.platform.plan.draw
     orders.state.change("orders", first, {"onlyOnce": 1})
@@ -148,6 +165,9 @@ def test_a_field_of_an_abandoned_walk_is_not_in_the_next(orders: Orders, monkeyp
     monkeypatch.setattr(orders.platform.plan, "draw", removing)
     orders.platform.plan.rates = {"expired_cursor": 1.0}
     result = orders.walk()
-    assert (result.distinct, result.evidence[0]) == (24, "a cursor expired: started again from the first page")
+    assert (result.distinct, result.evidence[0]) == (
+        24,
+        "a cursor expired: started again from the first page",
+    )
     assert "only_once" not in pq.read_schema(result.files["orders"][0][0]).names
     assert not [what for what, _ in result.observations if "only_once" in what]

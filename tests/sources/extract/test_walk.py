@@ -31,7 +31,9 @@ from sources.extract.walk import walk
 from tests.sources.platform import Orders, Platform, Replies, Row, ids, rejected, rows_of, walked
 
 
-def refusing(when: Callable[[Mapping[str, Any]], bool], error: Exception) -> Callable[[Platform], None]:
+def refusing(
+    when: Callable[[Mapping[str, Any]], bool], error: Exception
+) -> Callable[[Platform], None]:
     def before(platform: Platform) -> None:
         if when(platform.requests[-1]):
             raise error
@@ -40,7 +42,9 @@ def refusing(when: Callable[[Mapping[str, Any]], bool], error: Exception) -> Cal
 
 
 def deeper(than: int) -> Callable[[Platform], None]:
-    return refusing(lambda params: (int(params["page"]) - 1) * int(params["limit"]) >= than, rejected(400))
+    return refusing(
+        lambda params: (int(params["page"]) - 1) * int(params["limit"]) >= than, rejected(400)
+    )
 
 
 def page_0(error: Exception) -> Callable[[Platform], None]:
@@ -52,23 +56,77 @@ FAILED = Unreachable("failed", status=500)
 MANY, TWO = list(range(650)), b'{"data": [{"id": 0}, {"id": 1}]}'
 VERDICTS: dict[str, tuple[Platform, dict[str, Any], str, int, str]] = {
     **{
-        f"{count} rows, {ending}": (Platform([*range(1, count + 1)], ending=ending), {}, "complete", 2, "")
+        f"{count} rows, {ending}": (
+            Platform([*range(1, count + 1)], ending=ending),
+            {},
+            "complete",
+            2,
+            "",
+        )
         for count in (0, 1, 100, 650)
         for ending in ("empty_page", "repeat_last")
     },
     **{
-        f"{count} rows from page 0": (Platform([*range(count)], first_page=0, pagination=has), {}, "complete", 2, "")
+        f"{count} rows from page 0": (
+            Platform([*range(count)], first_page=0, pagination=has),
+            {},
+            "complete",
+            2,
+            "",
+        )
         for count in (1, 101)
         for has in (False, True)
     },
-    "page 0 fails": (Platform(MANY[:250], before=page_0(FAILED)), {}, "unproven", 1, "page 0 could not be read"),
+    "page 0 fails": (
+        Platform(MANY[:250], before=page_0(FAILED)),
+        {},
+        "unproven",
+        1,
+        "page 0 could not be read",
+    ),
     "short pages": (Platform(MANY, cap=20), {}, "complete", 2, "of 12"),
-    "a cache without the query": (Platform(MANY[:2], alter=lambda *_: TWO), {}, "unproven", 2, "ignores `limit`"),
-    "404 after a full page": (Platform(MANY[:600], ending="status_404"), {"sweeps": 2}, "unproven", 2, "is assumed"),
-    "a window on the depth": (Platform(MANY, before=deeper(400)), {"page_limit": 50}, "unproven", 6, "assumed"),
-    "limit is ignored": (Platform(MANY, fixed=20), {}, "unproven", 2, "the platform ignores `limit`"),
-    "total moves": (Platform(MANY, pagination=True, total_moves=True), {}, "unproven", 6, "total changed"),
-    "second limit rejected": (Platform(MANY, before=ONE_LIMIT), {}, "unproven", 1, "was rejected with status 422"),
+    "a cache without the query": (
+        Platform(MANY[:2], alter=lambda *_: TWO),
+        {},
+        "unproven",
+        2,
+        "ignores `limit`",
+    ),
+    "404 after a full page": (
+        Platform(MANY[:600], ending="status_404"),
+        {"sweeps": 2},
+        "unproven",
+        2,
+        "is assumed",
+    ),
+    "a window on the depth": (
+        Platform(MANY, before=deeper(400)),
+        {"page_limit": 50},
+        "unproven",
+        6,
+        "assumed",
+    ),
+    "limit is ignored": (
+        Platform(MANY, fixed=20),
+        {},
+        "unproven",
+        2,
+        "the platform ignores `limit`",
+    ),
+    "total moves": (
+        Platform(MANY, pagination=True, total_moves=True),
+        {},
+        "unproven",
+        6,
+        "total changed",
+    ),
+    "second limit rejected": (
+        Platform(MANY, before=ONE_LIMIT),
+        {},
+        "unproven",
+        1,
+        "was rejected with status 422",
+    ),
 }
 
 
@@ -76,7 +134,9 @@ VERDICTS: dict[str, tuple[Platform, dict[str, Any], str, int, str]] = {
 def test_what_a_list_shows_decides_whether_it_is_proven(tmp_path: Path, name: str) -> None:
     platform, options, verdict, sweeps, words = VERDICTS[name]
     result = walked(platform, tmp_path, **options)
-    assert (result.verdict, len(result.sweeps), result.error) == (verdict, sweeps, None), result.evidence
+    assert (result.verdict, len(result.sweeps), result.error) == (verdict, sweeps, None), (
+        result.evidence
+    )
     assert result.distinct == (420 if name.startswith("a window") else len(platform.ids))
     assert words in " ".join(result.evidence)
     if platform.alter is None:
@@ -88,7 +148,8 @@ REFUSED = {
     "page 1": Platform(MANY, before=refusing(lambda _: True, rejected(422))),
     "of a list from page 0, page 1": Platform(MANY[:100], first_page=0, ending="status_404"),
     "a page amid the second sweep": Platform(
-        MANY, before=refusing(lambda params: (params["limit"], params["page"]) == (61, 3), rejected(422))
+        MANY,
+        before=refusing(lambda params: (params["limit"], params["page"]) == (61, 3), rejected(422)),
     ),
 }
 
@@ -120,14 +181,24 @@ def test_a_walk_that_would_not_fail_the_same_way_again_goes_on_where_it_was(
     platform.before, stopped_at = None, datetime.now(UTC)
     platform.requests.clear()
     result = walked(platform, tmp_path, window=1)
-    assert (result.verdict, result.distinct, result.sweeps[0].resumed_pages) == ("complete", 1000, resumed_pages)
-    assert result.started_at < stopped_at or not resumed_pages  # `verify`: a read that began after the push
-    assert platform.requests[0]["page"] == (resumed_pages or 1)  # page 1, the probe of page 0, pages 2 to 4
+    assert (result.verdict, result.distinct, result.sweeps[0].resumed_pages) == (
+        "complete",
+        1000,
+        resumed_pages,
+    )
+    assert (
+        result.started_at < stopped_at or not resumed_pages
+    )  # `verify`: a read that began after the push
+    assert platform.requests[0]["page"] == (
+        resumed_pages or 1
+    )  # page 1, the probe of page 0, pages 2 to 4
     platform.ids.append(9999)
     assert "9999" in ids(walked(platform, tmp_path)), "a finished walk starts anew"
 
 
-@pytest.mark.parametrize(("count", "sweeps"), [(100, 2), (98, 6)], ids=["quarantined", "and repeated"])
+@pytest.mark.parametrize(
+    ("count", "sweeps"), [(100, 2), (98, 6)], ids=["quarantined", "and repeated"]
+)
 def test_rows_that_are_refused_are_reported_once_and_the_list_is_not_proven(
     tmp_path: Path, count: int, sweeps: int
 ) -> None:
@@ -136,11 +207,16 @@ def test_rows_that_are_refused_are_reported_once_and_the_list_is_not_proven(
         return {"firstName": "Zoë", "documents": [{"number": "1"}], **odd}
 
     repeated = [80] if sweeps == 6 else []
-    platform = Platform([*range(count), *repeated], row=row, pagination=sweeps == 6, total_moves=sweeps == 6)
+    platform = Platform(
+        [*range(count), *repeated], row=row, pagination=sweeps == 6, total_moves=sweeps == 6
+    )
     result = walked(platform, tmp_path)
     assert (result.verdict, len(result.sweeps), result.distinct) == ("unproven", sweeps, count - 2)
     assert sorted(str(one.key) for one in result.quarantined) == ["13", "80", *map(str, repeated)]
-    assert sweeps == 6 or [(one.page, one.position) for one in result.quarantined] == [(1, 14), (2, 20)]
+    assert sweeps == 6 or [(one.page, one.position) for one in result.quarantined] == [
+        (1, 14),
+        (2, 20),
+    ]
     assert (result.sweeps[0].duplicates, result.sweeps[0].quarantined) == (0, 2 + len(repeated))
     assert result.total("rows") == result.distinct + result.duplicates + len(result.quarantined)
     assert all("birthdate" in one.reason and "Zoë" not in one.reason for one in result.quarantined)
@@ -157,7 +233,9 @@ def test_the_newest_row_of_a_key_wins(tmp_path: Path) -> None:
     result = walked(platform, tmp_path, page_limit=10, window=1)
     assert result.verdict == "unproven"
     assert (result.distinct, result.duplicates) == (15, 20 * len(result.sweeps) - 15)
-    assert sorted((row["id"], row["phone"]) for row in rows_of(result, "customers")) == sorted(latest.items())
+    assert sorted((row["id"], row["phone"]) for row in rows_of(result, "customers")) == sorted(
+        latest.items()
+    )
 
 
 @pytest.mark.parametrize("position", [0, 1, 650], ids=["equal", "differs early", "differs late"])
@@ -172,34 +250,53 @@ def test_a_second_sweep_is_decoded_and_published_only_if_its_bytes_differ(
         return tables
 
     def changed(params: Mapping[str, Any], raw: bytes) -> bytes:
-        return raw if params["limit"] == 100 else raw.replace(b'"Zo\\u00eb %d"' % position, b'"New"')
+        return (
+            raw if params["limit"] == 100 else raw.replace(b'"Zo\\u00eb %d"' % position, b'"New"')
+        )
 
     monkeypatch.setattr(page_files, "decode", counting)
     monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
     result = walked(Platform(list(range(1, 651)), alter=changed), tmp_path)
-    assert (result.verdict, result.used_sweeps, result.distinct, result.duplicates) == ("complete", [2], 650, 0)
+    assert (result.verdict, result.used_sweeps, result.distinct, result.duplicates) == (
+        "complete",
+        [2],
+        650,
+        0,
+    )
     assert ids(result) == [str(key) for key in range(1, 651)]
-    assert [n for n, name in enumerate(ids(result, column="first_name"), 1) if name == "New"] == [position][:position]
+    assert [n for n, name in enumerate(ids(result, column="first_name"), 1) if name == "New"] == [
+        position
+    ][:position]
     assert sum(rows) == 650 * (2 if position else 1)
 
 
 @pytest.mark.parametrize(("first", "second"), [(650, 649), (649, 650)])
-def test_a_row_more_or_less_at_the_end_of_the_second_sweep_is_noticed(tmp_path: Path, first: int, second: int) -> None:
+def test_a_row_more_or_less_at_the_end_of_the_second_sweep_is_noticed(
+    tmp_path: Path, first: int, second: int
+) -> None:
     def resize(platform: Platform) -> None:
         if platform.requests[-1]["limit"] != 100:
             platform.ids = list(range(1, second + 1))
 
     result = walked(Platform(list(range(1, first + 1)), before=resize), tmp_path / "two", sweeps=2)
-    assert (result.verdict, [sweep.rows for sweep in result.sweeps]) == ("unproven", [first, second])
+    assert (result.verdict, [sweep.rows for sweep in result.sweeps]) == (
+        "unproven",
+        [first, second],
+    )
     assert result.distinct == 650
     result = walked(Platform(list(range(1, first + 1)), before=resize), tmp_path / "six")
-    assert (result.verdict, [sweep.rows for sweep in result.sweeps]) == ("complete", [first, second, second])
+    assert (result.verdict, [sweep.rows for sweep in result.sweeps]) == (
+        "complete",
+        [first, second, second],
+    )
 
 
 def removed_while_read(listed: int, note: str | None = None) -> Orders:
     """Of fifty orders, the first one is removed after two pages of the first reading, or was before it."""
     rows = [{"id": str(key), "note": note if key == 7 else None} for key in range(1, 51)]
-    return Orders(lambda reading, request: rows if (reading, request) < (1, 3) else rows[50 - listed :])
+    return Orders(
+        lambda reading, request: rows if (reading, request) < (1, 3) else rows[50 - listed :]
+    )
 
 
 @pytest.fixture
@@ -227,11 +324,15 @@ LEARNT, CONFIRMED = "6 equal sweeps confirm", "as earlier reads confirmed"
     ],
 )
 def test_a_total_that_counts_deleted_rows_is_learnt_and_watched(
-    tmp_path: Path, known_ids: IdHashes, case: tuple[int, int, dict[str, Any], str, int, str | None, str]
+    tmp_path: Path,
+    known_ids: IdHashes,
+    case: tuple[int, int, dict[str, Any], str, int, str | None, str],
 ) -> None:
     listed, deleted, options, verdict, sweeps, observed, said = case
     moves = options.get("page_limit") == 9
-    platform = Platform([*range(1, listed + 1)], pagination=True, deleted=deleted, total_moves=moves)
+    platform = Platform(
+        [*range(1, listed + 1)], pagination=True, deleted=deleted, total_moves=moves
+    )
     result = walked(platform, tmp_path, **{"page_limit": 10, "known_ids": known_ids, **options})
     assert (result.verdict, len(result.sweeps)) == (verdict, sweeps), result.evidence
     gaps = [value for what, value in result.observations if what == "customers_total_gap"]
@@ -255,15 +356,24 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
     listed, sweeps_max, note, verdict, distinct = case
     platform = removed_while_read(listed, note)
     quiet = Orders.of(platform.rows(2, 1))
-    result = walked(quiet, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids)
+    result = walked(
+        quiet, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids
+    )
     assert (result.verdict, [sweep.distinct for sweep in result.sweeps]) == (verdict, distinct)
     if (listed, note) == (49, None) and sweeps_max > 1:
-        skipping = walked(platform, tmp_path / "skips", "orders", page_limit=10, known_ids=known_ids)
-        assert (skipping.verdict, [sweep.distinct for sweep in skipping.sweeps]) == ("unproven", [49, 49])
+        skipping = walked(
+            platform, tmp_path / "skips", "orders", page_limit=10, known_ids=known_ids
+        )
+        assert (skipping.verdict, [sweep.distinct for sweep in skipping.sweeps]) == (
+            "unproven",
+            [49, 49],
+        )
         assert sorted(map(int, ids(skipping, "orders"))) == [*range(1, 51)]
     assert [row.key for row in result.quarantined] == ["7"] * bool(note)
     assert result.position is not None
-    assert result.position.limit == 10, "a tail, which has the limit of the settings, can start there"
+    assert result.position.limit == 10, (
+        "a tail, which has the limit of the settings, can start there"
+    )
 
 
 @pytest.mark.parametrize(
@@ -277,7 +387,9 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
 def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
     tmp_path: Path, second: list[int], verdict: str, words: str
 ) -> None:
-    platform = Orders.of(*[[{"id": key} for key in keys] for keys in ([1, 2, 2, 3], second)], size=2)
+    platform = Orders.of(
+        *[[{"id": key} for key in keys] for keys in ([1, 2, 2, 3], second)], size=2
+    )
     result = walked(platform, tmp_path, "orders")
     assert (result.verdict, len(result.sweeps)) == (verdict, 2), result.evidence
     assert words in " ".join(result.evidence)
@@ -286,7 +398,10 @@ def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
 
 def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
     first: list[Row] = [{"id": key, "total": key} for key in (1, 2, 2, 3)]
-    second: list[Row] = [{"id": 4, "total": 12.5, "note": "new"}, *({"id": key, "total": key} for key in (1, 1, 3))]
+    second: list[Row] = [
+        {"id": 4, "total": 12.5, "note": "new"},
+        *({"id": key, "total": key} for key in (1, 1, 3)),
+    ]
     result = walked(Orders.of(first, second, size=2), tmp_path, "orders")
     schemas = [pq.read_schema(path) for path, _ in result.files["orders"]]
     assert (result.verdict, len(schemas), schemas[0] == schemas[1]) == ("unproven", 2, True)
@@ -352,7 +467,9 @@ def test_after_a_429_pages_are_requested_one_at_a_time(tmp_path: Path) -> None:
 def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
     def lossy(record: Record, pages: Sequence[Page]) -> Decoded:
         decoded = decode(record, pages)
-        return replace(decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()})
+        return replace(
+            decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()}
+        )
 
     with mock.patch.object(page_files, "decode", lossy):
         result = walked(Platform(list(range(1, 36))), tmp_path, page_limit=10)
@@ -379,8 +496,12 @@ def first_names(result: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page_limit", [3, 100])
-def test_two_records_with_one_id_are_loaded_and_quarantined(tmp_path: Path, page_limit: int) -> None:
-    result = walked(SecondRecords([*range(20), 7, *range(20, 30), 3]), tmp_path, page_limit=page_limit)
+def test_two_records_with_one_id_are_loaded_and_quarantined(
+    tmp_path: Path, page_limit: int
+) -> None:
+    result = walked(
+        SecondRecords([*range(20), 7, *range(20, 30), 3]), tmp_path, page_limit=page_limit
+    )
     assert (result.verdict, len(result.sweeps)) == ("complete", 2), result.evidence
     assert (result.distinct, result.duplicates, result.total("rows")) == (30, 0, 32)
     conflicts = [(row.key, row.reason, row.is_id_duplicate) for row in result.quarantined]
@@ -408,7 +529,9 @@ def test_an_earlier_version_is_no_second_record(tmp_path: Path, leaves_at: int) 
             platform.ids.remove(5)
 
     platform = Platform(list(range(60)), before=move)
-    platform.row = lambda key: {"firstName": "new" if key == 5 and len(platform.requests) > 3 else "old"}
+    platform.row = lambda key: {
+        "firstName": "new" if key == 5 and len(platform.requests) > 3 else "old"
+    }
     result = walked(platform, tmp_path, page_limit=10, window=1)
     assert (result.verdict, len(result.sweeps)) == ("complete", 3), result.evidence
     assert (result.quarantined, first_names(result)["5"]) == ([], "new")
@@ -445,7 +568,10 @@ def test_a_list_without_end_fails_after_its_time(
 
 @pytest.mark.parametrize(
     ("row", "rows", "words"),
-    [(b"{},", 4_000_001, "more than 4,000,000 values"), (b'{"id":1},', 200_000, "a page has 200,001 rows")],
+    [
+        (b"{},", 4_000_001, "more than 4,000,000 values"),
+        (b'{"id":1},', 200_000, "a page has 200,001 rows"),
+    ],
 )
 def test_a_page_is_bounded_before_its_rows_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: bytes, rows: int, words: str
@@ -459,19 +585,30 @@ def test_a_page_is_bounded_before_its_rows_are_made(
 
 
 @pytest.mark.parametrize(
-    ("resource", "growth", "is_first_sweep_sound"), [("customers", 0, True), ("orders", 0, False), ("orders", 2, False)]
+    ("resource", "growth", "is_first_sweep_sound"),
+    [("customers", 0, True), ("orders", 0, False), ("orders", 2, False)],
 )
 def test_random_pages_break_the_walk(
-    tmp_path: Path, resource: str, growth: int, is_first_sweep_sound: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    resource: str,
+    growth: int,
+    is_first_sweep_sound: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_files, "BATCH_PAGES", 10)
     random, calls, counts = Random(1), count(), count(500, growth)
 
     def reply(params: Params) -> bytes:
         if is_first_sweep_sound and params["limit"] == 100:
-            return legacy_page(*[key for key in range(250) if key // 100 == int(params["page"]) - 1])
+            return legacy_page(
+                *[key for key in range(250) if key // 100 == int(params["page"]) - 1]
+            )
         keys = random.sample(range(next(counts)), 100)
-        return legacy_page(*keys) if resource == "customers" else orders_page(*keys, cursor=f"c{next(calls)}")
+        return (
+            legacy_page(*keys)
+            if resource == "customers"
+            else orders_page(*keys, cursor=f"c{next(calls)}")
+        )
 
     result = walked(Replies(reply), tmp_path, resource)
     assert result.verdict == "incomplete"
@@ -484,17 +621,23 @@ DEEP = b"[" * 1_500 + b"]" * 1_500
 
 @pytest.mark.parametrize("member", [b"pagination", b"nextCursor", b"hasMore", b"other"])
 @pytest.mark.parametrize("resource", ["customers", "orders"])
-def test_deep_nesting_of_an_envelope_is_no_internal_error(tmp_path: Path, resource: str, member: bytes) -> None:
+def test_deep_nesting_of_an_envelope_is_no_internal_error(
+    tmp_path: Path, resource: str, member: bytes
+) -> None:
     more = b"" if member == b"hasMore" else b',"hasMore":false'
     body = b'{"data":[{"id":1}]' + more + b',"' + member + b'":' + DEEP + b"}"
-    result = walked(Replies(lambda params: body if params.get("page", 1) else legacy_page()), tmp_path, resource)
+    result = walked(
+        Replies(lambda params: body if params.get("page", 1) else legacy_page()), tmp_path, resource
+    )
     assert result.error is None or isinstance(result.error, ContractBroken)
 
 
 @pytest.mark.parametrize("body", [b'{"data":[{"id":1}', b"<html>"])
 def test_a_broken_envelope_names_its_page(tmp_path: Path, body: bytes) -> None:
     result = walked(
-        Replies(lambda params: body if params["page"] == 3 else legacy_page(params["page"])), tmp_path, window=1
+        Replies(lambda params: body if params["page"] == 3 else legacy_page(params["page"])),
+        tmp_path,
+        window=1,
     )
     assert isinstance(result.error, Unreachable)
     assert "(page 3)" in str(result.error)

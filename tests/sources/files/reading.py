@@ -31,7 +31,9 @@ def rows_of(opened: SourceTable) -> tuple[list[Row], list[RejectedRow]]:
     rows = [row for row in found if isinstance(row, Row)]
     rejects: list[RejectedRow] = []
     batches = [part.to_pylist() for part in opened.batches(3, rejects.append)]
-    assert [tuple(row.values()) for part in batches for row in part] == [(*row.cells, row.line) for row in rows]
+    assert [tuple(row.values()) for part in batches for row in part] == [
+        (*row.cells, row.line) for row in rows
+    ]
     assert rejects == [row for row in found if isinstance(row, RejectedRow)]
     lines = [row.line for row in opened.rows()]
     assert lines == sorted(lines)
@@ -68,7 +70,9 @@ def described(opened: SourceTable) -> dict[str, Any]:
     }
 
 
-def check(folder: Path, data: bytes | str, options: ReadOptions | None = None, **expected: Any) -> None:
+def check(
+    folder: Path, data: bytes | str, options: ReadOptions | None = None, **expected: Any
+) -> None:
     """Compares what is read with what is expected, or the `error` with its parts, whatever the size of the blocks."""
     for size in (encoding.CHUNK_BYTES, 150):
         with mock.patch.object(encoding, "CHUNK_BYTES", size):

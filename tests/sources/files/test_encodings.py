@@ -53,7 +53,11 @@ def test_the_encoding_is_found_or_taken_as_given(
     tmp_path: Path, written: str, given: str | None, found: tuple[str, bool, bool]
 ) -> None:
     opened = table(tmp_path, BASIC.encode(written), ReadOptions(encoding=given))
-    assert (opened.format.encoding, opened.format.has_bom, opened.format.is_encoding_assumed) == found
+    assert (
+        opened.format.encoding,
+        opened.format.has_bom,
+        opened.format.is_encoding_assumed,
+    ) == found
     assert opened.columns == ("Código", "Nombre", "PVP")
     assert cells(opened) == [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75")]
 
@@ -86,14 +90,19 @@ def test_bytes_that_are_wrong_in_their_encoding_are_named(
      "PÅ…", "«\u00a0café\u00a0»", "café…”", "canapé ®", "AÇÃO", "MAÇÃ ", "ÀÉÎÕÜ", "Ã", "naïve", "¿Qué?", "ÿ"],
 )  # fmt: skip
 def test_cp1252_that_looks_like_utf8_is_read(tmp_path: Path, text: str) -> None:
-    opened = table(tmp_path, f"code;name\n1;Peña, Muñoz, Ibáñez, López\n2;{text}\n".encode("cp1252"))
+    opened = table(
+        tmp_path, f"code;name\n1;Peña, Muñoz, Ibáñez, López\n2;{text}\n".encode("cp1252")
+    )
     assert opened.format.encoding == "cp1252"
     assert cells(opened)[1] == ("2", text)
 
 
 def test_a_file_of_two_encodings_is_read_in_the_one_that_is_given(tmp_path: Path) -> None:
     data = b"code;name\n1;Jos\xc3\xa9\n2;Jos\xe9\n"
-    assert cells(table(tmp_path, data, ReadOptions(encoding="cp1252"))) == [("1", "JosÃ©"), ("2", "José")]
+    assert cells(table(tmp_path, data, ReadOptions(encoding="cp1252"))) == [
+        ("1", "JosÃ©"),
+        ("2", "José"),
+    ]
     for size in range(1, 30):  # also where a part of the file ends within a letter
         with mock.patch.object(encoding, "CHUNK_BYTES", size):
             message = error_of(tmp_path, data)
@@ -113,7 +122,11 @@ def names(folder: Path, data: bytes, given: str | None = None) -> list[str]:
 
 def in_code_page(page: str, language: str) -> list[str]:
     """The words of a language that a code page has; none if it lacks the language."""
-    words = [word for word in LANGUAGES[language].split() if word == word.encode(page, "replace").decode(page)]
+    words = [
+        word
+        for word in LANGUAGES[language].split()
+        if word == word.encode(page, "replace").decode(page)
+    ]
     return words if sum(not word.isascii() for word in words) >= 5 else []
 
 
@@ -128,19 +141,29 @@ def is_right_or_refused(folder: Path, text: str, page: str, shown: list[str]) ->
 
 
 @pytest.mark.parametrize("page", CODE_PAGES)
-def test_a_code_page_is_right_or_refused_with_the_right_candidate(tmp_path: Path, page: str) -> None:
+def test_a_code_page_is_right_or_refused_with_the_right_candidate(
+    tmp_path: Path, page: str
+) -> None:
     read = [language for language in LANGUAGES if in_code_page(page, language)]
     for language in read:
         words = in_code_page(page, language)
         text = lines(words)
-        assert names(tmp_path, text.encode(page), page) == [line.split(";")[1] for line in text.splitlines()[1:]]
+        assert names(tmp_path, text.encode(page), page) == [
+            line.split(";")[1] for line in text.splitlines()[1:]
+        ]
         is_right_or_refused(tmp_path, text, page, [word for word in words if not word.isascii()])
     assert read
 
 
-ASCII_ROWS = [f"{name} {kind}" for name in ("Perno", "Tuerca", "Clavo", "Llave") for kind in ("inox", "zinc", "M8")]
+ASCII_ROWS = [
+    f"{name} {kind}"
+    for name in ("Perno", "Tuerca", "Clavo", "Llave")
+    for kind in ("inox", "zinc", "M8")
+]
 ACCENTED_ROWS = [word for word in LANGUAGES["Spanish"].split() if not word.isascii()]
-SIGNS = "Nº 3|1ª|25 °C|«Cañón»|L’Oréal|Aujourd’hui|10 €|5×3|½ kg|Café – Bar|NESCAFÉ®|Mª José|D´Ávila"
+SIGNS = (
+    "Nº 3|1ª|25 °C|«Cañón»|L’Oréal|Aujourd’hui|10 €|5×3|½ kg|Café – Bar|NESCAFÉ®|Mª José|D´Ávila"
+)
 
 
 @pytest.mark.parametrize("language", WESTERN)
@@ -149,27 +172,41 @@ def test_genuine_western_files_are_not_refused(tmp_path: Path, language: str) ->
     for seed in range(3):
         generator = random.Random(f"{language}{seed}")
         chosen = generator.sample(words, generator.randint(3, len(words)))
-        chosen += [*generator.sample(SIGNS.split("|"), 2), *(word.upper() for word in generator.sample(words, 2))]
+        chosen += [
+            *generator.sample(SIGNS.split("|"), 2),
+            *(word.upper() for word in generator.sample(words, 2)),
+        ]
         opened = table(tmp_path, lines(chosen, seed).encode("cp1252"))
         assert (opened.format.is_encoding_assumed, len(cells(opened))) == (True, len(chosen))
 
 
 MANY = [*ACCENTED_ROWS, *ASCII_ROWS] * 2
-UNUSUAL = "30L×20A×10H|rojo•verde|Guðrún Þórðardóttir|Light—yet|L’Hospitalet|5º piso|Tõnu|Dušan|Août"
+UNUSUAL = (
+    "30L×20A×10H|rojo•verde|Guðrún Þórðardóttir|Light—yet|L’Hospitalet|5º piso|Tõnu|Dušan|Août"
+)
 
 
 @pytest.mark.parametrize(
     ("rows", "error"),
     [
-        *(([*MANY, text], "") for text in UNUSUAL.split("|")),  # one unusual name does not refuse the other rows
+        *(
+            ([*MANY, text], "") for text in UNUSUAL.split("|")
+        ),  # one unusual name does not refuse the other rows
         ([*ASCII_ROWS, "L×A×H"], ""),
         *(([*ASCII_ROWS, text], f"cp1252[^:]*: .*{text}") for text in ("Light—yet", "rojo•verde")),
         ([*ACCENTED_ROWS * 60, "Mu¤oz", "Pe¤a"], "makes no sense in UTF-8 or cp1252"),
-        ([*ACCENTED_ROWS[:3], "Brãila", "Mãgurele", "Bãsescu"], "makes no sense in UTF-8 or cp1252"),
+        (
+            [*ACCENTED_ROWS[:3], "Brãila", "Mãgurele", "Bãsescu"],
+            "makes no sense in UTF-8 or cp1252",
+        ),
     ],
 )
-def test_only_places_that_no_western_text_has_refuse_a_file(tmp_path: Path, rows: list[str], error: str) -> None:
-    data = "\r\n".join(["Code;Name", *(f"{n:05};{name}" for n, name in enumerate(rows))]).encode("cp1252")
+def test_only_places_that_no_western_text_has_refuse_a_file(
+    tmp_path: Path, rows: list[str], error: str
+) -> None:
+    data = "\r\n".join(["Code;Name", *(f"{n:05};{name}" for n, name in enumerate(rows))]).encode(
+        "cp1252"
+    )
     if error:
         assert re.search(error, error_of(tmp_path, data))
     else:
@@ -179,7 +216,9 @@ def test_only_places_that_no_western_text_has_refuse_a_file(tmp_path: Path, rows
 def test_the_message_has_words_and_no_numbers_or_passwords(tmp_path: Path) -> None:
     text = "Name;password\r\nDvořák;s3crét1\r\nPříbram;gehéim7\r\nČeněk Růžička;x9ř\r\n"
     message = error_of(tmp_path, text.encode("cp1250"))
-    assert re.search("line 4 makes no sense in UTF-8 or cp1252(.|\n)*cp1250.*Dvořák, Příbram", message)
+    assert re.search(
+        "line 4 makes no sense in UTF-8 or cp1252(.|\n)*cp1250.*Dvořák, Příbram", message
+    )
     assert not any(secret in message for secret in ("s3cr", "im7", "x9"))
 
 

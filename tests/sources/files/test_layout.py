@@ -22,8 +22,11 @@ MANY = "".join(f"A{n};Tornillo;{n},50\n" for n in range(300))
 
 
 def options(text: str) -> ReadOptions | None:
+    if not text:
+        return None
     pairs = (part.split("=", 1) for part in text.split())
-    return ReadOptions(**{name: int(value) if value.isdecimal() else value for name, value in pairs}) if text else None  # type: ignore[arg-type]
+    given = {name: int(value) if value.isdecimal() else value for name, value in pairs}
+    return ReadOptions(**given)  # type: ignore[arg-type]
 
 
 HEADERS: list[tuple[str, str, dict[str, Any]]] = [
@@ -188,12 +191,17 @@ def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
     _, rejected = rows_of(table(tmp_path, text, ReadOptions(quote='"')))
     assert [row.code for row in rejected] == ["too_long", "quoting", "too_short", "nul"]
     assert "SECRET" not in repr(rejected)
-    for data, words in ((text, "line 3: 3 cells, but the header has 2"), ("_line;b\n1;2\n", "a column is named _line")):
+    for data, words in (
+        (text, "line 3: 3 cells, but the header has 2"),
+        ("_line;b\n1;2\n", "a column is named _line"),
+    ):
         with pytest.raises(UsageError, match=words):
             list(table(tmp_path, data).batches())
 
 
-def test_a_blank_line_at_the_end_of_a_block_ends_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blank_line_at_the_end_of_a_block_ends_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = f"{NAMES}{ROWS}\nRef;;Precio\nx;A3;4\n"
     for size in range(60, 90):
         monkeypatch.setattr(encoding, "CHUNK_BYTES", size)

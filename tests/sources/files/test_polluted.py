@@ -64,12 +64,16 @@ DAMAGES: dict[str, Damage] = {
     "lone return in a cell": put("Tornillo inox;", "Tornillo\rinox;"),
     "space before quotes": put("A0010;Bisagra;verde", ' "A0010"; "Bisagra"; "verde"'),
     "backslash escapes": put("Muelle inox", '"a \\"b\\" c"'),
-    "other delimiter in some rows": lambda text: re.sub("A001[23].*", lambda row: row[0].replace(";", "^"), text),
+    "other delimiter in some rows": lambda text: re.sub(
+        "A001[23].*", lambda row: row[0].replace(";", "^"), text
+    ),
     "nul": put("Peña;rojo;3", "Pe\0ña;rojo;3"),
     "byte order mark before a row": put("A0011", "\ufeffA0011"),
     "short header": put(";Nota\n", "\n"),
     "quoted wrongly header": put("Código;", '"Código"x;'),
-    "header that lacks a delimiter": lambda text: re.sub(";[^;]*\n(?=A|$)", ";\n", text).replace("o;N", "oN", 1),
+    "header that lacks a delimiter": lambda text: re.sub(";[^;]*\n(?=A|$)", ";\n", text).replace(
+        "o;N", "oN", 1
+    ),
     "sep line": over("sep=;\n"),
     "false sep line": over("sep=^\n"),
     "trailing delimiter everywhere": lambda text: re.sub("\n(?!lines)", ";\n", text),
@@ -77,22 +81,37 @@ DAMAGES: dict[str, Damage] = {
     "padded end": below("\x1a\0\0"),
     "blank lines": above("3", "\n  \n\n"),
     "totals": below("TOTAL;;;99;\n"),
-    "subtotals": lambda text: above("10", "Subtotal azul;;;7;\n")(above("4", "Subtotal rojo;;;110;\n")(text)),
+    "subtotals": lambda text: above("10", "Subtotal azul;;;7;\n")(
+        above("4", "Subtotal rojo;;;110;\n")(text)
+    ),
     "titles of pages": above("6", f"LISTADO;;;;\nPágina: 2;;;;\n{HEADER}"),
     "rule below the header": above("1", "------;------;-----;---;----\n"),
     "repeated header": above("12", HEADER),
     "metadata": over("Empresa;ACME\nFecha;2024-05-01\n\n"),
     "footnote": below("\nTotal registros: 14\n"),
     "second table": below("\nCliente;Ciudad;Saldo\n" + "C1;Roma;10\nC2;Pisa;20\n" * 2),
-    "second table of equal length": below("\nCliente;Ciudad;Zona;Saldo;Agente\n" + "C1;Roma;Norte;10;Ana\n" * 14),
+    "second table of equal length": below(
+        "\nCliente;Ciudad;Zona;Saldo;Agente\n" + "C1;Roma;Norte;10;Ana\n" * 14
+    ),
     "table amid the rows": below("Cliente;Ciudad;Zona;Saldo;Agente\nC1;Roma;Norte;10;Ana\n"),
     "table in another order": below("Nombre;Código;Color;PVP;Nota\n" + "Perno;B1;rojo;1;x\n" * 20),
     "apostrophe before a code": put("A0013", "'A0013"),
 }
-ALSO_RIGHT = {("A0011", "Llave", "rojo", "5.55", 'a "b" c'), ("'A0013", "Öse", "verde", "1.00", "Arandela")}
+ALSO_RIGHT = {
+    ("A0011", "Llave", "rojo", "5.55", 'a "b" c'),
+    ("'A0013", "Öse", "verde", "1.00", "Arandela"),
+}
 """Rows as some damages leave them."""
 HARMLESS = (
-    *("trailing delimiter everywhere", "metadata", "totals", "footnote", "subtotals", "sep line", "blank lines"),
+    *(
+        "trailing delimiter everywhere",
+        "metadata",
+        "totals",
+        "footnote",
+        "subtotals",
+        "sep line",
+        "blank lines",
+    ),
     *("repeated header", "titles of pages", "rule below the header", "mixed line ends"),
 )
 """Damages that cost no row of the clean table."""
@@ -116,9 +135,13 @@ def silent_errors(names: Collection[str], folder: Path, variation: int) -> tuple
         rows, rejects = rows_of(opened)
     except UsageError as error:
         return [], f"refused: {error}"
-    _, *clean = map(tuple, csv.reader(CLEAN.replace(";", mark).splitlines(keepends=True), delimiter=mark))
+    _, *clean = map(
+        tuple, csv.reader(CLEAN.replace(";", mark).splitlines(keepends=True), delimiter=mark)
+    )
     accepted = [_plain(row.cells) for row in rows]
-    known = [_plain((*row[:4], "") if "header that lacks a delimiter" in names else row) for row in clean]
+    known = [
+        _plain((*row[:4], "") if "header that lacks a delimiter" in names else row) for row in clean
+    ]
     errors = [f"not a row: {row}" for row in accepted if row not in known and row not in ALSO_RIGHT]
     if rows and _plain(opened.columns) != _plain(HEADER.split(";")):
         errors.append(f"the columns are {opened.columns}")

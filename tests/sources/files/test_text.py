@@ -48,7 +48,9 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
     mixed = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z\x1a\n4;w")
     assert mixed.format.line_ends == ("CRLF", "LF", "CR")
     expected = [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z\x1a"), ("4", "w")]
-    assert cells(mixed) == expected, "only Unicode calls these line ends, and a mark of the end amid a file is none"
+    assert cells(mixed) == expected, (
+        "only Unicode calls these line ends, and a mark of the end amid a file is none"
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,11 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
     ],
 )  # fmt: skip
 def test_the_dialect_is_found_or_taken_as_given(
-    tmp_path: Path, text: str, given: ReadOptions | None, delimiter: str, expected: list[tuple[str, ...]]
+    tmp_path: Path,
+    text: str,
+    given: ReadOptions | None,
+    delimiter: str,
+    expected: list[tuple[str, ...]],
 ) -> None:
     opened = table(tmp_path, text, given)
     assert (opened.format.delimiter, cells(opened)) == (delimiter, expected)
@@ -85,7 +91,9 @@ def test_the_dialect_is_found_or_taken_as_given(
     [{"delimiter": ";;"}, {"delimiter": " "}, {"quote": "ab"}, {"escape": "xx"}, {"quote": ";", "delimiter": ";"},
      {"quote": '"', "escape": '"'}],
 )  # fmt: skip
-def test_a_dialect_of_other_than_single_characters_is_an_error(tmp_path: Path, wrong: dict[str, str]) -> None:
+def test_a_dialect_of_other_than_single_characters_is_an_error(
+    tmp_path: Path, wrong: dict[str, str]
+) -> None:
     with pytest.raises(UsageError, match="must be one character"):
         table(tmp_path, BASIC, ReadOptions(**wrong))  # type: ignore[arg-type]
 
@@ -101,7 +109,18 @@ def customers(count: int, delimiter: str = ",", end: str = "\n", **changed: str)
 
 NAME = "Ref,Nombre,PVP\nA1,Perno,1.50\n"
 STRAY = {"l4": 'u@b.c,"open,x,s', "l6": 'u@b.c,b",x,s'}
-INCHES = ['5"', '1/2" x 3/4"', 'x "y" z', '"', "'t Hoff", '4" tube', '5" x 3"', '3/4"x1/2"', "12''", '"a ""b"" c"']
+INCHES = [
+    '5"',
+    '1/2" x 3/4"',
+    'x "y" z',
+    '"',
+    "'t Hoff",
+    '4" tube',
+    '5" x 3"',
+    '3/4"x1/2"',
+    "12''",
+    '"a ""b"" c"',
+]
 
 
 @pytest.mark.parametrize(
@@ -142,10 +161,16 @@ def test_a_quote_or_a_sign_out_of_place_rejects_its_row_and_no_other(
     check(tmp_path, text, given, rejected=rejected)
 
 
-def test_quotes_beyond_the_sample_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quotes_beyond_the_sample_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(encoding, "SAMPLE", 300)
     monkeypatch.setattr(encoding, "CHUNK_BYTES", 100)
-    check(tmp_path, customers(900, l800='u@b.c,"open,x,s', l804='u@b.c,b",x,s'), rejected="800-804 quoting")
+    check(
+        tmp_path,
+        customers(900, l800='u@b.c,"open,x,s', l804='u@b.c,b",x,s'),
+        rejected="800-804 quoting",
+    )
     literal = customers(30, l4='u@b.c,"a" b,x,p', l29='u@b.c,"Ana",x,s')
     assert table(tmp_path, literal).format.quote == ""
     check(tmp_path, literal, rejected="4 quoting, 29 quoting")
@@ -155,7 +180,12 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ReadOptions(quote='"', delimiter=";")
-    check(tmp_path, f'a;b\n"1";"2"\n"3;4\n{"5;6" * 9}', options, error="a quote opened on line 3 is never closed")
+    check(
+        tmp_path,
+        f'a;b\n"1";"2"\n"3;4\n{"5;6" * 9}',
+        options,
+        error="a quote opened on line 3 is never closed",
+    )
     for last, codes in (("5;6", []), ("5", ["torn", "too_short"])):
         opened = table(tmp_path, f'a;b\n"1";"2"\n3;4\n{last}\n"7;8\n', options)
         found: list[Row | RejectedRow] = []
@@ -183,7 +213,10 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         (b"\n\n  \n", "no table"),
         (b"PK\x03\x04rest", "a damaged workbook or zip archive"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Excel workbook"),
-        (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "a workbook protected by a password … remove"),
+        (
+            b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"),
+            "a workbook protected by a password … remove",
+        ),
         (b"%PDF-1.7", "a document (PDF or RTF)"),
         (b"\x1f\x8b\x08\0", "compressed … Unpack"),
         (b"  <html><table>", "HTML or XML"),
@@ -201,7 +234,8 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
     paths = {
         tmp_path: "is a folder",
         tmp_path / "none.csv": r"cannot be read: No such file(.|\n)*Check the file name",
-        tmp_path / "lock.csv": r"lock.csv cannot be read: No such file(.|\n)*Did you mean locked.csv\?",
+        tmp_path
+        / "lock.csv": r"lock.csv cannot be read: No such file(.|\n)*Did you mean locked.csv\?",
         tmp_path / "pipe": "is a pipe or a device",
     }
     if not os.access(tmp_path / "locked.csv", os.R_OK):
@@ -218,11 +252,14 @@ ODD_BODIES = [
 
 
 @pytest.mark.parametrize("body", ODD_BODIES)
-@pytest.mark.parametrize("options", [{}, {"quote": '"'}, {"quote": "'", "escape": "\\"}, {"short_rows": "fill"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"quote": '"'}, {"quote": "'", "escape": "\\"}, {"short_rows": "fill"}]
+)
 def test_both_readers_agree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, options: dict[str, str]
 ) -> None:
-    opened = table(tmp_path, f"h0;h1;h2\n{body}", ReadOptions(delimiter=";", header_row=1, **options))  # type: ignore[arg-type]
+    read = ReadOptions(delimiter=";", header_row=1, **options)  # type: ignore[arg-type]
+    opened = table(tmp_path, f"h0;h1;h2\n{body}", read)
     for size in (7, 40, encoding.CHUNK_BYTES):
         monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
         with contextlib.suppress(UsageError):
@@ -248,7 +285,12 @@ def test_ordinary_blocks_are_read_by_arrow(body: str, surplus: int, is_fast: boo
     assert table is None or table["_line"].to_pylist() == [*range(5, 5 + lines)]
 
 
-NASTY = [("x;y", '"q"', "07E5"), ("two\nlines", "ñ\r\n", ""), ("'s", "tab\t|,^", "\\ \\'"), ("", " ", "' '")]
+NASTY = [
+    ("x;y", '"q"', "07E5"),
+    ("two\nlines", "ñ\r\n", ""),
+    ("'s", "tab\t|,^", "\\ \\'"),
+    ("", " ", "' '"),
+]
 
 
 @pytest.mark.parametrize("name", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "cp1252"])
@@ -257,7 +299,11 @@ def test_any_text_comes_back_where_the_dialect_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, chunk: int
 ) -> None:
     monkeypatch.setattr(encoding, "CHUNK_BYTES", chunk)
-    for delimiter, quote, mark, end in ((";", '"', "", "\n"), ("\t", "'", "\\", "\r\n"), ("^", "'", "", "\r")):
+    for delimiter, quote, mark, end in (
+        (";", '"', "", "\n"),
+        ("\t", "'", "\\", "\r\n"),
+        ("^", "'", "", "\r"),
+    ):
         out = io.StringIO(newline="")
         csv.writer(
             CsvFile(out, end), delimiter=delimiter, quotechar=quote, escapechar=mark or None, doublequote=not mark,
@@ -299,10 +345,16 @@ def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_rows_written_by_columns_are_those_of_a_csv_writer(width: int) -> None:
-    rows = [row[:width] for row in (("a;b", 'x"y'), ("two\r\nlines", ""), ("", "a,b"), (" é", "'=1"), ("", "\n"))]
+    rows = [
+        row[:width]
+        for row in (("a;b", 'x"y'), ("two\r\nlines", ""), ("", "a,b"), (" é", "'=1"), ("", "\n"))
+    ]
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
-    assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
+    assert (
+        csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)])
+        == file.getvalue()
+    )
     assert csv_lines([pa.chunked_array([["a\rb"]], pa.string())]) == '"a\rb"\r\n'
 
 
@@ -318,16 +370,24 @@ def test_rejected_rows_of_a_file_of_rejects_are_restored_too(tmp_path: Path) -> 
     again = UnescapedTable(open_table(tmp_path / "rejects.csv", ReadOptions(delimiter=";")))
     assert again.columns == ("code", "=name")
     taken: list[RejectedRow] = []
-    rows = [row for batch in again.batches(2, taken.append) for row in batch.drop_columns("_line").to_pylist()]
+    rows = [
+        row
+        for batch in again.batches(2, taken.append)
+        for row in batch.drop_columns("_line").to_pylist()
+    ]
     assert rows == [{"code": "=1", "=name": "a"}, {"code": "-x", "=name": "d"}]
     assert [row.cells for row in taken] == [("=2", "b", "c")]
     assert [row.cells for row in again.rows()] == [("=1", "a"), ("=2", "b", "c"), ("-x", "d")]
     with pytest.raises(UsageError, match="line 3: 3 cells"):
         list(again.batches())
     (tmp_path / "whole.csv").write_text("code;'=name\n" + "'=1;a\n" * 5, "utf-8")
-    whole = UnescapedTable(open_table(tmp_path / "whole.csv", ReadOptions(delimiter=";")))  # read by Arrow
+    whole = UnescapedTable(
+        open_table(tmp_path / "whole.csv", ReadOptions(delimiter=";"))
+    )  # read by Arrow
     assert [row.cells for row in whole.rows()] == [("=1", "a")] * 5
-    (tmp_path / "torn.csv").write_text("a;b;c;d;line;words\n1;x;y;z;2;w\nGil;3;w\n3;x;y;z;5;w\n", "utf-8")
+    (tmp_path / "torn.csv").write_text(
+        "a;b;c;d;line;words\n1;x;y;z;2;w\nGil;3;w\n3;x;y;z;5;w\n", "utf-8"
+    )
     torn = UnescapedTable(open_table(tmp_path / "torn.csv", ReadOptions(delimiter=";")), added=2)
     assert [rows.num_rows for rows in torn.batches(on_reject=taken.append)] in ([], [0])
     assert [row.code for row in taken[1:]] == ["torn", "too_short", "torn"]

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 
 from sources.errors import UsageError
-from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
+from sources.files import (
+    CellRules,
+    ReadOptions,
+    RejectedRow,
+    Row,
+    SourceTable,
+    open_table,
+    sheet_xml,
+)
 from sources.files import workbook as workbooks
 from sources.files.sheet_cells import Cell, CellKind, column_of, number_format, number_text
 from sources.files.sheet_xml import SheetScan, WorkbookXml
@@ -33,7 +41,11 @@ def opened(folder: Path, *rows: tuple[int, str], **options: Any) -> SourceTable:
 def one(folder: Path, cell: str, rules: CellRules, **options: Any) -> Row | RejectedRow:
     """The row of a cell in the column `value`: its attributes and content, or its content alone."""
     xml = f"<c r='C2'{' ' if cell.startswith(('s=', 't=')) else '>'}{cell}</c>"
-    [row] = opened(folder, (2, text("A2", "1") + xml), **options).with_cell_rules({"value": rules}).rows()
+    [row] = (
+        opened(folder, (2, text("A2", "1") + xml), **options)
+        .with_cell_rules({"value": rules})
+        .rows()
+    )
     return row
 
 
@@ -61,14 +73,20 @@ def test_a_cell_is_the_text_that_the_sheet_shows(tmp_path: Path, xml: str, shown
 
 def test_the_rule_of_a_column_gives_the_notation_of_its_cells(tmp_path: Path) -> None:
     rules = CellRules(decimal=",", true="sí", false="no")
-    shown = [one(tmp_path, xml, rules).cells[2] for xml in ("<v>1.5</v>", 't="b"><v>0</v>', 't="b"><v>1</v>')]
+    shown = [
+        one(tmp_path, xml, rules).cells[2]
+        for xml in ("<v>1.5</v>", 't="b"><v>0</v>', 't="b"><v>1</v>')
+    ]
     assert shown == ["1,5", "no", "sí"]
     euros = '<numFmts><numFmt numFmtId="170" formatCode="0 EUR"/></numFmts><cellXfs><xf/><xf numFmtId="170"/></cellXfs>'
     for is_text in (False, True):
         row = one(tmp_path, 's="1"><v>738</v>', CellRules(is_text=is_text), styles=euros)
         assert row.cells[2] == ("#N/A (738)" if is_text else "738")
     assert isinstance(row, RejectedRow)
-    assert (row.code, row.reason[:46]) == ("cell_type", "'value' is a number that the sheet shows in an")
+    assert (row.code, row.reason[:46]) == (
+        "cell_type",
+        "'value' is a number that the sheet shows in an",
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,13 +101,19 @@ def test_the_rule_of_a_column_gives_the_notation_of_its_cells(tmp_path: Path) ->
 def test_a_cell_without_a_certain_value_rejects_its_row_if_its_column_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xml: str, reason: str, cell: str
 ) -> None:
-    rows = [(2, text("A2", "1")), (3, text("A3", "2") + f'<c r="C3" {xml}</c>'), (4, text("A4", "3"))]
+    rows = [
+        (2, text("A2", "1")),
+        (3, text("A3", "2") + f'<c r="C3" {xml}</c>'),
+        (4, text("A4", "3")),
+    ]
     path = workbook(tmp_path, ("S", f"<!-- not the usual form -->{sheet(HEADER, *rows)}"))
     for size in range(150, 330, 12):  # at every end of a part
         monkeypatch.setattr(sheet_xml, "_CHUNK", size)
         found, [rejected] = rows_of(open_table(path))
         assert [row.line for row in found] == [2, 4]
-        assert (rejected.line, rejected.cells) == (3, ("2", "", cell)), "it is rejected again until it is filled in"
+        assert (rejected.line, rejected.cells) == (3, ("2", "", cell)), (
+            "it is rejected again until it is filled in"
+        )
         assert rejected.reason.startswith(reason)
     table = open_table(path)
     assert len(cells(table.with_cell_rules({"code": CellRules(is_text=True)}))) == 3
@@ -107,7 +131,8 @@ def test_number_formats_belong_to_their_rows_in_every_block(
         '<dxfs><dxf><numFmt numFmtId="164" formatCode="0.0"/></dxf></dxfs><!--<numFmt numFmtId="165"/>-->'
     )
     rows = [(3, text("B3", "code") + text("C3", "name"))] + [
-        (line, f'<c r="B{line}" s="{line % 3}"><v>{line}</v></c>' + text(f"C{line}", "x")) for line in (4, 5, 6, 8, 9)
+        (line, f'<c r="B{line}" s="{line % 3}"><v>{line}</v></c>' + text(f"C{line}", "x"))
+        for line in (4, 5, 6, 8, 9)
     ]
     table = open_table(workbook(tmp_path, ("H", sheet(*rows)), styles=styles))
     assert cells(table) == [("00004", "x"), ("A-05", "x"), ("6", "x"), ("A-08", "x"), ("9", "x")]
@@ -115,22 +140,39 @@ def test_number_formats_belong_to_their_rows_in_every_block(
 
 @pytest.mark.parametrize(
     ("cell", "words"),
-    [('s="1"><v>46082</v>', "date or time"), ('t="b"><v>1</v>', "logical value"), ('s="3"><v>0.5</v>', "date or time")],
+    [
+        ('s="1"><v>46082</v>', "date or time"),
+        ('t="b"><v>1</v>', "logical value"),
+        ('s="3"><v>0.5</v>', "date or time"),
+    ],
 )
-def test_a_code_that_became_a_date_or_a_logical_value_is_rejected(tmp_path: Path, cell: str, words: str) -> None:
-    rows = [(n, text(f"A{n}", f"MAR{n}") + f'<c r="C{n}" s="1"><v>4500{n}</v></c>') for n in (2, 3, 4)]
+def test_a_code_that_became_a_date_or_a_logical_value_is_rejected(
+    tmp_path: Path, cell: str, words: str
+) -> None:
+    rows = [
+        (n, text(f"A{n}", f"MAR{n}") + f'<c r="C{n}" s="1"><v>4500{n}</v></c>') for n in (2, 3, 4)
+    ]
     rows.append((5, f'<c r="A5" {cell}</c><c r="C5" s="1"><v>45000</v></c>'))
     table = opened(tmp_path, *rows, (6, text("A6", "MAR6") + text("C6", "pending")))
-    for found in (table, table.with_cell_rules({"code": CellRules(is_text=True), "value": CellRules()})):
+    for found in (
+        table,
+        table.with_cell_rules({"code": CellRules(is_text=True), "value": CellRules()}),
+    ):
         dates, [row] = rows_of(found)
         shown = [date.cells[2] for date in dates]
-        assert shown == ["2023-03-17", "2023-03-18", "2023-03-19", "pending"], "a column of dates is one"
-        assert (row.line, row.code, row.cells[0][:6]) == (5, "cell_type", "#N/A ("), "rejected until it is corrected"
+        assert shown == ["2023-03-17", "2023-03-18", "2023-03-19", "pending"], (
+            "a column of dates is one"
+        )
+        assert (row.line, row.code, row.cells[0][:6]) == (5, "cell_type", "#N/A ("), (
+            "rejected until it is corrected"
+        )
         assert row.reason.startswith(f"'code' is a {words}")
         assert "format the column as Text and enter the value again" in row.reason
 
 
-def test_an_error_is_one_of_its_own_column_in_a_sheet_that_begins_further_right(tmp_path: Path) -> None:
+def test_an_error_is_one_of_its_own_column_in_a_sheet_that_begins_further_right(
+    tmp_path: Path,
+) -> None:
     table = open_table(workbook(tmp_path, ("H", of_texts(";code;name\n;1;x\n;#REF!;y"))))
     [rejected] = rows_of(table.with_cell_rules({"code": CellRules()}))[1]
     assert rejected.reason.startswith("'code' has an error value")
@@ -141,8 +183,12 @@ def test_hidden_rows_and_merged_cells_are_counted(tmp_path: Path) -> None:
     row = '<row r="{0}"{1}><c r="A{0}"><v>{0}</v></c><c r="B{0}"><v>1</v></c></row>'
     states = {3: ' hidden="1"', 4: " hidden='true'", 5: ' hidden="0"'}
     body = sheet(HEADER) + "".join(row.format(n, states.get(n, "")) for n in range(2, 7))
-    ranges = "".join(f'<mergeCell ref="{cells}"/>' for cells in ("A1:C1", "B2:B4", "C2:C4", "A7:B7", "A9:B9"))
-    path = workbook(tmp_path, ("S", f"{body}</sheetData><mergeCells>{ranges}</mergeCells><sheetData>"))
+    ranges = "".join(
+        f'<mergeCell ref="{cells}"/>' for cells in ("A1:C1", "B2:B4", "C2:C4", "A7:B7", "A9:B9")
+    )
+    path = workbook(
+        tmp_path, ("S", f"{body}</sheetData><mergeCells>{ranges}</mergeCells><sheetData>")
+    )
     detected = open_table(path).format
     assert (detected.hidden_rows, detected.merged_cells) == (2, 2)
 
@@ -183,12 +229,21 @@ def test_titles_units_totals_notes_and_other_tables_in_a_sheet_are_no_rows(
 
 def test_the_only_visible_sheet_with_a_table_is_taken_or_the_one_given(tmp_path: Path) -> None:
     old, note = TABLE.replace("code", "old"), of_texts("Léeme;v2\nx")
-    path = workbook(tmp_path, ("Old", old), ("Notas", note), ("Empty", ""), ("A &amp; B", TABLE), hidden=("Old",))
+    path = workbook(
+        tmp_path,
+        ("Old", old),
+        ("Notas", note),
+        ("Empty", ""),
+        ("A &amp; B", TABLE),
+        hidden=("Old",),
+    )
     assert open_table(path).format.sheet == "A & B"
     assert open_table(path).format.sheets == ("Old", "Notas", "Empty", "A & B")
     for choice in ("Old", "1"):
         assert open_table(path, ReadOptions(sheet=choice)).columns[0] == "old"
-    several = workbook(tmp_path, ("Notas", note), ("Enero", TABLE), ("Feb &amp; Mar", TABLE), name="several.xlsx")
+    several = workbook(
+        tmp_path, ("Notas", note), ("Enero", TABLE), ("Feb &amp; Mar", TABLE), name="several.xlsx"
+    )
     hidden = workbook(tmp_path, ("Old", old), ("Empty", ""), name="hidden.xlsx", hidden=("Old",))
     wrong: list[tuple[Path, str | None, str]] = [
         (path, "Hoja9", "no sheet 'Hoja9'"),
@@ -201,27 +256,40 @@ def test_the_only_visible_sheet_with_a_table_is_taken_or_the_one_given(tmp_path:
             open_table(file, ReadOptions(sheet=wanted))
 
 
-@pytest.mark.parametrize(("encoding", "name"), [("utf-8", "&quot;a&quot; &lt;b"), ("unknown", "&#xC1;&#233;>")])
-def test_a_sheet_is_found_whatever_its_workbook_declares(tmp_path: Path, encoding: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("utf-8", "&quot;a&quot; &lt;b"), ("unknown", "&#xC1;&#233;>")]
+)
+def test_a_sheet_is_found_whatever_its_workbook_declares(
+    tmp_path: Path, encoding: str, name: str
+) -> None:
     path = workbook(tmp_path, (name, TABLE), name="in.csv")  # the name of the file does not count
     with zipfile.ZipFile(path) as archive:
         parts = {part: archive.read(part).decode() for part in archive.namelist()}
     xml = parts["xl/workbook.xml"].replace("<sheet ", '<sheet xmlns:x="urn:x" x:id="r99" ')
     parts["xl/workbook.xml"] = f'<?xml version="1.0" encoding="{encoding}"?>{xml}'
     table = open_table(zipped(path, parts))
-    assert (table.format.kind, table.format.sheet, len(cells(table))) == ("workbook", unescape(name), 2)
+    assert (table.format.kind, table.format.sheet, len(cells(table))) == (
+        "workbook",
+        unescape(name),
+        2,
+    )
 
 
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"mimetype": "application/x", "content.xml": "<x/>"}, r"an OpenDocument spreadsheet \(\.ods\)(.|\n)*\.xlsx"),
+        (
+            {"mimetype": "application/x", "content.xml": "<x/>"},
+            r"an OpenDocument spreadsheet \(\.ods\)(.|\n)*\.xlsx",
+        ),
         ({"xl/workbook.bin": "x"}, r"a binary Excel workbook \(\.xlsb\)(.|\n)*\.xlsx"),
         ({"readme": "x"}, r"a zip archive(.|\n)*Unpack"),
         ({"xl/workbook.xml": "<workbook"}, r"a damaged workbook"),
     ],
 )
-def test_other_archives_are_named_with_what_to_do(tmp_path: Path, parts: dict[str, str], words: str) -> None:
+def test_other_archives_are_named_with_what_to_do(
+    tmp_path: Path, parts: dict[str, str], words: str
+) -> None:
     with pytest.raises(UsageError, match=f"in.xlsx is {words}"):
         open_table(zipped(tmp_path / "in.xlsx", parts))
 
@@ -231,17 +299,27 @@ def test_other_archives_are_named_with_what_to_do(tmp_path: Path, parts: dict[st
     [
         ('<row r="1"/><row><c r="A4294967295"><v>1</v></c></row>', "outside of the limits"),
         ('<row r="1"/><row><c r="ZZZZ5"><v>1</v></c></row>', "outside of the limits"),
-        ('<row><c r="A1"><v>1</v></c></row><row><c r="CV100000"><v>1</v></c></row>', "to row 100,000 and column 100"),
+        (
+            '<row><c r="A1"><v>1</v></c></row><row><c r="CV100000"><v>1</v></c></row>',
+            "to row 100,000 and column 100",
+        ),
         (f'<row r="{"9" * 5000}"><c><v>1</v></c></row>', "outside of the limits"),
-        (sheet(HEADER, (2, text("A2", "a") + '<c r="C2" s="4"><v>34600112233</v></c>')), "formatted as a duration"),
+        (
+            sheet(HEADER, (2, text("A2", "a") + '<c r="C2" s="4"><v>34600112233</v></c>')),
+            "formatted as a duration",
+        ),
     ],
 )
-def test_cells_beyond_the_limits_are_an_error_before_they_are_allocated(tmp_path: Path, rows: str, words: str) -> None:
+def test_cells_beyond_the_limits_are_an_error_before_they_are_allocated(
+    tmp_path: Path, rows: str, words: str
+) -> None:
     with pytest.raises(UsageError, match=words):
         open_table(workbook(tmp_path, ("H", rows)))
 
 
-def test_formatted_cells_without_content_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formatted_cells_without_content_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = workbook(tmp_path, ("H", TABLE + '<row r="1048576"><c r="XFD1048576" s="1"/></row>'))
     assert len(cells(open_table(path))) == 2
     monkeypatch.setattr(sheet_xml, "SPARSE", 1)  # as for a large table: filled, it is not refused
@@ -276,7 +354,10 @@ def test_an_archive_that_lies_or_is_too_large_and_a_panic_are_errors(
         open_table(path)
 
 
-FORMATS = [number_format(code) for code in ("00000", '"ART-"0000', "0%", '0.00 "€"', "000-000", '0"-"00" A"')]
+FORMATS = [
+    number_format(code)
+    for code in ("00000", '"ART-"0000', "0%", '0.00 "€"', "000-000", '0"-"00" A"')
+]
 
 
 def converted(cells: list[Cell], formats: list[int]) -> list[tuple[str, int]]:
@@ -287,8 +368,28 @@ def converted(cells: list[Cell], formats: list[int]) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     "column",
     [
-        [(value, 0) for value in (1e-5, 0.1 + 0.2, 1e15, -1e15, 999999999999999.9, 1e-7, math.inf, -0.0, 5e-324)],
-        [(0.0001, 0), (0.00012345678901234, 0), (123456.789012345, 0), (-1.5, 0), (math.nan, 0), (10**17, 0)],
+        [
+            (value, 0)
+            for value in (
+                1e-5,
+                0.1 + 0.2,
+                1e15,
+                -1e15,
+                999999999999999.9,
+                1e-7,
+                math.inf,
+                -0.0,
+                5e-324,
+            )
+        ],
+        [
+            (0.0001, 0),
+            (0.00012345678901234, 0),
+            (123456.789012345, 0),
+            (-1.5, 0),
+            (math.nan, 0),
+            (10**17, 0),
+        ],
         [
             (cell, number)
             for cell in (38.0, "38", True, dt.date(2024, 5, 1), -7.25, dt.timedelta(2))
@@ -328,7 +429,9 @@ def test_a_cell_is_its_text_and_its_kind(cell: Cell, code: str, text: str, kind:
 
 
 def scanned(folder: Path, rows: str) -> SheetScan:
-    styles = "<cellXfs>" + "".join(f'<xf numFmtId="{number}"/>' for number in (0, 9, 2)) + "</cellXfs>"
+    styles = (
+        "<cellXfs>" + "".join(f'<xf numFmtId="{number}"/>' for number in (0, 9, 2)) + "</cellXfs>"
+    )
     with zipfile.ZipFile(workbook(folder, ("H", rows), styles=styles)) as archive:
         return WorkbookXml(archive, "in.xlsx").scan("H")
 
@@ -348,10 +451,15 @@ def test_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
         f'<c s="1"/><c s=\'1\' t=\'e\'></c><c r="J3" s="1" t="inlineStr"><is><t>carl\'s /> "</t></is></c>'
     )
     xml = f"{row}{cells}</row><row hidden='1'>{' ' * 150}<c>{VALUE}<c>{VALUE}</row><row/>"
-    found = scanned(tmp_path, xml.replace("</", f"</{prefix}").replace("<", f"<{prefix}").replace(f"<{prefix}/", "</"))
+    found = scanned(
+        tmp_path,
+        xml.replace("</", f"</{prefix}").replace("<", f"<{prefix}").replace(f"<{prefix}/", "</"),
+    )
     assert (found.cells, found.holds_table, found.hidden) == (7, True, {4})
     assert {at: sorted(columns) for at, columns in found.without_value.items()} == {3: [1, 5]}
-    assert {column: np.flatnonzero(numbers).tolist() for column, numbers in found.formats.items()} == {3: [3], 9: [3]}
+    assert {
+        column: np.flatnonzero(numbers).tolist() for column, numbers in found.formats.items()
+    } == {3: [3], 9: [3]}
 
 
 FAR = 'r="XFD1048576"'
@@ -373,7 +481,9 @@ FILL = f"{'<c/>' * 16_383}"
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("filler", [0, sheet_xml._CHUNK - 3])
-def test_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path, rows: str, words: str, filler: int) -> None:
+def test_a_cell_cannot_be_hidden_from_the_limits(
+    tmp_path: Path, rows: str, words: str, filler: int
+) -> None:
     """What the reader of the cells sees is seen before it allocates: in attributes, prefixes and between chunks."""
     with pytest.raises(ExpatError if words == "token" else UsageError, match=words):
         scanned(tmp_path, " " * filler + rows)

@@ -45,7 +45,8 @@ def workbook(
     path = folder / name
     numbers = range(1, len(sheets) + 1)
     links = "".join(
-        f'<Relationship Id="r{n}" Type="{OFFICE}/worksheet" Target="worksheets/s{n}.xml"/>' for n in numbers
+        f'<Relationship Id="r{n}" Type="{OFFICE}/worksheet" Target="worksheets/s{n}.xml"/>'
+        for n in numbers
     )
     links += f'<Relationship Id="r99" Type="{OFFICE}/styles" Target="styles.xml"/>'
     tags = "".join(

@@ -62,8 +62,12 @@ def parsed(body: bytes) -> Any:
         raise BrokenBody(type(error).__name__) from None
 
 
-def client(handler: Callable[[httpx.Request], httpx.Response], family: Family = "legacy", **more: Any) -> Client:
-    return Client(family, "https://shop.example", KEY, transport=httpx.MockTransport(handler), **more)
+def client(
+    handler: Callable[[httpx.Request], httpx.Response], family: Family = "legacy", **more: Any
+) -> Client:
+    return Client(
+        family, "https://shop.example", KEY, transport=httpx.MockTransport(handler), **more
+    )
 
 
 Answers = tuple[list[httpx.Request], Callable[[httpx.Request], httpx.Response]]
@@ -100,7 +104,10 @@ def test_each_family_has_its_prefix_and_its_header_for_the_key() -> None:
     host = "https://shop.example"
     paths = ["/customers?page=2&term=a%20b%26c", "/customers", "/public/v1/whoami"]
     assert [str(requested_url(request)) for request in seen] == [host + path for path in paths]
-    headers = [[request.headers.get(name) for name in ("api-key", "authorization", "cookie")] for request in seen]
+    headers = [
+        [request.headers.get(name) for name in ("api-key", "authorization", "cookie")]
+        for request in seen
+    ]
     assert headers == [[KEY, None, None], [KEY, None, None], [None, f"Bearer {KEY}", None]]
 
 
@@ -111,7 +118,9 @@ def test_a_path_that_leads_elsewhere_is_an_error() -> None:
 
 
 def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> None:
-    error = httpx.Response(200, json={"error": {"code": "BUSY", "message": "no", "requestId": "r1"}})
+    error = httpx.Response(
+        200, json={"error": {"code": "BUSY", "message": "no", "requestId": "r1"}}
+    )
     seen, handler = answers(error, error, httpx.Response(200, json={"data": [], "hasMore": False}))
     page, _ = client(handler, "public_v1").get("/orders", check=V1Cursor(10).parse)
     assert (page.count, len(seen)) == (0, 3)
@@ -120,8 +129,14 @@ def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> N
     assert (caught.value.status, caught.value.request_id) == (200, "r1")
 
 
-def test_a_wait_is_announced_and_one_that_is_too_long_ends_the_read(caplog: pytest.LogCaptureFixture) -> None:
-    busy, down, ok = httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(503), httpx.Response(200)
+def test_a_wait_is_announced_and_one_that_is_too_long_ends_the_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    busy, down, ok = (
+        httpx.Response(429, headers={"Retry-After": "7"}),
+        httpx.Response(503),
+        httpx.Response(200),
+    )
     with caplog.at_level(logging.WARNING, "orderbridge.client"):
         for given, throttled in (((busy, down, down, ok), True), ((down, ok), False)):
             answer = client(answers(*given)[1]).get("/customers", check=bytes)[1]
@@ -143,7 +158,9 @@ def test_the_budget_of_a_read_limits_its_last_attempt_too() -> None:
         lefts.append(request.extensions["deadline"] - time.monotonic())
         return httpx.Response(503, stream=httpx.ByteStream(b""))
 
-    with client(handler, retry=RetryPolicy(attempts=3, budget_s=5.0), http=HttpSettings(timeout_s=120.0)) as one:
+    with client(
+        handler, retry=RetryPolicy(attempts=3, budget_s=5.0), http=HttpSettings(timeout_s=120.0)
+    ) as one:
         with pytest.raises(Unreachable):
             one.get("/customers", check=bytes)
         one.send("POST", "/customers", b"{}")
@@ -154,7 +171,9 @@ def test_the_budget_of_a_read_limits_its_last_attempt_too() -> None:
 
 
 def v1_error(status: int, code: object, request_id: object = "req-1") -> httpx.Response:
-    return httpx.Response(status, json={"error": {"code": code, "message": PASSWORD, "requestId": request_id}})
+    return httpx.Response(
+        status, json={"error": {"code": code, "message": PASSWORD, "requestId": request_id}}
+    )
 
 
 def legacy_error(status: int, code: object) -> httpx.Response:
@@ -172,11 +191,18 @@ def refused(answer: httpx.Response, family: Family = "legacy", **more: Any) -> H
 
 
 def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
-    hints = {refused(v1_error(401, code), "public_v1").hint for code in (*PUBLIC_V1_AUTH_CODES, "OTHER")}
+    hints = {
+        refused(v1_error(401, code), "public_v1").hint for code in (*PUBLIC_V1_AUTH_CODES, "OTHER")
+    }
     assert len(hints) == 4
     error = refused(v1_error(401, "KEY_EXPIRED"), "public_v1")
     assert isinstance(error, AccessError)
-    assert (error.code, error.request_id, error.status, error.exit_code) == ("KEY_EXPIRED", "req-1", 401, 3)
+    assert (error.code, error.request_id, error.status, error.exit_code) == (
+        "KEY_EXPIRED",
+        "req-1",
+        401,
+        3,
+    )
     assert "sources.legacy.api_key" in refused(legacy_error(401, "KEY_EXPIRED")).hint
     assert isinstance(refused(httpx.Response(403, content=b"forbidden")), AccessError)
     assert "scope" in refused(v1_error(403, "X"), "public_v1").hint
@@ -194,7 +220,9 @@ def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
         (v1_error(404, "A", "\x1b[31m"), "public_v1", "A"),
     ],
 )
-def test_a_rejection_has_the_code_of_its_familys_error_body(answer: httpx.Response, family: Family, code: str) -> None:
+def test_a_rejection_has_the_code_of_its_familys_error_body(
+    answer: httpx.Response, family: Family, code: str
+) -> None:
     error = refused(answer, family)
     assert isinstance(error, HttpRejected)
     assert (error.code, error.path, error.verb, error.family) == (code, "/orders", "GET", family)
@@ -252,7 +280,9 @@ BROKEN: dict[str, Script] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_responses_are_requested_again(name: str) -> None:
-    drips = name.endswith(("drip", "drips"))  # until the deadline, which a slow machine may miss again
+    drips = name.endswith(
+        ("drip", "drips")
+    )  # until the deadline, which a slow machine may miss again
     http = HttpSettings(timeout_s=0.4 if drips else 20)
     with serving(BROKEN[name], OK) as server, Client("legacy", server.url, KEY, http=http) as one:
         opened, answer = one.get("/customers", check=parsed)
@@ -265,7 +295,9 @@ WHOLE: dict[str, Script] = {
     "raw deflate": gzipped(zlib.compress(PAGE, wbits=-15), "Deflate"),
     "byte by byte": sending([bytes([byte]) for byte in CUT_CHUNK + b"0\r\n\r\n"], 0.0005),
     "an encoding in the trailer": CUT_CHUNK + b"0\r\nContent-Encoding: br\r\n\r\n",
-    "up to the end of the connection": sending([b"HTTP/1.1 200 OK\r\n\r\n", PAGE[:7], PAGE[7:]], 0.002),
+    "up to the end of the connection": sending(
+        [b"HTTP/1.1 200 OK\r\n\r\n", PAGE[:7], PAGE[7:]], 0.002
+    ),
 }
 
 
@@ -287,7 +319,10 @@ def test_a_whole_body_is_read_in_every_encoding_and_transfer(name: str) -> None:
     ],
 )
 def test_unacceptable_bodies_are_not_requested_again(answer: bytes, words: str) -> None:
-    with serving(answer) as server, Client("legacy", server.url, KEY, caps=Caps(20_000, 1_000_000)) as one:
+    with (
+        serving(answer) as server,
+        Client("legacy", server.url, KEY, caps=Caps(20_000, 1_000_000)) as one,
+    ):
         with pytest.raises(ContractBroken, match=words):
             one.get("/customers", check=parsed)
         assert len(server.seen) == 1
@@ -350,7 +385,9 @@ def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_c
         (httpx.ConnectError("x"), "not_sent", ""),
     ],
 )
-def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code: str | None) -> None:
+def test_outcomes_of_writes(
+    answer: httpx.Response | Exception, state: str, code: str | None
+) -> None:
     seen, handler = answers(answer)
     outcome = client(handler).send("POST", "/customers", BODY)
     (request,) = seen
@@ -373,19 +410,31 @@ def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code
 )
 def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(rest: bytes) -> None:
     for status, state in ((200, "in_doubt"), (202, "in_doubt"), (201, "answered")):
-        with serving(b"HTTP/1.1 %d OK\r\n" % status + rest) as server, Client("legacy", server.url, KEY) as one:
+        with (
+            serving(b"HTTP/1.1 %d OK\r\n" % status + rest) as server,
+            Client("legacy", server.url, KEY) as one,
+        ):
             outcome = one.send("PATCH", "/customers", BODY)
-        assert (outcome.state, outcome.status, outcome.body, outcome.is_broken) == (state, status, b"", True)
+        assert (outcome.state, outcome.status, outcome.body, outcome.is_broken) == (
+            state,
+            status,
+            b"",
+            True,
+        )
         assert (outcome.error is None) == (state == "answered")
 
 
 def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error() -> None:
     found, failed = b'{"id":7,"notes":"x"}', b'{"success":false,"message":"no"}'
     json_type = {"Content-Type": "Application/JSON; charset=utf-8"}
-    _, handler = answers(httpx.Response(200, content=found, headers=json_type), httpx.Response(200, content=failed))
+    _, handler = answers(
+        httpx.Response(200, content=found, headers=json_type), httpx.Response(200, content=failed)
+    )
     with client(handler) as client_:
         outcomes = [client_.send("POST", "/customers", BODY) for _ in range(2)]
-    assert [(one.state, one.body, one.content_type, one.is_broken, one.message) for one in outcomes] == [
+    assert [
+        (one.state, one.body, one.content_type, one.is_broken, one.message) for one in outcomes
+    ] == [
         ("answered", found, "application/json", False, ""),
         ("answered", failed, "", False, "no"),
     ]
@@ -401,7 +450,9 @@ def test_the_outcome_of_a_write_has_body_content_type_and_the_words_of_an_error(
 def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_message(
     path: str, status: int, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sources.http.client._UNSHOWN_ERRORS", ["/logistics/warehouses", "/rates/{rateId}"])
+    monkeypatch.setattr(
+        "sources.http.client._UNSHOWN_ERRORS", ["/logistics/warehouses", "/rates/{rateId}"]
+    )
     with client(answers(httpx.Response(status, content=b'{"message":"name is taken"}'))[1]) as one:
         outcome = one.send("POST", path, BODY)
     assert (outcome.state, outcome.message) == (state, "name is taken")
@@ -409,28 +460,45 @@ def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_message(
 
 def test_only_a_host_on_loopback_is_asked_whether_writes_settle_at_once() -> None:
     for host, asked in (("http://127.0.0.1", True), ("https://shop.example", False)):
-        seen, handler = answers(httpx.Response(200, content=PAGE, headers={"X-Orderbridge-Settles": "at-once"}))
-        assert Client("legacy", host, KEY, transport=httpx.MockTransport(handler)).settles_at_once() is asked
+        seen, handler = answers(
+            httpx.Response(200, content=PAGE, headers={"X-Orderbridge-Settles": "at-once"})
+        )
+        assert (
+            Client("legacy", host, KEY, transport=httpx.MockTransport(handler)).settles_at_once()
+            is asked
+        )
         assert len(seen) == asked
 
 
 @pytest.mark.parametrize(("number", "attempts"), [(socket.EAI_NONAME, 2), (socket.EAI_AGAIN, 5)])
-def test_a_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch, number: int, attempts: int) -> None:
+def test_a_name_that_does_not_resolve(
+    monkeypatch: pytest.MonkeyPatch, number: int, attempts: int
+) -> None:
     lookups = mock.Mock(side_effect=socket.gaierror(number, f"Name or service not known: {KEY}"))
     monkeypatch.setattr(socket, "getaddrinfo", lookups)
-    with Client("public_v1", "https://no-such-host.example", KEY, retry=RetryPolicy(attempts=5)) as one:
-        with pytest.raises(Unreachable, match=r"cannot connect to no-such-host\.example: the host name") as caught:
+    with Client(
+        "public_v1", "https://no-such-host.example", KEY, retry=RetryPolicy(attempts=5)
+    ) as one:
+        with pytest.raises(
+            Unreachable, match=r"cannot connect to no-such-host\.example: the host name"
+        ) as caught:
             one.get("/orders", check=parsed)
         assert lookups.call_count == attempts
         assert one.send("POST", "/customers", BODY).state == "not_sent"
-    assert (caught.value.reason, KEY in str(caught.value), caught.value.status) == ("dns", False, None)
+    assert (caught.value.reason, KEY in str(caught.value), caught.value.status) == (
+        "dns",
+        False,
+        None,
+    )
 
 
 def test_a_connection_that_is_refused_names_its_host() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
     with Client("legacy", f"http://{host}", KEY, retry=RetryPolicy(attempts=2)) as one:
-        with pytest.raises(Unreachable, match=f"{host}: connection refused, after 2 attempts") as error:
+        with pytest.raises(
+            Unreachable, match=f"{host}: connection refused, after 2 attempts"
+        ) as error:
             one.get("/customers", check=parsed)
         assert one.send("POST", "/customers", BODY).state == "not_sent"
     assert (error.value.reason, error.value.host) == ("refused", host)
@@ -452,14 +520,28 @@ ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).e
 )
 def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with serving(script) as server, Client("legacy", server.url, KEY, retry=RetryPolicy(attempts=2)) as one:
+    with (
+        serving(script) as server,
+        Client("legacy", server.url, KEY, retry=RetryPolicy(attempts=2)) as one,
+    ):
         with pytest.raises(BridgeError) as caught:
             one.get("/customers", {"term": PASSWORD}, check=parsed)
         error = caught.value
         assert error.__cause__ is error.__context__ is None
-        texts = [str(error), repr(error), repr(vars(error)), "".join(traceback.format_exception(error))]
+        texts = [
+            str(error),
+            repr(error),
+            repr(vars(error)),
+            "".join(traceback.format_exception(error)),
+        ]
         outcome = one.send("POST", "/customers", BODY)
-        texts += [repr(outcome), str(outcome.error), repr(vars(outcome.error or one)), repr(one), repr(vars(one))]
+        texts += [
+            repr(outcome),
+            str(outcome.error),
+            repr(vars(outcome.error or one)),
+            repr(one),
+            repr(vars(one)),
+        ]
         with pytest.raises(TypeError):
             pickle.dumps(one)
     assert any("attempt 1: " in record.message for record in caplog.records)
@@ -468,14 +550,18 @@ def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> N
         assert PASSWORD not in text
 
 
-@pytest.mark.parametrize("echo", ["legacy-key-0123456789", "LEGACY-KEY-0123456789", "x.legacy-key-0123456789"])
+@pytest.mark.parametrize(
+    "echo", ["legacy-key-0123456789", "LEGACY-KEY-0123456789", "x.legacy-key-0123456789"]
+)
 def test_a_client_of_settings_has_their_limits_and_shows_no_key_of_the_other_family(
     monkeypatch: pytest.MonkeyPatch, echo: str
 ) -> None:
     """Both families may share a host, which may echo whatever it was sent before."""
     monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "legacy-key-0123456789")
     monkeypatch.setenv("SOURCES__HTTP__TIMEOUT_S", "0.3")
-    with serving(with_headers(body=v1_error(404, echo, echo).content, status="404 No"), DRIP) as server:
+    with serving(
+        with_headers(body=v1_error(404, echo, echo).content, status="404 No"), DRIP
+    ) as server:
         settings = PublicV1Settings(base_url=server.url, api_key=Secret(KEY))
         with Client.from_settings(settings) as one:
             with pytest.raises(HttpRejected) as caught:
@@ -517,8 +603,29 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def test_only_what_may_pass_is_repeated() -> None:
-    passing: list[int | FailureKind] = ["dns", "connect", "timeout", "protocol", "broken_body", 408, 429, 500, 599]
-    final: list[int | FailureKind] = ["certificate", "contract", 200, 301, 401, 403, 404, 409, 499, 600]
+    passing: list[int | FailureKind] = [
+        "dns",
+        "connect",
+        "timeout",
+        "protocol",
+        "broken_body",
+        408,
+        429,
+        500,
+        599,
+    ]
+    final: list[int | FailureKind] = [
+        "certificate",
+        "contract",
+        200,
+        301,
+        401,
+        403,
+        404,
+        409,
+        499,
+        600,
+    ]
     assert [what for what in (*passing, *final) if should_retry(what)] == passing
 
 
@@ -529,7 +636,9 @@ def test_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
         "Sun, 01 Mar 2026 11:00:00 GMT": 0.0,
         " 7 ": 7.0,
     }
-    seconds |= dict.fromkeys((None, "9" * 400, "-5", "1.5", "soon", "Sun, 99 Mar 2026 11:00:00 GMT"))
+    seconds |= dict.fromkeys(
+        (None, "9" * 400, "-5", "1.5", "soon", "Sun, 99 Mar 2026 11:00:00 GMT")
+    )
     with monkeypatch.context() as local:
         local.setenv("TZ", "America/Lima")
         time.tzset()
@@ -560,7 +669,11 @@ UNKNOWN = Failure("dns", "the host name does not resolve")
     ],
 )
 def test_reads_are_attempted_as_often_and_as_long_as_the_policy_says(
-    failure: Failure, attempts: int, left_s: float, is_repeated: bool, monkeypatch: pytest.MonkeyPatch
+    failure: Failure,
+    attempts: int,
+    left_s: float,
+    is_repeated: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sources.http.retries.delay_s", delay_s)
     wait_s = retry_delay_s(failure, attempts, left_s, RetryPolicy())

@@ -81,7 +81,9 @@ def test_a_connection_serves_one_request_after_the_other_until_it_was_idle_too_l
         assert len(server.seen) == 2
 
 
-@pytest.mark.parametrize("after", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"], ids=["closed", "closed with words"])
+@pytest.mark.parametrize(
+    "after", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"], ids=["closed", "closed with words"]
+)
 def test_a_write_never_uses_a_connection_that_ended(after: bytes) -> None:
     ended = threading.Event()
 
@@ -117,7 +119,9 @@ def test_a_connection_is_not_reused_after(answer: bytes) -> None:
         assert len(server.seen) == 2
 
 
-def test_a_connection_is_closed_before_the_end_of_a_body_and_not_used_once_the_transport_is() -> None:
+def test_a_connection_is_closed_before_the_end_of_a_body_and_not_used_once_the_transport_is() -> (
+    None
+):
     with serving(keeping(KEPT[:-5])) as server:
         one = transport.Transport(server.url)
         request = httpx.Request("GET", server.url, extensions={"deadline": time.monotonic() + 5})
@@ -147,8 +151,13 @@ def test_the_deadline_ends_a_write_to_a_host_that_does_not_answer() -> None:
     assert "no complete response within 0.4 s" in str(outcome.error)
 
 
-def test_a_write_that_breaks_off_within_its_first_bytes_is_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("httpcore._backends.sync.SyncStream.write", mock.Mock(side_effect=httpcore.WriteError("reset")))
+def test_a_write_that_breaks_off_within_its_first_bytes_is_in_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "httpcore._backends.sync.SyncStream.write",
+        mock.Mock(side_effect=httpcore.WriteError("reset")),
+    )
     with serving(keeping()) as server, legacy(server) as one:
         assert one.send("POST", "/customers", BODY).state == "in_doubt"
 
@@ -163,11 +172,16 @@ def test_a_certificate_that_does_not_verify_is_reported_and_nothing_is_sent(
     tls: ssl.SSLContext, ca_file: Path | None
 ) -> None:
     with serving(KEPT, tls=tls) as server:
-        with legacy(server.url.replace("localhost", "127.0.0.1") if ca_file else server, ca_file=ca_file) as one:
+        with legacy(
+            server.url.replace("localhost", "127.0.0.1") if ca_file else server, ca_file=ca_file
+        ) as one:
             with pytest.raises(Unreachable, match="its certificate does not verify") as caught:
                 body(one)
             assert one.send("POST", "/customers", BODY).state == "not_sent"
-        assert (caught.value.reason, "sources.http.ca_file" in caught.value.hint) == ("certificate", True)
+        assert (caught.value.reason, "sources.http.ca_file" in caught.value.hint) == (
+            "certificate",
+            True,
+        )
         assert server.seen == []
 
 
@@ -179,7 +193,9 @@ def test_a_ca_file_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
             legacy("https://shop.example", ca_file=tmp_path / name)
 
 
-def test_a_handshake_that_never_ends_is_bounded_by_the_connect_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handshake_that_never_ends_is_bounded_by_the_connect_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("sources.http.client.CONNECT_S", 0.2)
     listener = socket.create_server(("127.0.0.1", 0))
     with listener, legacy(f"https://127.0.0.1:{listener.getsockname()[1]}") as one:
@@ -188,7 +204,9 @@ def test_a_handshake_that_never_ends_is_bounded_by_the_connect_timeout(monkeypat
         assert time.monotonic() - began < 8
 
 
-def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable[[socket.socket], None]:
+def tunnel(
+    to: str, seen: list[bytes], status: bytes = b"200 Go on"
+) -> Callable[[socket.socket], None]:
     """A proxy: responds to CONNECT, then relays both ways."""
     port = int(to.rsplit(":", 1)[1])
 
@@ -213,7 +231,10 @@ def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable
 
 def test_a_proxy_sees_neither_key_nor_body(tls: ssl.SSLContext) -> None:
     seen: list[bytes] = []
-    with serving(keeping(KEPT, KEPT), tls=tls) as server, serving(tunnel(server.url, seen)) as proxy:
+    with (
+        serving(keeping(KEPT, KEPT), tls=tls) as server,
+        serving(tunnel(server.url, seen)) as proxy,
+    ):
         address = Secret(proxy.url.replace("://", "://us%40er:pass@"))
         with legacy(server, ca_file=CERTIFICATE, proxy=address) as one:
             assert body(one) == body(one) == PAGE
@@ -227,7 +248,10 @@ def test_a_proxy_sees_neither_key_nor_body(tls: ssl.SSLContext) -> None:
 
 
 def test_a_webhook_uses_the_proxy_and_the_certificates_of_the_settings(tls: ssl.SSLContext) -> None:
-    with serving(KEPT, KEPT.replace(b"200", b"404"), tls=tls) as server, serving(tunnel(server.url, [])) as proxy:
+    with (
+        serving(KEPT, KEPT.replace(b"200", b"404"), tls=tls) as server,
+        serving(tunnel(server.url, [])) as proxy,
+    ):
         settings = HttpSettings(ca_file=CERTIFICATE, proxy=Secret(proxy.url))
         assert post_json(Secret(f"{server.url}/token"), {"text": "done"}, settings) == ""
         assert proxy.seen[0].startswith(b"CONNECT ")
@@ -243,7 +267,9 @@ def test_a_webhook_uses_the_proxy_and_the_certificates_of_the_settings(tls: ssl.
 )
 def test_a_write_that_a_proxy_never_passed_on_was_not_sent(script: Any) -> None:
     with serving(script) as proxy:
-        with legacy("https://shop.example", proxy=Secret(proxy.url), timeout_s=1.0, read_timeout_s=0.5) as one:
+        with legacy(
+            "https://shop.example", proxy=Secret(proxy.url), timeout_s=1.0, read_timeout_s=0.5
+        ) as one:
             outcome = one.send("POST", "/customers", BODY)
         assert outcome.state == "not_sent"
         assert outcome.error is not None

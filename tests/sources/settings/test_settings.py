@@ -63,7 +63,9 @@ def write(root: Path, secrets: str = "", config: str = "") -> None:
     (root / ".dlt" / "config.toml").write_text(config, "utf-8")
 
 
-def legacy(base_url: str = "https://a.example", key: str = KEY, environment: str = "sandbox") -> LegacySettings:
+def legacy(
+    base_url: str = "https://a.example", key: str = KEY, environment: str = "sandbox"
+) -> LegacySettings:
     return LegacySettings(base_url=base_url, api_key=Secret(key), environment=environment)  # type: ignore[arg-type]
 
 
@@ -103,7 +105,12 @@ INVALID_URLS = {
     "user name": ("https://user:PLANTED@a.example",),
     "query": ("https://a.example?x=PLANTED", "https://a.example/#"),
     "Remove /public/v1": ("https://a.example/public/v1/",),
-    "unencrypted": ("http://192.168.1.7", "http://0.0.0.0", "http://nas", "http://localhost.a.example"),
+    "unencrypted": (
+        "http://192.168.1.7",
+        "http://0.0.0.0",
+        "http://nas",
+        "http://localhost.a.example",
+    ),
     "is not an address": ("https://a.example:port", ""),
     "a character that no address has": ("https://a.example\\@b.example", "https://a.exam\nple"),
     "zone or an escape": ("https://127.0.0.1%2e.example",),
@@ -131,27 +138,61 @@ def test_an_address_has_one_form() -> None:
 
 
 def test_a_key_that_would_break_its_header_is_an_error() -> None:
-    for key in ("", " ", "a b", "brand_test_x\r\nX: PLANTED", "brand_test_ñ", "\x7f", '"x"', "brand_live_replace-me"):
+    for key in (
+        "",
+        " ",
+        "a b",
+        "brand_test_x\r\nX: PLANTED",
+        "brand_test_ñ",
+        "\x7f",
+        '"x"',
+        "brand_live_replace-me",
+    ):
         for make in (legacy, v1):
             with refused("API_KEY"):
                 make(key=key)
 
 
 def test_webhooks_and_proxies() -> None:
-    assert checked_webhook("notify.url", "https://hooks.example/T?x=1") == "https://hooks.example/T?x=1"
-    for url in ("http://hooks.example/PLANTED", "ftp://x/PLANTED", "https://u:PLANTED@x/", "https:///PLANTED"):
+    assert (
+        checked_webhook("notify.url", "https://hooks.example/T?x=1")
+        == "https://hooks.example/T?x=1"
+    )
+    for url in (
+        "http://hooks.example/PLANTED",
+        "ftp://x/PLANTED",
+        "https://u:PLANTED@x/",
+        "https:///PLANTED",
+    ):
         with refused("notify.url"):
             checked_webhook("notify.url", url)
     assert checked_proxy("p", "http://u:PLANTED@proxy:8080/") == "http://u:PLANTED@proxy:8080"
-    for url in ("socks5://127.0.0.1:1", "https://p:1", "http://", "http://p", "http://u:PLANTED@b:x", "http://p:1/a"):
+    for url in (
+        "socks5://127.0.0.1:1",
+        "https://p:1",
+        "http://",
+        "http://p",
+        "http://u:PLANTED@b:x",
+        "http://p:1/a",
+    ):
         with refused("p is not"):
             checked_proxy("p", url)
 
 
 def test_the_prefix_of_a_v1_key_is_its_environment() -> None:
-    environments = {"b_live_x": "production", "b_test_x": "sandbox", "my_brand_live_x": "production"}
+    environments = {
+        "b_live_x": "production",
+        "b_test_x": "sandbox",
+        "my_brand_live_x": "production",
+    }
     assert {key: v1(key=key).environment for key in environments} == environments
-    for key in ("PLANTED", "_test_PLANTED", "brand-test-PLANTED", "brand_prod_PLANTED", "PLANTED_live_x_test_y"):
+    for key in (
+        "PLANTED",
+        "_test_PLANTED",
+        "brand-test-PLANTED",
+        "brand_prod_PLANTED",
+        "PLANTED_live_x_test_y",
+    ):
         with refused("SOURCES__PUBLIC_V1__API_KEY"):
             v1(key=key)
     check_same_environment(legacy(), v1())
@@ -163,8 +204,13 @@ def test_the_prefix_of_a_v1_key_is_its_environment() -> None:
 @pytest.mark.parametrize("host", ["api", "testing", "prod", "api.sbx", "sandbox.production"])
 def test_a_host_named_after_the_other_environment_is_an_error(environment: str, host: str) -> None:
     key, url = LIVE if environment == "production" else KEY, f"https://{host}.a.example"
-    names = {"prod": ["production"], "api.sbx": ["sandbox"], "sandbox.production": []}.get(host, [environment])
-    for make, setting in ((lambda: legacy(url, key, environment), "LEGACY"), (lambda: v1(url, key), "PUBLIC_V1")):
+    names = {"prod": ["production"], "api.sbx": ["sandbox"], "sandbox.production": []}.get(
+        host, [environment]
+    )
+    for make, setting in (
+        (lambda: legacy(url, key, environment), "LEGACY"),
+        (lambda: v1(url, key), "PUBLIC_V1"),
+    ):
         with nullcontext() if environment in names else refused(f"SOURCES__{setting}__BASE_URL"):
             make()
 
@@ -184,12 +230,17 @@ INVALID = {
 }
 
 
-def test_paths_are_relative_to_the_project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_project(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / "notebooks").mkdir()
     monkeypatch.chdir(root / "notebooks")
     assert (warehouse_path(), ledger_path()) == (root / "warehouse.duckdb", root / "ledger.sqlite")
     write(root, "", "[warehouse]\npath = 'data/w.duckdb'\n[sources.http]\nca_file = 'ca.pem'\n")
-    assert (warehouse_path(), ledger_path()) == (root / "data" / "w.duckdb", root / "data" / "ledger.sqlite")
+    assert (warehouse_path(), ledger_path()) == (
+        root / "data" / "w.duckdb",
+        root / "data" / "ledger.sqlite",
+    )
     assert http_settings().ca_file == root / "ca.pem"
     monkeypatch.setenv("LEDGER__PATH", str(tmp_path / "l.sqlite"))
     assert ledger_path() == tmp_path / "l.sqlite"
@@ -244,7 +295,13 @@ def test_settings_that_cannot_be_used_are_named_with_what_to_do(
 
 def test_a_secret_is_masked_and_not_pickled() -> None:
     settings = legacy()
-    for text in (repr(settings), str(settings), f"{settings.api_key:>9}", repr(v1()), str(vars(settings))):
+    for text in (
+        repr(settings),
+        str(settings),
+        f"{settings.api_key:>9}",
+        repr(v1()),
+        str(vars(settings)),
+    ):
         assert "PLANTED" not in text
     assert "***" in repr(settings)
     with pytest.raises(TypeError):
@@ -256,10 +313,16 @@ def test_the_environment_precedes_secrets_and_secrets_precede_config(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert http_settings() == HttpSettings(timeout_s=120.0, read_timeout_s=30.0)
-    config = "[sources.legacy]\npage_limit = 30\nlogin_mode = 'code'\n[reconcile]\norder_total = ' x '\n"
+    config = (
+        "[sources.legacy]\npage_limit = 30\nlogin_mode = 'code'\n[reconcile]\norder_total = ' x '\n"
+    )
     write(root, LEGACY + "page_limit = 20\n" + V1 + "order_key = 'uuid'\n", config)
     settings = legacy_settings()
-    assert (settings.page_limit, settings.login_mode, settings.stock_semantics) == (20, "code", "unknown")
+    assert (settings.page_limit, settings.login_mode, settings.stock_semantics) == (
+        20,
+        "code",
+        "unknown",
+    )
     assert (public_v1_settings().order_key, reconcile_settings().orders.total) == ("uuid", "x")
     write(root, (root / ".dlt/secrets.toml").read_text().replace("= 20", "= 25"), config)
     assert legacy_settings().page_limit == 25, "a change that keeps the length"
@@ -273,8 +336,12 @@ def test_the_environment_precedes_secrets_and_secrets_precede_config(
     assert not is_set("sources.legacy")
 
 
-@pytest.mark.parametrize("name", ["LEDGER_PATH", "SOURCES__LEAGCY__STOCK_SEMANTICS", "sources.Legacy", "legacy"])
-def test_a_name_that_only_looks_like_a_setting_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["LEDGER_PATH", "SOURCES__LEAGCY__STOCK_SEMANTICS", "sources.Legacy", "legacy"]
+)
+def test_a_name_that_only_looks_like_a_setting_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     write(root, LEGACY)
     monkeypatch.setenv("SOURCES__LEGACY__APIKEY", "PLANTED")  # an error of its own
     assert misspelt_names() == {}
@@ -296,7 +363,9 @@ UNUSABLE: dict[bytes, str] = {
 
 
 @pytest.mark.parametrize("file", ["secrets.toml", "config.toml"])
-def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(root: Path, file: str) -> None:
+def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(
+    root: Path, file: str
+) -> None:
     for text, words in UNUSABLE.items():
         (root / ".dlt" / file).write_bytes(text)
         with refused(file, words):
@@ -306,21 +375,32 @@ def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(root: Pat
         legacy_settings()
 
 
-def test_known_secrets_are_those_of_both_families_even_if_other_settings_are_invalid(root: Path) -> None:
-    write(root, LEGACY.replace(KEY, "legacy-key") + "environment_ = 1\n" + V1.replace("https", "gopher"))
+def test_known_secrets_are_those_of_both_families_even_if_other_settings_are_invalid(
+    root: Path,
+) -> None:
+    write(
+        root,
+        LEGACY.replace(KEY, "legacy-key") + "environment_ = 1\n" + V1.replace("https", "gopher"),
+    )
     assert known_secrets() == (KEY,)
     write(root, LEGACY.replace(KEY, "legacy-key") + V1.replace("https", "gopher"))
     assert known_secrets() == (KEY, "legacy-key")
     for password, secrets in (("p%C3%A4@ssw", ["p%C3%A4@ssw", "pä@ssw"]), ("e", []), ("proxy", [])):
         write(root, V1, f'[sources.http]\nproxy = "http://user:{password}@proxy.example:3128"\n')
-        assert known_secrets() == tuple(sorted((KEY, *secrets))), "but for what may be part of any text"
+        assert known_secrets() == tuple(sorted((KEY, *secrets))), (
+            "but for what may be part of any text"
+        )
 
 
 def test_what_is_set_is_shown_with_its_origin_and_secrets_are_masked(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     misplaced = "[sources.public_v1]\napi_key = 'PLANTED'\n"
-    write(root, LEGACY, f"[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\nunknown = 1\n{misplaced}")
+    write(
+        root,
+        LEGACY,
+        f"[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\nunknown = 1\n{misplaced}",
+    )
     monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "7")
     monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMITS", "8")
     monkeypatch.setenv("LEDGER__PATH", " ")  # invalid
@@ -366,15 +446,23 @@ assert os.umask(0) == 0o077
 
 
 @pytest.mark.parametrize("read", ["before", "later"])
-def test_dlt_reads_the_settings_of_the_project_and_no_others(root: Path, tmp_path: Path, read: str) -> None:
+def test_dlt_reads_the_settings_of_the_project_and_no_others(
+    root: Path, tmp_path: Path, read: str
+) -> None:
     """In a process of its own: dlt's context is the process's."""
     write(root, LEGACY, "[sources.legacy]\npage_limit = 7\n")
     other, planted, data = (tmp_path / name for name in ("other", "tmp/dlt", "data"))
     for folder in (planted, other / ".dlt"):
         folder.mkdir(parents=True)
     write(other, "[sources.legacy]\napi_key = 'of another organization'\n")
-    (planted / "secrets.toml").write_text("[destination.postgres]\ncredentials = 'postgres://planted'\n")
-    environment = {"PYTHONPATH": str(CHECKOUT), "DLT_DATA_DIR": str(data), "TMPDIR": str(tmp_path / "tmp")}
+    (planted / "secrets.toml").write_text(
+        "[destination.postgres]\ncredentials = 'postgres://planted'\n"
+    )
+    environment = {
+        "PYTHONPATH": str(CHECKOUT),
+        "DLT_DATA_DIR": str(data),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
     subprocess.run(
         [sys.executable, "-c", PROGRAM, root, other, data, read],
         check=True,
@@ -384,7 +472,9 @@ def test_dlt_reads_the_settings_of_the_project_and_no_others(root: Path, tmp_pat
     )
 
 
-def test_the_root_is_the_nearest_folder_with_dlt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_is_the_nearest_folder_with_dlt(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = root / "notebooks" / "deep"
     deep.mkdir(parents=True)
     assert project_file("plan") == Path("plan")
@@ -406,7 +496,11 @@ def test_home_counts_if_it_has_settings_of_ours_and_the_search_ends_there_and_at
         folder.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(work)
-    for foreign in ("", "[runtime]\ndlthub_telemetry = true\n", "[sources.github]\napi_key = 'x'\n"):
+    for foreign in (
+        "",
+        "[runtime]\ndlthub_telemetry = true\n",
+        "[sources.github]\napi_key = 'x'\n",
+    ):
         write(home, config=foreign)
         assert find_root() == work
     write(home, config="[sources.legacy]\nbase_url = 'https://api.example.com'\n")
@@ -439,7 +533,9 @@ def test_files_where_earlier_versions_had_them_are_named(
     assert ledger_path() == root / "ledger.sqlite"
 
 
-needs_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root")
+needs_root = pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root"
+)
 STRANGER = 54321
 
 
@@ -448,7 +544,12 @@ STRANGER = 54321
     ("name", "owner", "mode"),
     [
         *((name, STRANGER, 0o700) for name in (".dlt", ".dlt/config.toml", ".dlt/secrets.toml")),
-        *((".dlt", 0, 0o777), (".dlt/config.toml", 0, 0o646), (".dlt/secrets.toml", 0, 0o602), (".dlt", 0, 0o1777)),
+        *(
+            (".dlt", 0, 0o777),
+            (".dlt/config.toml", 0, 0o646),
+            (".dlt/secrets.toml", 0, 0o602),
+            (".dlt", 0, 0o1777),
+        ),
     ],
 )
 def test_settings_that_another_user_owns_or_can_write_are_an_error(
@@ -499,7 +600,9 @@ def test_a_folder_that_others_can_write_holds_no_private_file(
     monkeypatch.setenv("WAREHOUSE__PATH", str(shared / "w.duckdb"))
     monkeypatch.setenv("LEDGER__PATH", str(own / "ledger.sqlite"))
     for path_of in (warehouse_path, ledger_path):
-        with refused(f"{shared} can be written by other users", "set FILES__SHARED_FOLDER to the folder"):
+        with refused(
+            f"{shared} can be written by other users", "set FILES__SHARED_FOLDER to the folder"
+        ):
             path_of()
     write(root, config=f"[files]\nshared_folder = '{shared}'\n")
     assert (warehouse_path(), ledger_path()) == (shared / "w.duckdb", shared / "ledger.sqlite")
@@ -522,7 +625,8 @@ def test_a_group_of_the_user_alone_is_the_user(root: Path, monkeypatch: pytest.M
 
 @needs_root
 @pytest.mark.parametrize(
-    "name", ["", "w.duckdb", "w.duckdb.wal", "w.duckdb-journal", "w.duckdb.failed.json", ".w.duckdb.lock"]
+    "name",
+    ["", "w.duckdb", "w.duckdb.wal", "w.duckdb-journal", "w.duckdb.failed.json", ".w.duckdb.lock"],
 )
 def test_a_folder_of_another_user_or_what_one_left_in_it_is_an_error(root: Path, name: str) -> None:
     folder = root / "data"

@@ -12,7 +12,10 @@ from tests.pipelines.reconcile.in_parts import build_of
 from transforms.erp import tables as of_match
 from transforms.frames import BIGINT, TEXT, frame, from_arrow, typed
 
-TABLES = {name: getattr(of_match, name.upper()) for name in ("erp_customers", "erp_pairs", "erp_differences")}
+TABLES = {
+    name: getattr(of_match, name.upper())
+    for name in ("erp_customers", "erp_pairs", "erp_differences")
+}
 
 
 class MatchResult(NamedTuple):
@@ -26,17 +29,24 @@ class MatchResult(NamedTuple):
 
 
 def erp(*rows: dict[str, Any], without: tuple[str, ...] = ()) -> pd.DataFrame:
-    schema = {"_line": BIGINT, **{name: TEXT for name in of_match.ERP_FIELDS if name not in without}}
+    schema = {
+        "_line": BIGINT,
+        **{name: TEXT for name in of_match.ERP_FIELDS if name not in without},
+    }
     return frame(schema, [{"_line": line, **row} for line, row in enumerate(rows, 2)])
 
 
 def customers(*rows: dict[str, Any]) -> pd.DataFrame:
-    return frame(of_match.PLATFORM_CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
+    return frame(
+        of_match.PLATFORM_CUSTOMERS,
+        [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)],
+    )
 
 
 def documents(*rows: dict[str, Any]) -> pd.DataFrame:
     return frame(
-        of_match.PLATFORM_DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)]
+        of_match.PLATFORM_DOCUMENTS,
+        [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)],
     )
 
 
@@ -57,6 +67,10 @@ def match(
         patch.object(matching, "ROWS_PER_BUCKET", rows_per_bucket),
     ):
         findings, repeated = matching.match_lines(tables, lines, country, reviews)
-        made = {name: tables.build.sql(f"FROM reconciled.{name}").to_arrow_table() for name in TABLES}
-    rows, pairs, differences = (typed(from_arrow(made[name]), schema) for name, schema in TABLES.items())
+        made = {
+            name: tables.build.sql(f"FROM reconciled.{name}").to_arrow_table() for name in TABLES
+        }
+    rows, pairs, differences = (
+        typed(from_arrow(made[name]), schema) for name, schema in TABLES.items()
+    )
     return MatchResult(rows, pairs, differences, findings, repeated)

@@ -49,7 +49,9 @@ def test_keys_are_tried_in_their_order() -> None:
         {"erp_code": "A1"}, {"login_code": " L2", "erp_code": "B2"}, {"email": " c@x"}, {"erp_code": "D4"},
         {"email": "b@x"}, {"erp_code": "70"}, {"erp_code": "gone", "_missing_since": GONE},
     )  # fmt: skip
-    papers = documents({"customer_id": "4", "number": "1"}, {"customer_id": "4", "number": "12345K"})
+    papers = documents(
+        {"customer_id": "4", "number": "1"}, {"customer_id": "4", "number": "12345K"}
+    )
     made = match(lines, known, papers)
     assert reported(made, "line", "erp_code", "customer_id", "status", "matched_by") == [
         (2, " A1 ", "1", "matched", "erp_code"),
@@ -68,11 +70,19 @@ def test_keys_are_tried_in_their_order() -> None:
         ("erp_code_missing", "5"),
     ]
     for frame_, schema in ((made.customers, ERP_CUSTOMERS), (made.differences, ERP_DIFFERENCES)):
-        assert dict(zip(frame_, (kind.pyarrow_dtype for kind in frame_.dtypes), strict=True)) == schema
+        assert (
+            dict(zip(frame_, (kind.pyarrow_dtype for kind in frame_.dtypes), strict=True)) == schema
+        )
 
 
 def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
-    known = [{"email": "a@x"}, {"email": "A@X"}, {"email": "c@x"}, *[{"email": "b@x"}] * 15, *[{"login_code": "L"}] * 8]
+    known = [
+        {"email": "a@x"},
+        {"email": "A@X"},
+        {"email": "c@x"},
+        *[{"email": "b@x"}] * 15,
+        *[{"login_code": "L"}] * 8,
+    ]
     made = match(erp({"email": "a@x"}, {"email": "b@x", "login_code": "L"}), customers(*known))
     rows = reported(made, "line", "customer_id", "status", "matched_by", "members", "member_lines")
     of_many = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 4, 5, 6, 3 more"
@@ -83,7 +93,9 @@ def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
         (None, "2", "ambiguous", "email", None, "2"),
         (None, "3", "only_in_platform", None, None, None),
     ]
-    assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(rules(made))
+    assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(
+        rules(made)
+    )
 
 
 def test_equal_lines_count_once_and_different_ones_with_a_code_are_ambiguous() -> None:
@@ -113,10 +125,17 @@ DIFFERING: tuple[tuple[str, str | None, str | None, bool], ...] = (
 
 
 def test_differences_are_of_meaning_and_reported_as_they_came() -> None:
-    lines, known = ([{"erp_code": f"A{n}", case[0]: case[side]} for n, case in enumerate(DIFFERING)] for side in (1, 2))
+    lines, known = (
+        [{"erp_code": f"A{n}", case[0]: case[side]} for n, case in enumerate(DIFFERING)]
+        for side in (1, 2)
+    )
     made = match(erp(*lines), customers(*known))
-    assert differing(made) == [(str(n), *case[:3]) for n, case in enumerate(DIFFERING, 1) if case[3]]
-    assert reported(made, "difference_count") == [int(is_different) for *_, is_different in DIFFERING]
+    assert differing(made) == [
+        (str(n), *case[:3]) for n, case in enumerate(DIFFERING, 1) if case[3]
+    ]
+    assert reported(made, "difference_count") == [
+        int(is_different) for *_, is_different in DIFFERING
+    ]
 
 
 def test_the_document_with_the_lines_number_is_compared_else_the_default_one() -> None:
@@ -138,14 +157,18 @@ def test_the_document_with_the_lines_number_is_compared_else_the_default_one() -
         ("2", "fiscal_name", "Uno", "Dos"), ("4", "fiscal_name", "Uno", "Dos"), ("5", "fiscal_name", "Uno", None),
     ]  # fmt: skip
     assert ("ambiguous", "email, document_number differ") in reported(made, "status", "reason")
-    without = match(erp(lines[3], without=("document_number",)), customers(*known), documents(*papers))
+    without = match(
+        erp(lines[3], without=("document_number",)), customers(*known), documents(*papers)
+    )
     assert differing(without) == [("4", "fiscal_name", "Uno", "Dos")]
 
 
 def test_columns_or_rows_that_a_side_lacks() -> None:
     lines = frame({"_line": BIGINT, "email": TEXT}, [{"_line": 2, "email": "a@x"}])
     made = match(lines, customers({"email": "a@x", "erp_code": "A", "phone": "1"}))
-    assert reported(made, "erp_code", "customer_id", "status", "difference_count") == [(None, "1", "matched", 0)]
+    assert reported(made, "erp_code", "customer_id", "status", "difference_count") == [
+        (None, "1", "matched", 0)
+    ]
     assert reported(match(erp(), customers({})), "status") == ["only_in_platform"]
     assert reported(match(erp({"erp_code": "A"}), customers()), "status") == ["only_in_erp"]
 
@@ -197,10 +220,19 @@ def test_a_pair_is_matched_or_doubtful_or_ambiguous_with_the_reason() -> None:
     """All are in one match, in which each has keys of its own."""
     sides: tuple[Rows, Rows] = ([], [])
     for (n, pair), side in product(enumerate(PAIRS, 10), (0, 1)):
-        keys = {name: value for name, value in pair[side].items() if name in MATCH_KEYS and value != "S/N"}
-        own = {name: value.replace("@x", f"@x{n}") if "@" in value else f"{value}{n}" for name, value in keys.items()}
+        keys = {
+            name: value
+            for name, value in pair[side].items()
+            if name in MATCH_KEYS and value != "S/N"
+        }
+        own = {
+            name: value.replace("@x", f"@x{n}") if "@" in value else f"{value}{n}"
+            for name, value in keys.items()
+        }
         sides[side].append(pair[side] | own)
-    names = [f"{one.get('first_name') or ''} {one.get('last_name') or ''}".strip() for one in sides[1]]
+    names = [
+        f"{one.get('first_name') or ''} {one.get('last_name') or ''}".strip() for one in sides[1]
+    ]
     known = [one | {"full_name": name} for one, name in zip(sides[1], names, strict=True)]
     papers = [
         {"customer_id": str(n), "is_default": True, "number": one.pop("document_number", None)}
@@ -208,7 +240,9 @@ def test_a_pair_is_matched_or_doubtful_or_ambiguous_with_the_reason() -> None:
         for n, one in enumerate(known, 1)
     ]
     made = match(erp(*sides[0]), customers(*known), documents(*papers))
-    rows = reported(made, "line", "customer_id", "status", "matched_by", "reason", "members", "member_lines")
+    rows = reported(
+        made, "line", "customer_id", "status", "matched_by", "reason", "members", "member_lines"
+    )
     found, differences = set(rules(made)), {one for one, *_ in differing(made)}
     for line, (*pair, outcome) in enumerate(PAIRS, 2):
         customer = str(line - 1)
@@ -221,7 +255,10 @@ def test_a_pair_is_matched_or_doubtful_or_ambiguous_with_the_reason() -> None:
                 ("ambiguous", key, outcome, customer, None), ("ambiguous", key, outcome, None, str(line))
             ], pair  # fmt: skip
             assert customer not in differences
-            assert {("erp_customers", "match_ambiguous", str(line)), ("customers", "erp_ambiguous", customer)} <= found
+            assert {
+                ("erp_customers", "match_ambiguous", str(line)),
+                ("customers", "erp_ambiguous", customer),
+            } <= found
         else:
             key, _, doubtful = outcome.partition(", ")
             assert of_pair == [("matched", key, None, None, None)], pair
@@ -265,13 +302,32 @@ def test_a_key_of_several_is_decided_by_the_rest() -> None:
 
 
 def test_a_value_that_over_twenty_rows_have_is_no_key_and_does_not_differ() -> None:
-    known = [{"erp_code": one, "email": f"u{n}@{one}x"} for one, count in (("C", 21), ("D", 20)) for n in range(count)]
+    known = [
+        {"erp_code": one, "email": f"u{n}@{one}x"}
+        for one, count in (("C", 21), ("D", 20))
+        for n in range(count)
+    ]
     known += [{"erp_code": f"E{n}", "email": f"e{n}@x"} for n in range(60)]
-    lines = [{"erp_code": "C", "email": "u7@Cx"}, {"erp_code": "C"}, {"erp_code": "D", "phone": "1"}]
-    numbers = [*((f"7{n}1", "12345678") for n in range(30)), *(("87654321", f"7{n}2") for n in range(30))]
-    lines += [{"erp_code": f"E{n}", "email": f"{n}@y", "document_number": ours} for n, (ours, _) in enumerate(numbers)]
-    papers = [{"customer_id": str(n), "number": one, "is_default": True} for n, (_, one) in enumerate(numbers, 42)]
-    statuses = reported(match(erp(*lines), customers(*known), documents(*papers)), "line", "customer_id", "status")
+    lines = [
+        {"erp_code": "C", "email": "u7@Cx"},
+        {"erp_code": "C"},
+        {"erp_code": "D", "phone": "1"},
+    ]
+    numbers = [
+        *((f"7{n}1", "12345678") for n in range(30)),
+        *(("87654321", f"7{n}2") for n in range(30)),
+    ]
+    lines += [
+        {"erp_code": f"E{n}", "email": f"{n}@y", "document_number": ours}
+        for n, (ours, _) in enumerate(numbers)
+    ]
+    papers = [
+        {"customer_id": str(n), "number": one, "is_default": True}
+        for n, (_, one) in enumerate(numbers, 42)
+    ]
+    statuses = reported(
+        match(erp(*lines), customers(*known), documents(*papers)), "line", "customer_id", "status"
+    )
     assert statuses[:3] == [(2, "8", "matched"), (3, None, "only_in_erp"), (4, None, "ambiguous")]
     assert statuses[3:63] == [(n, str(n + 37), "matched") for n in range(5, 65)]
 
@@ -302,12 +358,19 @@ RESEMBLING = {
 def test_stand_ins_are_no_keys_and_values_that_only_resemble_them_are() -> None:
     for of_kind, is_key in ((STAND_INS, False), (RESEMBLING, True)):
         for name, texts in of_kind.items():
-            key, column = MATCH_KEYS[name], frame({"text": TEXT}, [{"text": one} for one in texts])["text"]
-            assert dict(zip(texts, key.identifies(key.normalize(column)), strict=True)) == dict.fromkeys(texts, is_key)
+            key, column = (
+                MATCH_KEYS[name],
+                frame({"text": TEXT}, [{"text": one} for one in texts])["text"],
+            )
+            assert dict(
+                zip(texts, key.identifies(key.normalize(column)), strict=True)
+            ) == dict.fromkeys(texts, is_key)
     codes = [{"erp_code": "S/N"}, {"erp_code": "7"}]
     made = match(erp(*codes), customers(*codes))
     assert reported(made, "status") == ["only_in_erp", "matched", "only_in_platform"]
-    assert {("erp_customers", rule, "2") for rule in ("key_missing", "key_stand_in")} <= set(rules(made))
+    assert {("erp_customers", rule, "2") for rule in ("key_missing", "key_stand_in")} <= set(
+        rules(made)
+    )
 
 
 LOOK_ALIKE = (
@@ -321,7 +384,9 @@ def test_look_alike_addresses_are_never_matched_by_and_shown() -> None:
     alone = match(lines, customers(*({"email": theirs, **PERSON} for _, theirs in LOOK_ALIKE)))
     found = set(reported(alone, "status", "matched_by", "reason"))
     assert found == {("ambiguous", "email", "the addresses only look alike")}
-    both = match(lines, customers(*({"email": email} for pair in LOOK_ALIKE for email in pair[::-1])))
+    both = match(
+        lines, customers(*({"email": email} for pair in LOOK_ALIKE for email in pair[::-1]))
+    )
     statuses = [(line, status) for line, status in reported(both, "line", "status") if line]
     assert statuses == [(n + 2, "matched") for n in range(len(LOOK_ALIKE))]
 
@@ -355,7 +420,9 @@ def test_the_later_decision_about_a_line_or_a_customer_counts() -> None:
         ([(0, 0), (1, 0)], [1, 0]), ([(1, 0), (0, 1), (1, 1)], [0, 1]),
     ]  # fmt: skip
     lines = [
-        {"erp_code": f"K{n}{line}", "email": f"ana{n}@x" if line == 0 else None} for n in range(4) for line in (0, 1)
+        {"erp_code": f"K{n}{line}", "email": f"ana{n}@x" if line == 0 else None}
+        for n in range(4)
+        for line in (0, 1)
     ]
     known = [{"email": f"ana{n // 2}@x"} for n in range(8)]
     reviews = [
@@ -364,12 +431,18 @@ def test_the_later_decision_about_a_line_or_a_customer_counts() -> None:
         for line, one in decided
     ]
     made = match(erp(*lines), customers(*known), reviews=frame(REVIEWS, reviews))
-    expected = [None if one is None else str(2 * n + one + 1) for n, (_, of) in enumerate(cases) for one in of]
+    expected = [
+        None if one is None else str(2 * n + one + 1)
+        for n, (_, of) in enumerate(cases)
+        for one in of
+    ]
     assert reported(made, "customer_id")[:8] == expected
 
 
 def test_lines_with_one_code_are_reviewed_apart() -> None:
-    lines = erp({"erp_code": "D", "email": "d@x"}, {"erp_code": "D", "email": "e@x"}, {"erp_code": "F"})
+    lines = erp(
+        {"erp_code": "D", "email": "d@x"}, {"erp_code": "D", "email": "e@x"}, {"erp_code": "F"}
+    )
     pairs = match(lines, customers({"email": "d@x"}, {"email": "e@x"}, {"erp_code": "F"})).pairs
     assert pairs["line_key"].nunique() == 3
     assert [key.partition(" ")[0] for key in pairs["line_key"]] == ["keys", "keys", "code"]
@@ -377,11 +450,18 @@ def test_lines_with_one_code_are_reviewed_apart() -> None:
 
 def some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
     """Half of them accept a pair of rows that have nothing in common."""
-    known = made.pairs.drop_duplicates("line").drop_duplicates("customer_id").sample(20, random_state=seed)
+    known = (
+        made.pairs.drop_duplicates("line")
+        .drop_duplicates("customer_id")
+        .sample(20, random_state=seed)
+    )
     ids = known["customer_id"].tolist()
     others = [*ids[:10], *random.Random(seed).sample(ids[10:], 10)]
     rows = enumerate(zip(known["line_key"], others, strict=True))
-    return frame(REVIEWS, [{"line_key": key, "customer_id": one, "is_accepted": n >= 10} for n, (key, one) in rows])
+    return frame(
+        REVIEWS,
+        [{"line_key": key, "customer_id": one, "is_accepted": n >= 10} for n, (key, one) in rows],
+    )
 
 
 def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it() -> None:
@@ -391,11 +471,19 @@ def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it()
         line["erp_code"] = chance.choice(known.lines)["erp_code"]
     for gone in chance.sample(known.customers, 30):
         gone["_missing_since"] = GONE
-    lines = [*known.lines, *chance.sample(known.lines, 20), {"phone": "7"}, {"erp_code": "0"}, {"erp_code": "0 "}]
+    lines = [
+        *known.lines,
+        *chance.sample(known.lines, 20),
+        {"phone": "7"},
+        {"erp_code": "0"},
+        {"erp_code": "0 "},
+    ]
     frames = erp(*lines), customers(*known.customers), documents(*known.documents)
 
     def shuffled(table: pd.DataFrame) -> pd.DataFrame:
-        return table.iloc[chance.sample(range(len(table)), len(table))][chance.sample(list(table), len(list(table)))]
+        return table.iloc[chance.sample(range(len(table)), len(table))][
+            chance.sample(list(table), len(list(table)))
+        ]
 
     with patch("transforms.erp.candidates.FREQUENT", 3):
         whole = match(*frames, country="PE")
@@ -407,15 +495,28 @@ def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it()
                 assert_frame_equal(one, other)
             assert made.repeated == parts.repeated
     assert (reviewed.customers["matched_by"] == "reviewed").sum() > 5
-    assert set(whole.customers["status"]) == {"matched", "ambiguous", "only_in_erp", "only_in_platform"}
+    assert set(whole.customers["status"]) == {
+        "matched",
+        "ambiguous",
+        "only_in_erp",
+        "only_in_platform",
+    }
     assert set(whole.customers["matched_by"].dropna()) == set(MATCH_KEYS)
     of_lines, of_customers = (whole.customers[name].dropna() for name in ("line", "customer_id"))
     assert of_lines.is_unique
     assert len(of_lines) + whole.repeated == len(lines)
-    assert sorted(of_customers) == sorted(frames[1]["customer_id"][frames[1]["_missing_since"].isna()])
+    assert sorted(of_customers) == sorted(
+        frames[1]["customer_id"][frames[1]["_missing_since"].isna()]
+    )
     counts = Counter(whole.differences["platform_id"])
-    for line, customer, status, count in reported(whole, "line", "customer_id", "status", "difference_count"):
-        assert (status == "matched") == (line is not None and customer is not None) == (count is not None)
+    for line, customer, status, count in reported(
+        whole, "line", "customer_id", "status", "difference_count"
+    ):
+        assert (
+            (status == "matched")
+            == (line is not None and customer is not None)
+            == (count is not None)
+        )
         assert (count or 0) == counts.get(customer, 0)
 
 

@@ -11,18 +11,25 @@ from tests.transforms.rows import values
 from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, variants
 from transforms.frames import TEXT, frame
 
-EARLY, LATE = datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 2, 12, 0, 0, 999_999, tzinfo=UTC)
+EARLY, LATE = (
+    datetime(2026, 3, 1, 12, tzinfo=UTC),
+    datetime(2026, 3, 2, 12, 0, 0, 999_999, tzinfo=UTC),
+)
 FIELDS = ("erpCode", "sku", "price", "stock")
 FIRST, SECOND = (f"last confirmed 2026-03-0{day}T12:00:00Z in plan p{day}" for day in (1, 2))
 
 
-def confirmed(*rows: tuple[Any, ...], at: datetime | None = EARLY, plan: str | None = "p1") -> pd.DataFrame:
+def confirmed(
+    *rows: tuple[Any, ...], at: datetime | None = EARLY, plan: str | None = "p1"
+) -> pd.DataFrame:
     names = ("variant_id", "field", "value")
     known = {"product_id": "7", "confirmed_at": at, "plan_id": plan}
     return frame(CONFIRMED, [known | dict(zip(names, row, strict=False)) for row in rows])
 
 
-def test_each_line_is_the_same_different_in_doubt_or_never_sent_whatever_the_order_of_rows() -> None:
+def test_each_line_is_the_same_different_in_doubt_or_never_sent_whatever_the_order_of_rows() -> (
+    None
+):
     lines: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
         ({"erpCode": '"00038"', "sku": '"a\\"b"', "price": "10.50"}, ("00038", 'a"b', "same", SECOND)),
         ({"erpCode": '"00039"', "price": "10.50"},
@@ -40,13 +47,24 @@ def test_each_line_is_the_same_different_in_doubt_or_never_sent_whatever_the_ord
     ]  # fmt: skip
     known = pd.concat(
         [
-            confirmed(("1", "erpCode", '"00038"'), ("1", "sku", '"a\\"b"'), ("2", "erpCode", '"39"')),
-            confirmed(("1", "price", "10.5"), ("3", "price", "2"), ("99", "price", "1"), at=LATE, plan="p2"),
+            confirmed(
+                ("1", "erpCode", '"00038"'), ("1", "sku", '"a\\"b"'), ("2", "erpCode", '"39"')
+            ),
+            confirmed(
+                ("1", "price", "10.5"),
+                ("3", "price", "2"),
+                ("99", "price", "1"),
+                at=LATE,
+                plan="p2",
+            ),
             confirmed(*((one, "sku") for one in "678"), at=None, plan=None),
             confirmed(("7", "price", "1"), ("12", "sku", '"a"')),
         ]
     )
-    rows = [{"_line": n, "product_id": "7", "variant_id": str(n - 1), **line} for n, (line, _) in enumerate(lines, 2)]
+    rows = [
+        {"_line": n, "product_id": "7", "variant_id": str(n - 1), **line}
+        for n, (line, _) in enumerate(lines, 2)
+    ]
     erp = frame(VARIANT_LINES | dict.fromkeys(FIELDS, TEXT), rows)
     made = variants(erp, known)
     assert list(made) == list(ERP_VARIANTS)

@@ -18,8 +18,32 @@ FIRST = ("Ana", "Luis", "María", "José", "Íñigo", "Núria", "Zoë", "Björn"
 LAST = ("García", "López", "Peña", "Ruiz", "Núñez", "Ágil", "Quispe", "Mamani", "Flores", "Rojas", "Díaz", "Castro",
     "Vargas", "Ramos", "Cruz", "Ortega", "Silva", "Méndez", "Torres", "Vega", "Soto", "Campos", "Reyes", "Ibarra",
     "Molina", "Navarro", "Salas", "Paredes", "Luna", "Cano")  # fmt: skip
-TRADE = ("Aceros", "Textiles", "Bodega", "Ferretería", "Panadería", "Farmacia", "Librería", "Muebles", "Óptica", "Café")
-PLACE = ("Norte", "Sur", "Andina", "Pacífico", "Central", "Lima", "Cusco", "Moderna", "Real", "Unión", "Nueva", "Sol")
+TRADE = (
+    "Aceros",
+    "Textiles",
+    "Bodega",
+    "Ferretería",
+    "Panadería",
+    "Farmacia",
+    "Librería",
+    "Muebles",
+    "Óptica",
+    "Café",
+)
+PLACE = (
+    "Norte",
+    "Sur",
+    "Andina",
+    "Pacífico",
+    "Central",
+    "Lima",
+    "Cusco",
+    "Moderna",
+    "Real",
+    "Unión",
+    "Nueva",
+    "Sol",
+)
 LEGAL = ("S.A.C.", "S.R.L.", "SA", "E.I.R.L.", "")
 Row = dict[str, Any]
 
@@ -47,9 +71,8 @@ class _World:
 
     def customer(self, **known: Any) -> Row:
         name = known["last_name"].split()[0].lower()
-        mail = (
-            f"{self.chance.choice(('info', 'ventas', name))}{self.digits(5)}@{self.chance.choice(('mail', 'shop'))}.pe"
-        )
+        mailbox = self.chance.choice(("info", "ventas", name))
+        mail = f"{mailbox}{self.digits(5)}@{self.chance.choice(('mail', 'shop'))}.pe"
         row = {
             "erp_code": self.code(),
             "login_code": f"u{self.digits(8)}",
@@ -60,16 +83,26 @@ class _World:
         return row | known
 
     def family(self) -> list[Row]:
-        mail, phone, parents = f"casa{self.digits(6)}@mail.pe", f"9{self.digits(8)}", self.chance.sample(LAST, 2)
+        mail, phone, parents = (
+            f"casa{self.digits(6)}@mail.pe",
+            f"9{self.digits(8)}",
+            self.chance.sample(LAST, 2),
+        )
         is_shared = self.chance.random() < 0.6
         people = []
         for first in self.chance.sample(FIRST, self.chance.choice((1, 1, 1, 2, 2, 3, 4))):
             shared = {"email": mail} if is_shared else {}
             if self.chance.random() < 0.5:
                 shared["phone"] = phone
-            last = " ".join(parents) if self.chance.random() < 0.7 else " ".join(self.chance.sample(LAST, 2))
+            last = (
+                " ".join(parents)
+                if self.chance.random() < 0.7
+                else " ".join(self.chance.sample(LAST, 2))
+            )
             number = self.digits(8)
-            people.append(self.customer(first_name=first, last_name=last, document_number=number, **shared))
+            people.append(
+                self.customer(first_name=first, last_name=last, document_number=number, **shared)
+            )
         return people
 
     def firm(self, accountants: list[str]) -> list[Row]:
@@ -78,7 +111,10 @@ class _World:
         mail = f"ventas{self.digits(6)}@firma.pe"
         luck, branches = self.chance.random(), []
         for _ in range(self.chance.choice((1, 1, 1, 1, 2, 2, 3, 5))):
-            known = {"first_name": self.chance.choice(FIRST), "last_name": " ".join(self.chance.sample(LAST, 2))}
+            known = {
+                "first_name": self.chance.choice(FIRST),
+                "last_name": " ".join(self.chance.sample(LAST, 2)),
+            }
             if luck < 0.3:
                 known["email"] = mail
             elif luck < 0.5:
@@ -95,19 +131,34 @@ def _typo(chance: random.Random, text: str) -> str:
 def _otherwise(chance: random.Random, field: str, text: str) -> str:
     """The same value as another program or person writes it."""
     if field.endswith("name") and chance.random() < 0.3:
-        plain = "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+        plain = "".join(
+            sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign)
+        )
         return plain.upper() if chance.random() < 0.5 else plain
     if field in ("erp_code", "document_number") and chance.random() < 0.04:
         return text.lstrip("0") or text  # a spreadsheet
     if chance.random() < 0.02:
-        return chance.choice((f" {text}", f"{text}\u00a0", f"\u200b{text}", unicodedata.normalize("NFD", text)))
+        return chance.choice(
+            (f" {text}", f"{text}\u00a0", f"\u200b{text}", unicodedata.normalize("NFD", text))
+        )
     if field == "document_number" and chance.random() < 0.1:
         return f"{text[:2]}-{text[2:]}"
     return text.upper() if field == "email" and chance.random() < 0.1 else text
 
 
-_MISSING = {"erp_code": 0.25, "login_code": 0.3, "email": 0.15, "document_number": 0.1, "phone": 0.2}
-_STAND_INS = {"erp_code": "0", "email": "sincorreo@mail.pe", "document_number": "00000000", "phone": "0"}
+_MISSING = {
+    "erp_code": 0.25,
+    "login_code": 0.3,
+    "email": 0.15,
+    "document_number": 0.1,
+    "phone": 0.2,
+}
+_STAND_INS = {
+    "erp_code": "0",
+    "email": "sincorreo@mail.pe",
+    "document_number": "00000000",
+    "phone": "0",
+}
 
 
 def _side(chance: random.Random, person: Row) -> Row:
@@ -119,7 +170,9 @@ def _side(chance: random.Random, person: Row) -> Row:
         elif luck > 0.985:
             row[field] = _typo(chance, value)
         elif field in ("phone", "fiscal_address", "email") and luck > 0.94:
-            row[field] = f"{chance.randrange(10**6)}.{value}" if field == "email" else value[::-1]  # an old one
+            row[field] = (
+                f"{chance.randrange(10**6)}.{value}" if field == "email" else value[::-1]
+            )  # an old one
         else:
             row[field] = _otherwise(chance, field, value)
     return row
@@ -147,7 +200,10 @@ def truth(seed: int, size: int = 20_000) -> Truth:
         if sides[n] != "erp":
             row = _side(chance, people[n])
             customer_id = ids[n] = str(len(customers) + 1)
-            paper = {"number": row.pop("document_number", None), "fiscal_name": row.pop("fiscal_name", None)}
+            paper = {
+                "number": row.pop("document_number", None),
+                "fiscal_name": row.pop("fiscal_name", None),
+            }
             paper["fiscal_address"] = row.pop("fiscal_address", None)
             row["full_name"] = f"{row.get('first_name') or ''} {row.get('last_name') or ''}".strip()
             customers.append(row)
@@ -164,6 +220,10 @@ def truth(seed: int, size: int = 20_000) -> Truth:
 def accuracy(seed: int, size: int = 20_000) -> tuple[float, float]:
     known = truth(seed, size)
     result = match(erp(*known.lines), customers(*known.customers), documents(*known.documents))
-    pairs = [row[:2] for row in values(result.customers, "line", "customer_id", "status") if row[2] == "matched"]
+    pairs = [
+        row[:2]
+        for row in values(result.customers, "line", "customer_id", "status")
+        if row[2] == "matched"
+    ]
     right = sum(known.customer_of_line.get(line) == customer for line, customer in pairs)
     return right / len(pairs), right / len(known.customer_of_line)
