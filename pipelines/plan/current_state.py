@@ -24,7 +24,7 @@ from pipelines.plan.model import Plan, ReadState
 from sources.errors import UsageError
 from sources.files import Row, open_table
 from sources.files.formulas import neutralize
-from sources.settings import LegacySettings, find_root
+from sources.settings import DataSource, LegacySettings, find_root
 from transforms.frames import array, from_arrow
 from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
@@ -149,7 +149,7 @@ def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> 
         return None
     from pipelines.ledger.push_log import missing_attempts
     from pipelines.warehouse.build import open_warehouse
-    from pipelines.warehouse.source import DataSource, read_source
+    from pipelines.warehouse.source import read_source
 
     try:
         with open_warehouse(path) as warehouse:

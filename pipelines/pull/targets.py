@@ -11,13 +11,14 @@ from typing import Final, get_args
 from urllib.parse import urlsplit
 
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.source import DataSource, read_source
+from pipelines.warehouse.source import read_source
 from sources.contract import LISTS, Family, operation_named
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.http.failures import BrokenBody
 from sources.http.retries import RetryPolicy
 from sources.settings import (
+    DataSource,
     LegacySettings,
     PublicV1Settings,
     check_same_environment,

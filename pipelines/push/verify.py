@@ -34,11 +34,11 @@ from pipelines.push.listing import (
 from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.source import DataSource, read_source
+from pipelines.warehouse.source import read_source
 from sources.contract import CUSTOMER, Record
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS
-from sources.settings import ledger_path, reconcile_settings, warehouse_path
+from sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
 _BATCH: Final = 10_000

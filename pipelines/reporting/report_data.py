@@ -16,10 +16,11 @@ import duckdb
 
 from pipelines.warehouse.finding_history import NewFindings, new_findings
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
-from pipelines.warehouse.source import DataSource, read_source
+from pipelines.warehouse.source import read_source
 from pipelines.warehouse.sql import Rows, read_rows
 from sources.contract import LISTS
 from sources.errors import UsageError
+from sources.settings import DataSource
 
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",

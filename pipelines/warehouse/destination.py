@@ -40,12 +40,12 @@ from pipelines.warehouse.destination_postgres import (
     unquoted,
     update_table,
 )
-from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
+from pipelines.warehouse.source import SOURCE_COLUMNS, read_source
 from pipelines.warehouse.sql import sql_text, table_names
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from pipelines.warehouse.views import VIEWS, statements
 from sources.errors import PlatformError, UsageError
-from sources.settings import WarehouseSettings, load_dlt
+from sources.settings import DataSource, WarehouseSettings, load_dlt
 
 ROWS_PER_BATCH: Final = 100_000
 MEMORY: Final = "1GB"

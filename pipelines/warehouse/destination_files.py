@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.warehouse.descriptions import column_comments, primary_keys
-from pipelines.warehouse.source import DataSource
 from sources.disk import move_file, sync
 from sources.errors import PlatformError, UsageError
+from sources.settings import DataSource
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped] # it ships no types

@@ -7,7 +7,7 @@ overwrites production and one organization never another; otherwise the row of `
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from typing import Final
 
@@ -16,39 +16,7 @@ import duckdb
 from pipelines.warehouse.ops import insert, last_reads
 from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class DataSource:
-    """Where data comes from; None for what is not known.
-
-    Attributes:
-        legacy_host, public_v1_host: with the port, without the scheme.
-        environment: `sandbox` or `production`.
-        organization: as GET /whoami reports it.
-    """
-
-    legacy_host: str | None = None
-    public_v1_host: str | None = None
-    environment: str | None = None
-    organization: str | None = None
-
-    def differences(self, other: DataSource) -> list[str]:
-        """What both know and is not equal, in words."""
-        return [
-            f"{field.name.replace('_', ' ')} {mine}, not {its}"
-            for field in fields(self)
-            if (mine := getattr(self, field.name))
-            and (its := getattr(other, field.name))
-            and mine != its
-        ]
-
-    def updated(self, newer: DataSource) -> DataSource:
-        """With all that `newer` knows."""
-        return DataSource(
-            *(new or old for old, new in zip(astuple(self), astuple(newer), strict=True))
-        )
-
+from sources.settings import DataSource
 
 SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
 

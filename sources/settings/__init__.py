@@ -1,6 +1,12 @@
 """Settings: hosts, keys and environments, resolved, checked and masked before the first request."""
 
+from sources.settings.answers import StoredAnswer as StoredAnswer
+from sources.settings.answers import read_answers as read_answers
+from sources.settings.answers import write_answers as write_answers
+from sources.settings.data_source import DataSource as DataSource
+from sources.settings.loaders import ANSWERS as ANSWERS
 from sources.settings.loaders import check_same_environment as check_same_environment
+from sources.settings.loaders import configured_source as configured_source
 from sources.settings.loaders import http_settings as http_settings
 from sources.settings.loaders import is_set as is_set
 from sources.settings.loaders import known_secrets as known_secrets

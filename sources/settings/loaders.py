@@ -1,8 +1,8 @@
 """Reads settings, a section at a time: a pull of one family needs the settings of that family only.
 
-In: raw values in dlt's order: environment, `.dlt/secrets.toml`, `.dlt/config.toml`. Out: the dataclasses of `sections`,
-or a UsageError that names the key and its environment variable, never its value; misspelt names and unreadable files
-are errors. dlt, which takes a second to import, is not.
+In: raw values in dlt's order: environment, `.dlt/secrets.toml`, `.dlt/config.toml`; last what a person answered, in
+`.dlt/answers.toml`. Out: the dataclasses of `sections`, or a UsageError that names the key and its variable, never its
+value; misspelt names and unreadable files are errors. dlt, which takes a second to import, is not imported.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
+from sources.contract import PUBLIC_V1_PREFIXES
 from sources.errors import UsageError
+from sources.settings.answers import FILE as ANSWERS_FILE
+from sources.settings.answers import read_answers
+from sources.settings.data_source import DataSource
 from sources.settings.ownership import check_owner, check_private
 from sources.settings.root import FILES, find_root, has_sections, key_paths, read_toml
 from sources.settings.sections import (
@@ -36,8 +40,11 @@ from sources.settings.sections import (
     settings_of,
 )
 from sources.settings.setting import SETTINGS, Section, Setting, named, shown, variable
+from sources.urls import checked_base_url
 
 S = TypeVar("S", bound=Section)
+ANSWERS: Final = f".dlt/{ANSWERS_FILE}"
+"""Where a value is set that a person answered."""
 _PASSWORD: Final = re.compile(r"//[^/:@]*:([^/]+)@")
 """A password in an address, such as a proxy's."""
 _PASSWORD_MIN: Final = 6
@@ -47,7 +54,7 @@ _PASSWORD_MIN: Final = 6
 def given_values(section: str) -> dict[str, tuple[object, str]]:
     """What is set in a section, by name: the raw value, and where it is set: a variable or a file.
 
-    Other sections are neither read nor checked.
+    Other sections are neither read nor checked, but that answers count only for the source that they are about.
 
     Raises:
         UsageError: a file that others can write, that cannot be read, or that is not TOML; an unknown name or variable
@@ -61,10 +68,14 @@ def given_values(section: str) -> dict[str, tuple[object, str]]:
 
 def _given(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError]]:
     """See `given_values`; what is wrong with single names is returned."""
-    folder, settings = (
-        find_root() / ".dlt",
-        {setting.name: setting for setting in settings_of(section)},
-    )
+    set_in_places, errors = _places(section)
+    return {**_answered_values(section), **set_in_places}, errors
+
+
+def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError]]:
+    """What the environment and the settings files set, without answers."""
+    folder = find_root() / ".dlt"
+    settings = {setting.name: setting for setting in settings_of(section)}
     for path in (folder, *(folder / name for name in FILES)):
         check_private(path)
     given: dict[str, tuple[object, str]] = {}
@@ -89,6 +100,44 @@ def _given(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError
             hint = "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key."
             errors.append(UsageError(words, hint))
     return given, errors
+
+
+def _answered_values(section: str) -> dict[str, tuple[object, str]]:
+    """What people answered about settings of a section, where it is confirmed for the source of this project."""
+    if not any(setting.asks for setting in settings_of(section)):
+        return {}
+    file = read_answers()
+    answers = file.seen_from(configured_source()) if file.answers else {}
+    return {
+        SETTINGS[key].name: (answer.value, ANSWERS)
+        for key, answer in answers.items()
+        if SETTINGS[key].section == section and answer.is_confirmed
+    }
+
+
+def configured_source() -> DataSource:
+    """The hosts and the environment that the settings name, checked or not; None for what is not set or not valid."""
+    legacy, _ = _places("sources.legacy")
+    public_v1, _ = _places("sources.public_v1")
+    environment = _text(legacy.get("environment"))
+    if environment is None:
+        key = _text(public_v1.get("api_key")) or ""
+        named_by_key = {name for prefix, name in PUBLIC_V1_PREFIXES.items() if prefix in key}
+        environment = named_by_key.pop() if len(named_by_key) == 1 else None
+    return DataSource(_host(legacy), _host(public_v1), environment)
+
+
+def _host(given: Mapping[str, tuple[object, str]]) -> str | None:
+    """The host of an address with its port, in the form that the checked address has."""
+    try:
+        return urlsplit(checked_base_url("base_url", _text(given.get("base_url")))).netloc
+    except UsageError:
+        return None
+
+
+def _text(given: tuple[object, str] | None) -> str | None:
+    """A raw value that is a text."""
+    return given[0] if given is not None and isinstance(given[0], str) else None
 
 
 def _table(path: Path, section: str) -> dict[str, object]:
@@ -268,7 +317,10 @@ def known_secrets() -> tuple[str, ...]:
     secrets = set[str]()
     for section in SECTIONS:
         with suppress(UsageError):
-            for name, (value, _) in given_values(section).items():
+            given, errors = _places(section)  # no secret is an answer
+            if errors:
+                continue
+            for name, (value, _) in given.items():
                 text = value.strip() if isinstance(value, str) else ""
                 if SETTINGS[f"{section}.{name}"].is_secret:
                     secrets.add(text)

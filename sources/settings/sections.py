@@ -34,6 +34,10 @@ HOST_LABELS: Final[dict[str, Environment]] = {
 }
 """Parts of a host name that name the environment it serves; only a whole part counts."""
 _COLUMN: Final = checks.text("the name of a column of raw.orders")
+_OF_CUSTOMERS: Final = ("customer_id", "customer_status", "order_count", "cancelled_count")
+_OF_TIMES: Final = ("ordered_at", "ordered_date", "first_ordered_at", "last_ordered_at")
+_OF_TOTALS: Final = ("total", "revenue", "revenue_by_currency")
+"""Columns of the reconciled tables and of `bi` whose values rest on a setting."""
 
 
 class LegacySettings(Section, prefix="sources.legacy."):
@@ -52,16 +56,19 @@ class LegacySettings(Section, prefix="sources.legacy."):
         "`email` or `code`: how customers log in; required to plan customers",
         "email",
         default=None,
+        asks="How do customers log in: by e-mail address or by login code?",
     )
     stock_semantics: Semantics = setting(
         checks.choice(*get_args(Semantics)),
         "`unknown`, `set` or `increment`: what sending a stock does to the present one",
         default="unknown",
+        asks="Does a stock that is sent replace the present one (set), or is it added to it (increment)?",
     )
     price_semantics: Semantics = setting(
         checks.choice(*get_args(Semantics)),
         "`unknown`, `set` or `increment`: the same for a price",
         default="unknown",
+        asks="Does a price that is sent replace the present one (set), or is it added to it (increment)?",
     )
 
     def __post_init__(self) -> None:
@@ -95,6 +102,7 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
         checks.text("the name of a field of an order"),
         "field that identifies an order",
         default=ORDER.key,
+        asks="Which field identifies an order?",
     )
     whole_read_days: int = setting(
         checks.whole_number(1, 366),
@@ -152,24 +160,40 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "column of `raw.orders` with the customer; detected if not set",
         "customer__id",
         default=None,
+        asks="Which column of raw.orders has the customer?",
+        holds_up=_OF_CUSTOMERS,
     )
     customer_notation: CustomerNotation | None = setting(
         checks.choice(*get_args(CustomerNotation)),
         "`ids` or `codes` (of the ERP): how that column names customers; detected if not set, then kept",
         "codes",
         default=None,
+        asks="Does that column have the customers' ids, or their ERP codes?",
+        holds_up=_OF_CUSTOMERS,
     )
     ordered_at: str | None = setting(
         _COLUMN,
         "column with the time of the order; detected if not set",
         "created_at",
         default=None,
+        asks="Which column of raw.orders has the time of the order?",
+        holds_up=_OF_TIMES,
     )
     total: str | None = setting(
-        _COLUMN, "column with the total; detected if not set", "total", default=None
+        _COLUMN,
+        "column with the total; detected if not set",
+        "total",
+        default=None,
+        asks="Which column of raw.orders has the total that you report as revenue?",
+        holds_up=_OF_TOTALS,
     )
     status: str | None = setting(
-        _COLUMN, "column with the status; detected if not set", "status", default=None
+        _COLUMN,
+        "column with the status; detected if not set",
+        "status",
+        default=None,
+        asks="Which column of raw.orders has the status?",
+        holds_up=("order_status", "is_cancelled"),
     )
     cancelled: str | None = setting(
         checks.text("values of the status, separated by commas"),
@@ -178,13 +202,20 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         default=None,
     )
     currency: str | None = setting(
-        _COLUMN, "column with the currency; detected if not set", "currency", default=None
+        _COLUMN,
+        "column with the currency; detected if not set",
+        "currency",
+        default=None,
+        asks="Which column of raw.orders has the currency?",
+        holds_up=("currency", "revenue_by_currency"),
     )
     lines: str | None = setting(
         checks.text("the name of a child table of raw.orders"),
         "table of `raw` with the lines of the orders; detected if not set",
         "orders__lines",
         default=None,
+        asks="Which table has the lines of the orders?",
+        holds_up=("product", "product_name", "quantity", "unit_price", "line_total"),
     )
 
 
@@ -203,18 +234,23 @@ class ReconcileSettings(Section, prefix="reconcile."):
         "`day_first` or `month_first`, for dates like 03/04/2026; if not set, a column that proves neither is not read",
         "day_first",
         default=None,
+        asks="Is 03/04/2026 the third of April (day_first) or the fourth of March (month_first)?",
+        holds_up=("created_at", "ordered_at", "starts_at", "expires_at"),
     )
     timezone: str | None = setting(
         checks.time_zone,
         "time zone (IANA name) of days and months; UTC if not set, and times without an offset stay unproven",
         "Europe/Madrid",
         default=None,
+        asks="In which time zone does the platform write times, and do you count days and months?",
+        holds_up=("ordered_date", "month", "read_date"),
     )
     country: str | None = setting(
         checks.country,
         "country (ISO 3166-1) of phone numbers without one; if not set, they stay unproven",
         "ES",
         default=None,
+        asks="In which country are phone numbers without a calling code?",
     )
 
 

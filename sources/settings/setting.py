@@ -25,6 +25,8 @@ class Setting:
         example: as the settings files show it.
         required: its section cannot be loaded without it.
         is_secret: belongs into secrets.toml.
+        asks: the question that a person is asked where it is not set and nothing proves it; empty: it is not asked.
+        holds_up: names of columns, in every table and view, whose values rest on it.
     """
 
     key: str
@@ -34,6 +36,8 @@ class Setting:
     example: str
     required: bool
     is_secret: bool
+    asks: str = ""
+    holds_up: tuple[str, ...] = ()
 
     @property
     def section(self) -> str:
@@ -62,6 +66,8 @@ def setting(
     *,
     default: Any = MISSING,  # noqa: ANN401 # of the field's type
     is_secret: bool = False,
+    asks: str = "",
+    holds_up: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401 # a dataclass field has the type of its value
     """Declares a setting as the field of a dataclass; without a default it is required. See `Setting`."""
     about = {
@@ -70,6 +76,8 @@ def setting(
         "example": example,
         "required": default is MISSING,
         "is_secret": is_secret,
+        "asks": asks,
+        "holds_up": holds_up,
     }
     return field(default=default, metadata=about)
 

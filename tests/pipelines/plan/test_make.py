@@ -32,11 +32,12 @@ from pipelines.plan.summary import PlanStatistics, summary
 from pipelines.plan.suspicious import SuspiciousValues
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse import ops
-from pipelines.warehouse.source import DataSource, record_source
+from pipelines.warehouse.source import record_source
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.files import encoding
 from sources.files.formulas import neutralize, people_rows
 from sources.kinds import KindName
+from sources.settings import DataSource
 from tests.pipelines.bridge import Bridge, command, pulled
 
 FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}

@@ -9,10 +9,11 @@ import duckdb
 import pytest
 
 from pipelines.pull import walking
-from pipelines.warehouse.source import DataSource, read_source
+from pipelines.warehouse.source import read_source
 from sandbox import SandboxConfig, serve
 from sources.contract import RECORDS
 from sources.errors import Unreachable, UsageError
+from sources.settings import DataSource
 from tests.pipelines.bridge import SMALL, Bridge, settings
 
 
