@@ -31,7 +31,7 @@ from dlt.extract.source import SourceInjectableContext
 
 from sources import __version__
 from sources.contract import LISTS, Record
-from sources.decode.schema_inference import FieldNames, KeptKind
+from sources.decode.schema_inference import ColumnKind, DecidedKind, FieldNames, KeptKind
 from sources.decode.stored_types import as_stored
 from sources.decode.table_schema import (
     FIELD,
@@ -183,7 +183,7 @@ class ListWalker:
         # not in the state of the resource, which dlt empties at each run that replaces the table
         state = {} if self.record.fields else dlt.current.source_state().setdefault(name, {})
         known: dict[str, list[Any]] = state.get("kinds", {})
-        kinds = {path: KeptKind(*kept) for path, kept in known.items()}
+        kinds = {path: _kept_kind(*kept) for path, kept in known.items()}
         options = replace(self._options, names=state.get("names"), kinds=kinds)
         identity = {
             "list": name,
@@ -198,14 +198,26 @@ class ListWalker:
             spools = SpoolFolder(spool, identity, self._api_key, finished_after=0.0)
             result = walk(name, client, folder, spools, options)
         if result.error is None and not self.record.fields:
-            most = {
-                path: [kind, max([values, *known.get(path, [])[1:]])]
-                for path, kind, values in result.kinds
+            state["kinds"] = known | {
+                one.path: _most(one, kinds.get(one.path)) for one in result.kinds
             }
-            state["kinds"] = known | most
             state["names"] = _field_names(state.get("names", {}), result)
         _warn(result)
         return result
+
+
+def _kept_kind(kind: ColumnKind, values: int, objects: int = 0) -> KeptKind:
+    """What dlt's state of a source has of a place; version 0.3 did not count plain objects."""
+    return KeptKind(kind, values, None, objects)
+
+
+def _most(decided: DecidedKind, kept: KeptKind | None) -> list[Any]:
+    """What is kept of a place: its kind, and the most values and plain objects of any walk."""
+    values, objects = decided.values, decided.objects
+    if kept is not None:
+        values = max(values, kept.values or 0)
+        objects = max(objects, kept.objects)
+    return [decided.kind, values, objects]
 
 
 def _field_names(earlier: FieldNames, result: ListResult) -> FieldNames:

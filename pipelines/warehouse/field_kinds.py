@@ -34,14 +34,22 @@ from sources.extract.result import ListResult
 from sources.settings.ownership import check_private
 from sources.settings.root import find_root, read_toml
 
-_KNOWN: Final = "SELECT path, kind, values_seen, decided_at FROM ops.field_kinds WHERE resource = ? ORDER BY path"
+_KNOWN: Final = """
+    SELECT path, kind, values_seen, decided_at, coalesce(objects, 0), coalesce(arrays, 0)
+    FROM (SELECT NULL::BIGINT AS objects, NULL::BIGINT AS arrays WHERE false UNION ALL BY NAME FROM ops.field_kinds)
+    WHERE resource = ? ORDER BY path"""
+"""Version 0.3 did not count plain objects and arrays."""
 _WIDENED: Final = """
     SELECT path, previous_kind, kind FROM ops.field_kinds
     WHERE resource = ? AND previous_kind IS NOT NULL ORDER BY path"""
 _RECORD: Final = """
-    INSERT INTO ops.field_kinds SELECT $resource, unnest($paths), unnest($kinds), unnest($values), NULL, $run, $at
+    INSERT INTO ops.field_kinds BY NAME SELECT $resource AS resource, unnest($paths) AS path, unnest($kinds) AS kind,
+        unnest($values) AS values_seen, unnest($objects) AS objects, unnest($arrays) AS arrays, $run AS run_id,
+        $at AS decided_at
     ON CONFLICT DO UPDATE SET
         values_seen = greatest(field_kinds.values_seen, excluded.values_seen), kind = excluded.kind,
+        objects = greatest(field_kinds.objects, excluded.objects),
+        arrays = greatest(field_kinds.arrays, excluded.arrays),
         previous_kind = CASE WHEN list_contains($declared, field_kinds.path) THEN NULL
             WHEN field_kinds.kind IN ('empty', excluded.kind) THEN field_kinds.previous_kind ELSE field_kinds.kind END,
         run_id = if(field_kinds.kind = excluded.kind, field_kinds.run_id, excluded.run_id),
@@ -116,8 +124,10 @@ def kept_kinds(
         return declared_kinds(resource)
     accepted, names = Accepted.read(datetime.now(UTC)), field_names(warehouse, resource)
     known = {
-        path: KeptKind(kind, values)
-        for path, kind, values, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall()
+        path: KeptKind(kind, values, None, objects)
+        for path, kind, values, decided_at, objects, _ in warehouse.execute(
+            _KNOWN, [resource]
+        ).fetchall()
         if not accepted.is_changed(
             f"{resource}.form_changed", place(resource, path, names), decided_at
         )
@@ -139,15 +149,14 @@ def record_kinds(
         "DELETE FROM ops.field_kinds WHERE resource = ? AND NOT list_contains(?, path)",
         [walked.resource, list(kept)],
     )
-    paths, kinds, values = (
-        map(list, zip(*walked.kinds, strict=True)) if walked.kinds else ([], [], [])
-    )
     declared = [path for path, known in kept.items() if known.values is None]
     parameters = {
         "resource": walked.resource,
-        "paths": paths,
-        "kinds": kinds,
-        "values": values,
+        "paths": [known.path for known in walked.kinds],
+        "kinds": [known.kind for known in walked.kinds],
+        "values": [known.values for known in walked.kinds],
+        "objects": [known.objects for known in walked.kinds],
+        "arrays": [known.arrays for known in walked.kinds],
         "declared": declared,
     }
     build.execute(_RECORD, {**parameters, "run": run_id, "at": at})
@@ -163,7 +172,7 @@ def declarations(warehouse: duckdb.DuckDBPyConnection, resource: str) -> str:
     declared_kinds(resource)
     text = path.read_text("utf-8") if path.exists() else _HEADER.format(resource=resource)
     present = {line.lstrip("# ").partition(" =")[0] for line in text.splitlines()}
-    for field, kind, values, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall():
+    for field, kind, values, decided_at, *_ in warehouse.execute(_KNOWN, [resource]).fetchall():
         keys = msgspec.json.decode(field, type=list[str])
         is_plain = all(keys) and not any("." in key for key in keys) and not keys[0].startswith("[")
         quoted = json.dumps(".".join(keys) if is_plain else field, ensure_ascii=False)

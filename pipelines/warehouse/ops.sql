@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS ops.order_fields (
 
 CREATE TABLE IF NOT EXISTS ops.field_kinds (
     resource VARCHAR, path VARCHAR, kind VARCHAR, values_seen BIGINT, previous_kind VARCHAR, run_id VARCHAR,
-    decided_at TIMESTAMPTZ, PRIMARY KEY (resource, path)
+    decided_at TIMESTAMPTZ, objects BIGINT, arrays BIGINT, PRIMARY KEY (resource, path)
 );
 
 CREATE TABLE IF NOT EXISTS ops.column_values (
@@ -76,3 +76,6 @@ ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
 UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL;
 ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR;
 ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS recorded_at TIMESTAMPTZ;
+
+ALTER TABLE ops.field_kinds ADD COLUMN IF NOT EXISTS objects BIGINT;
+ALTER TABLE ops.field_kinds ADD COLUMN IF NOT EXISTS arrays BIGINT;

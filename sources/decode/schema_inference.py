@@ -4,8 +4,9 @@ In: parsed rows (`rows.parse`), and the kinds that earlier walks kept. Out: the 
 each column. A place (a field, or a field of the objects in an array) has one form in all rows: a scalar, an object or a
 list. A first walk takes the form and the type of the bulk of the values; a later one keeps them, except that whole
 numbers become decimals where one has a fraction. A value of another kind is odd: it stays in its row (`fit`). Counts
-decide, so that kinds depend on the rows and not on their order. Names depend on the set of fields and on earlier names.
-An object with too many fields (one keyed by ids) becomes JSON text.
+decide, so that kinds depend on the rows and not on their order. Arrays of objects without a plain object among them are
+a list, however many have one item only; where both occur, `InferredNode` says what decides. Names depend on the set of
+fields and on earlier names. An object with too many fields (one keyed by ids) becomes JSON text.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ BULK: Final = 0.75
 ODD_MAX: Final = 0.05
 """Largest share of scalars of another type, from which a column is text; so is one with fewer numbers among texts."""
 LIST_SHARE: Final = 0.1
-"""Share of the values from which lists make single objects or scalars lists of one item."""
+"""Share of the values from which lists of several items make plain objects lists of one item, and lists scalars."""
 KEPT_VALUES_MIN: Final = 20
 """Values from which a kind is kept: a new field is not judged for good by the first few orders that have it. Of fewer
 values, the column and the width of its type are kept."""
@@ -79,15 +80,37 @@ class KeptKind(NamedTuple):
         kind: as earlier walks decided it, or as a person declared it.
         values: the most that decided it in a walk; None where it is declared.
         name: that a person declared for its column or table.
+        objects: the most plain objects in a walk; 0 also where version 0.3.0 decided, which did not count them.
     """
 
     kind: ColumnKind
     values: int | None = None
     name: str | None = None
+    objects: int = 0
 
 
 KeptKinds = Mapping[str, KeptKind]
 """What is known of places, by their path (`path_text`)."""
+
+
+class DecidedKind(NamedTuple):
+    """The kind of a place after a walk, for later ones.
+
+    Attributes:
+        path: of the place (`path_text`).
+        kind: of its values.
+        values: how many were counted.
+        objects: how many of them are plain objects.
+        arrays: how many of them are arrays.
+    """
+
+    path: str
+    kind: ColumnKind
+    values: int
+    objects: int
+    arrays: int
+
+
 _WIDER: Final = ("bigint", "decimal", "text", "json")
 """Kinds of which each holds the values of those before it."""
 
@@ -120,7 +143,7 @@ class Count(IntEnum):
     KEYED_OBJECT = auto()  # its names are whole numbers: a list, where others are lists
     EMPTY_OBJECT = auto()
     LIST = auto()
-    LIST_OF_ONE = auto()  # a single object
+    LIST_OF_ONE = auto()  # an array of a single object
     EMPTY_LIST = auto()
     OBJECT_ITEM = auto()
     OTHER_ITEM = auto()
@@ -138,12 +161,16 @@ TEXTS: Final = frozenset({*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT})
 class InferredNode:
     """A place in the record: the values seen, and the fields of the objects there.
 
-    Objects in a list have the same fields as a single object: converters from XML write a list of one as its item.
+    Objects in a list have the same fields as a single object: converters from XML write a list of one as its item. An
+    array of one object is a list, unless plain objects show that it is an object that is wrapped: at least as many, and
+    fewer than a tenth of the values have several items (`LIST_SHARE`).
 
     Attributes:
         kept: its kind, which a person or many values of earlier walks decided.
         least: its kind by few values of earlier walks.
         is_declared: a person decided it.
+        is_open: it is kept as an object, and no walk has counted a plain object there. Version 0.3.0 took arrays of one
+            for objects: many of them, without a plain object, are a list after all.
         name: that a person declared.
         fields: of the object, or of the objects in the list.
         is_wide: objects with too many fields were seen: more are not looked at.
@@ -156,6 +183,7 @@ class InferredNode:
     kept: ColumnKind | None = None
     least: ColumnKind = "empty"
     is_declared: bool = False
+    is_open: bool = False
     name: str | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
     is_wide: bool = False
@@ -232,18 +260,25 @@ class InferredNode:
                 node.kept = known.kind
             else:
                 node.least = known.kind
+            is_kept_object = node.kept == "object" and not node.is_declared
+            node.is_open = is_kept_object and not known.objects
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether every value is counted, also in batches; elsewhere only what is read row by row is."""
+        return self.kept is None or self.is_open
 
     def forget_counts(self) -> None:
         """Counts from zero on, below this place; kinds stay until they are settled again."""
         for _, node in self.below():
-            if node.kept is None:  # else only this look counts: batches are not counted there
+            if node.is_counted:
                 node.counts.clear()
 
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""
         for node in (self, *(node for _, node in self.below())):
             node.kind = node._kind()
-            if node.kept is not None:
+            if node.kept == "bigint":
                 node.kept = node.kind  # wider from now on, whatever is counted later
 
     def lists(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -255,15 +290,19 @@ class InferredNode:
             if node.kind in ("object", "table"):
                 yield from node.lists(at)
 
-    def known_kinds(self) -> Iterator[tuple[str, ColumnKind, int]]:
-        """The path and the kind of each place, and the number of values that were counted."""
+    def known_kinds(self) -> Iterator[DecidedKind]:
+        """The kind of each place, and what was counted there."""
         for at, node in self.below():
             is_decided = node.kept is not None or node.least != "empty" or node._values
-            yield path_text(at), node.kind if is_decided else "empty", node._values
+            kind = node.kind if is_decided else "empty"
+            objects = node.counts[Count.OBJECT]
+            yield DecidedKind(path_text(at), kind, node._values, objects, node._arrays)
 
     def _kind(self) -> ColumnKind:
         """As it is kept, but that whole numbers widen; else that of most values, if it is not narrower than before."""
         if self.kept is not None:
+            if self._is_list_after_all:
+                return "table"
             widens = self.kept == "bigint" and not self.is_declared and self._count(*_NOT_WHOLE)
             return "decimal" if widens else self.kept
         kind = self._kind_of_most()
@@ -273,45 +312,70 @@ class InferredNode:
             return max(self.least, kind, key=_WIDER.index)
         return "text" if {self.least, kind} <= {"boolean", *_WIDER} and self.least != kind else kind
 
+    @property
+    def _is_list_after_all(self) -> bool:
+        """Whether an object that version 0.3.0 decided is a list; see `is_open`."""
+        if not self.is_open or self.counts[Count.OBJECT]:
+            return False
+        return self._arrays >= KEPT_VALUES_MIN and self._kind_of_most() == "table"
+
     def _kind_of_most(self) -> ColumnKind:
         """The kind of most values."""
-        objects = self._count(Count.OBJECT) and self._count(Count.OBJECT, Count.EMPTY_OBJECT)
-        singles, lists = self.counts[Count.LIST_OF_ONE], self.counts[Count.LIST]
-        keyed, scalars, total = self.counts[Count.KEYED_OBJECT], self._scalars, self._values
+        total = self._values
         if not total:
-            return self._scalar_kind if self._count(Count.EMPTY_TEXT, Count.FALSE) else "empty"
-        listed = lists + keyed if lists + singles else 0
-        if self.counts[Count.OBJECT_ITEM] >= BULK * self._count(
-            Count.OBJECT_ITEM, Count.OTHER_ITEM
-        ):
-            is_list = (
-                singles > objects
-                if not listed
-                else listed >= LIST_SHARE * (listed + objects + singles)
-            )
-            best = listed + singles + objects if is_list else objects + singles
-            kind: ColumnKind = "table" if is_list else "object"
-        else:
-            best = listed + scalars if listed >= LIST_SHARE * (listed + scalars) else listed
-            kind = "json" if self.counts[Count.OBJECT_ITEM] else "list"
-            if objects + singles > best:
-                best, kind = objects + singles, "object"
-        if scalars > best:
-            best, kind = scalars, self._scalar_kind
-        if best < BULK * total or (self.is_wide and kind in ("object", "table")):
-            return "json"
-        return kind
+            is_scalar = self._count(Count.EMPTY_TEXT, Count.FALSE) > 0
+            return self._scalar_kind if is_scalar else "empty"
+        kind, held = self._form_of_most()
+        if self._scalars > held:
+            kind, held = self._scalar_kind, self._scalars
+        is_too_wide = self.is_wide and kind in ("object", "table")
+        return "json" if held < BULK * total or is_too_wide else kind
+
+    def _form_of_most(self) -> tuple[ColumnKind, int]:
+        """The kind that holds most of the objects and lists, and how many values it holds."""
+        items = self._count(Count.OBJECT_ITEM, Count.OTHER_ITEM)
+        if self.counts[Count.OBJECT_ITEM] >= BULK * items:
+            if self._is_list:
+                return "table", self._lists + self._objects
+            return "object", self._objects + self.counts[Count.LIST_OF_ONE]
+        lists = self._lists
+        if lists >= LIST_SHARE * (lists + self._scalars):
+            lists += self._scalars
+        if self._objects > lists:
+            return "object", self._objects + self.counts[Count.LIST_OF_ONE]
+        return ("json" if self.counts[Count.OBJECT_ITEM] else "list"), lists
+
+    @property
+    def _is_list(self) -> bool:
+        """Whether the objects here are items of lists: see the class."""
+        lists = self._lists
+        of_several = lists - self.counts[Count.LIST_OF_ONE]
+        is_more = lists > self.counts[Count.OBJECT]
+        return is_more or (lists > 0 and of_several >= LIST_SHARE * (lists + self._objects))
 
     def _count(self, *counts: Count) -> int:
         return sum(self.counts[count] for count in counts)
 
     @property
+    def _arrays(self) -> int:
+        return self._count(Count.LIST, Count.LIST_OF_ONE)
+
+    @property
+    def _lists(self) -> int:
+        """The arrays; where there are any, also the objects with whole numbers as names."""
+        return self._arrays + self.counts[Count.KEYED_OBJECT] if self._arrays else 0
+
+    @property
+    def _objects(self) -> int:
+        """The plain objects; where there are any, also those that are empty."""
+        plain = self.counts[Count.OBJECT]
+        return plain + self.counts[Count.EMPTY_OBJECT] if plain else 0
+
+    @property
     def _values(self) -> int:
         """The values that are not empty."""
-        objects = self._count(Count.OBJECT) and self._count(Count.OBJECT, Count.EMPTY_OBJECT)
-        return (
-            objects + self._count(Count.LIST_OF_ONE, Count.LIST, Count.KEYED_OBJECT) + self._scalars
-        )
+        lists = self._count(Count.LIST_OF_ONE, Count.LIST, Count.KEYED_OBJECT)
+        return self._objects + lists + self._scalars
 
     @property
     def _scalars(self) -> int:

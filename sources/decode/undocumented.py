@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
@@ -52,6 +53,7 @@ from sources.decode.schema_inference import (
     WHOLE_TEXT,
     ColumnKind,
     Count,
+    DecidedKind,
     FieldNames,
     InferredColumn,
     InferredNode,
@@ -105,11 +107,10 @@ class InferredSchema:
                 yield f"{self.record.name}: {FOUND}", shorten(name)
             yield f"{name}: {FIELD}", path
 
-    def kinds(self) -> list[tuple[str, ColumnKind, int]]:
-        """The kinds that later walks are to keep: the path of each place, its kind, and how many values decided it."""
-        return [
-            known for known in self._root.known_kinds() if known[0] != path_text([self.record.key])
-        ]
+    def kinds(self) -> list[DecidedKind]:
+        """The kinds that later walks are to keep."""
+        key = path_text([self.record.key])
+        return [known for known in self._root.known_kinds() if known.path != key]
 
     def decode(self, pages: Sequence[Page], *, is_known: bool = False) -> Decoded:
         """Decodes pages, with types of the bulk of them and of all pages before.
@@ -280,6 +281,8 @@ class _ColumnarBatch:
             parsed = values.field(index)
             if inner.kept is None:
                 inner.counts.update(_counts(inner.kind, parsed))
+            elif inner.is_open:
+                inner.counts.update(_form_counts(inner.kind, parsed))
             if inner.kind == "object":
                 self._count(inner, parsed, held, None, budget)
             elif inner.kind == "table":
@@ -318,6 +321,15 @@ def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
             items: len(parsed.flatten()),
         }
     return {}
+
+
+def _form_counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
+    """The lists, or the objects with a value: a parsed object without one may be `{}`, which is nothing."""
+    if kind != "object":
+        return _counts(kind, parsed)
+    fields = [pc.is_valid(field) for field in parsed.flatten()]
+    has_value = reduce(pc.or_, fields) if fields else parsed.is_valid()
+    return {Count.OBJECT: pc.sum(has_value).as_py() or 0}
 
 
 def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:

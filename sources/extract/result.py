@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from sources.decode.rows import QuarantinedRow
-from sources.decode.schema_inference import ColumnKind, FieldNames, KeptKinds
+from sources.decode.schema_inference import DecidedKind, FieldNames, KeptKinds
 from sources.errors import BridgeError
 from sources.extract.ids import IdHashes
 from sources.extract.legacy_pages import AssumedEnd
@@ -105,7 +105,7 @@ class ListResult:
             lists each id once and all that are known.
         used_sweeps: numbers of the sweeps whose rows are published: the last one if it has all rows, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
-        kinds: of an undocumented record: the path of each place, its kind, and how many values decided it.
+        kinds: of an undocumented record: those of its places.
         quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
         observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
@@ -122,7 +122,7 @@ class ListResult:
     is_agreed: bool = False
     used_sweeps: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
-    kinds: list[tuple[str, ColumnKind, int]] = field(default_factory=list)
+    kinds: list[DecidedKind] = field(default_factory=list)
     quarantined: list[QuarantinedRow] = field(default_factory=list)
     observations: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)

@@ -160,11 +160,19 @@ def test_an_odd_value_costs_no_row_and_no_column_but_its_own(
     )
 
 
+def as_kept(schema: InferredSchema) -> dict[str, KeptKind]:
+    """What a warehouse keeps of the kinds of a walk."""
+    return {
+        known.path: KeptKind(known.kind, known.values, None, known.objects)
+        for known in schema.kinds()
+    }
+
+
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     row = '{"id":1,"total":5,"paid":true,"note":"x","customer":{"id":1},"lines":[{"sku":1}],"tags":["a"],"gone":1}'
     first = InferredSchema(ORDER)
     first.decode([raw_page(*[row] * 20)])
-    kept = {path: KeptKind(kind, values) for path, kind, values in first.kinds()}
+    kept = as_kept(first)
     later = InferredSchema(ORDER, None, kept)
     odd = '{"id":2,"total":"n/a","paid":2,"note":3,"customer":"x","lines":"x","tags":{"a":1}}'
     (decoded,) = [later.decode([raw_page(*[odd] * 30)])]
@@ -190,7 +198,7 @@ def test_the_values_of_all_pages_decide_but_for_rows_that_are_put_aside() -> Non
     aside = '{"code":"x","b":2}'
     row = '{"id":1,"code":5,"lines":[{"sku":"A"}],"home":{"theCity":"B"}}'
     decoded = schema.decode([raw_page(*[row] * 15, aside, number=number) for number in (1, 2)])
-    decided = {path: values for path, _, values in schema.kinds() if values}
+    decided = {known.path: known.values for known in schema.kinds() if known.values}
     places = ('["code"]', '["lines"]', '["lines","sku"]', '["home"]', '["home","theCity"]')
     assert (decided, len(decoded.quarantined)) == (dict.fromkeys(places, 30), 2)
     assert decoded.tables["orders"].schema.names == [
@@ -218,11 +226,120 @@ def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(
 ) -> None:
     schema = InferredSchema(ORDER)
     schema.decode([raw_page(*[f'{{"id":1,"code":{value}}}'] * 19)])
-    schema = InferredSchema(
-        ORDER, None, {path: KeptKind(kind, values) for path, kind, values in schema.kinds()}
-    )
+    schema = InferredSchema(ORDER, None, as_kept(schema))
     schema.decode([raw_page(*[f'{{"id":1,"code":{later}}}' if later else '{"id":1}'] * 19)])
     assert str(schema.schema_of()["orders"].field("code").type) == expected
+
+
+def mixed(**counts: int) -> list[str]:
+    """So many values of each form of a field."""
+    forms = {
+        "one": '[{"sku":"A"}]',
+        "two": '[{"sku":"A"},{"sku":"B"}]',
+        "plain": '{"sku":"A"}',
+        "keyed": '{"1":{"sku":"A"}}',
+        "none": "[]",
+        "empty": "{}",
+        "texts": '["a"]',
+        "nested": '[[{"sku":"A"}]]',
+        "text": '"a"',
+    }
+    return [forms[form] for form, count in counts.items() for _ in range(count)]
+
+
+FORMS: list[tuple[dict[str, int], str]] = [
+    ({"one": 96, "two": 4}, "table"),
+    ({"one": 91, "two": 9}, "table"),
+    ({"one": 99, "two": 1}, "table"),
+    ({"one": 100}, "table"),
+    ({"one": 30, "two": 1, "none": 60, "empty": 9}, "table"),
+    ({"one": 99, "keyed": 1}, "table"),
+    ({"one": 95, "two": 3, "text": 2}, "table"),
+    ({"keyed": 100}, "json"),
+    ({"one": 51, "plain": 49}, "table"),
+    ({"one": 48, "two": 3, "plain": 49}, "table"),
+    ({"one": 10, "plain": 1, "empty": 89}, "table"),
+    ({"one": 50, "plain": 50}, "object"),
+    ({"one": 2, "plain": 97, "two": 1}, "object"),
+    ({"plain": 90, "two": 10}, "table"),
+    ({"plain": 91, "two": 9}, "object"),
+    ({"texts": 100}, "list"),
+    ({"texts": 20, "one": 80}, "table"),
+    ({"texts": 40, "one": 60}, "json"),
+    ({"nested": 100}, "list"),
+]
+
+
+@pytest.mark.parametrize(("counts", "kind"), FORMS)
+def test_arrays_of_one_object_are_a_list_unless_plain_objects_outweigh_them(
+    counts: dict[str, int], kind: str
+) -> None:
+    values = mixed(**counts)
+    rows = [f'{{"id":{n},"x":{value}}}' for n, value in enumerate(values)]
+    for ordered in (rows, rows[::-1], rows[1::2] + rows[::2]):
+        pages = [raw_page(*ordered[at : at + 10], number=at) for at in range(0, 100, 10)]
+        shape, _ = walk(pages)
+        assert {one.path: one.kind for one in shape.kinds()}['["x"]'] == kind
+
+
+def test_no_item_of_a_list_that_mostly_has_one_is_left_out() -> None:
+    one, two = '[{"sku":"A","taxes":[{"rate":1.5}]}]', '[{"sku":"B"},{"sku":"C","taxes":[]}]'
+    lists = [one] * 96 + [two] * 4
+    rows = [f'{{"id":{n},"cart":{{"items":{items}}}}}' for n, items in enumerate(lists)]
+    pages = [raw_page(*rows[at : at + 20], number=at) for at in range(0, 100, 20)]
+    _, decoded = walk(pages)
+    sizes = {
+        name: sum(part.tables[name].num_rows for part in decoded) for name in decoded[0].tables
+    }
+    assert sizes == {"orders": 100, "orders__cart__items": 104, "orders__cart__items__taxes": 96}
+    orders = pa.concat_tables([part.tables["orders"] for part in decoded])
+    assert orders.column_names == ["id", "_extra", "_page", "_position"]
+    assert orders["_extra"].null_count == 100
+
+
+def as_version_0_3_kept(values: int = 100) -> dict[str, KeptKind]:
+    """An object of which it is not known whether a plain one was ever there."""
+    return {'["x"]': KeptKind("object", values), '["x","sku"]': KeptKind("text", values)}
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        ({"one": 96, "two": 4}, "table"),
+        ({"one": 96, "two": 2, "keyed": 1, "empty": 1}, "table"),
+        ({"one": 20, "empty": 80}, "table"),
+        ({"one": 17, "two": 2, "empty": 81}, "object"),  # too few to change what is kept
+        ({"one": 95, "two": 4, "plain": 1}, "object"),  # a wrapped object
+        ({"plain": 100}, "object"),
+        ({"text": 100}, "object"),
+        ({"text": 70, "one": 30}, "object"),
+        ({"texts": 100}, "object"),
+        ({"empty": 100}, "object"),
+    ],
+)
+def test_what_version_0_3_kept_as_an_object_is_a_list_if_no_plain_object_shows_otherwise(
+    counts: dict[str, int], kind: str
+) -> None:
+    rows = [f'{{"id":{n},"x":{value}}}' for n, value in enumerate(mixed(**counts))]
+    for ordered in (rows, rows[::-1], rows[1::2] + rows[::2]):
+        for size in (10, 50):
+            schema = InferredSchema(ORDER, None, as_version_0_3_kept())
+            for at in range(0, len(rows), size):
+                schema.decode([raw_page(*ordered[at : at + size], number=at)])
+            decided = {one.path: one.kind for one in schema.kinds()}
+            assert decided == {'["x"]': kind, '["x","sku"]': "text"}
+            assert ("orders__x" in schema.schema_of()) is (kind == "table")
+
+
+def test_an_object_that_was_plain_once_or_is_declared_stays_one_when_arrays_come() -> None:
+    plain = InferredSchema(ORDER, None, as_version_0_3_kept())
+    plain.decode([raw_page('{"id":1,"x":{"sku":"A"}}', '{"id":2,"x":{"sku":null}}')])
+    declared = {'["x"]': KeptKind("object"), '["x","sku"]': KeptKind("text")}
+    for kept in (as_version_0_3_kept() | as_kept(plain), declared):
+        kept = {path: known._replace(values=known.values and 100) for path, known in kept.items()}
+        later = InferredSchema(ORDER, None, kept)
+        later.decode([raw_page(*[f'{{"id":{n},"x":[{{"sku":"A"}}]}}' for n in range(40)])])
+        assert later.kinds()[0].kind == "object"
 
 
 def test_what_a_person_declared_decides_before_the_values() -> None:
@@ -240,7 +357,9 @@ def test_what_a_person_declared_decides_before_the_values() -> None:
     assert (row["amount"], row["amount_2"], item["sku"]) == (Decimal(5), "x", "A")
     schema = InferredSchema(ORDER, None, {'["total"]': KeptKind("decimal")})
     schema.decode([raw_page(*['{"id":1,"total":1.5}'] * 100)])
-    assert schema.kinds() == [('["total"]', "decimal", 100)], "values are counted all the same"
+    assert schema.kinds() == [('["total"]', "decimal", 100, 0, 0)], (
+        "values are counted all the same"
+    )
 
 
 def test_arrays_of_objects_are_child_tables() -> None:
