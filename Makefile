@@ -15,9 +15,6 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --g
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-# uv_build looks for its program on the path
-export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-
 .PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit ducklake orchestrators smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
 
 help:
@@ -132,7 +129,7 @@ $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev # what only benchmarks compa
 	@touch $@
 
 docs: dev
-	$(PY) docs/generate.py
+	$(PY) -m docs.generate
 
 $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt
 	@$(PYTHON_FOUND) -m venv --clear $(AUDIT_VENV)
@@ -144,7 +141,7 @@ audit: $(AUDIT_VENV)/.requirements
 	.ci/audit $(AUDIT_VENV)/bin/pip-audit requirements.txt requirements-dev.txt requirements-audit.txt
 
 man: dev
-	PYTHONPATH=. $(PY) .ci/man dist/man
+	$(PY) .ci/man dist/man
 
 release: dev
 	.ci/release $(PY)

@@ -14,16 +14,16 @@ from typing import Final
 
 import duckdb
 
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse.descriptions import (
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse.descriptions import (
     DESCRIBED_SCHEMAS,
     column_description,
     column_source,
     table_description,
 )
-from sources.contract import RECORDS
-from sources.settings import ReconcileSettings
-from sources.words import render_text
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.sources.words import render_text
 
 RELATIONS: Final = (
     ("customers", "1 : n", "orders", "customer_id"),

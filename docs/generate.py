@@ -16,17 +16,17 @@ import click
 from dlt.extract import DltSource
 
 from docs import dictionary
-from pipelines.cli.main import orderbridge
-from pipelines.reporting.tables import anchor
-from pipelines.warehouse.descriptions import table_description
-from sources import contract
-from sources.contract import LISTS
-from sources.legacy import legacy
-from sources.public_v1 import public_v1
-from sources.settings.sections import SECTIONS, settings_of
-from sources.settings.setting import SETTINGS, Setting, shown
-from transforms.erp.candidates import WEIGHTS
-from transforms.rules import RULES, SEVERITIES
+from orderbridge.pipelines.cli.main import orderbridge
+from orderbridge.pipelines.reporting.tables import anchor
+from orderbridge.pipelines.warehouse.descriptions import table_description
+from orderbridge.sources import contract
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.legacy import legacy
+from orderbridge.sources.public_v1 import public_v1
+from orderbridge.sources.settings.sections import SECTIONS, settings_of
+from orderbridge.sources.settings.setting import SETTINGS, Setting, shown
+from orderbridge.transforms.erp.candidates import WEIGHTS
+from orderbridge.transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -300,9 +300,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    if (imported := Path(contract.__file__).parents[1]) != CHECKOUT:
+    if (imported := Path(contract.__file__).parents[3]) != CHECKOUT:
         sys.exit(
-            f"The packages are those of {imported}, not of this checkout: set PYTHONPATH={CHECKOUT}"
+            f"The packages are those of {imported}, not of this checkout: set PYTHONPATH={CHECKOUT}/src"
         )
     for path, text in pages():
         (CHECKOUT / path).write_text(text, "utf-8")

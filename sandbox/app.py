@@ -18,14 +18,14 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
-from sandbox.faults import NOTHING, Draw, FaultPlan, alter, break_cursor
-from sandbox.legacy import Legacy
-from sandbox.messages import Call, SandboxResponse, encoded, family_error, v1_error
-from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
-from sandbox.state import Logged, State
-from sandbox.wire import Exchange, gzip_cut
-from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
+from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
+from orderbridge.sandbox.faults import NOTHING, Draw, FaultPlan, alter, break_cursor
+from orderbridge.sandbox.legacy import Legacy
+from orderbridge.sandbox.messages import Call, SandboxResponse, encoded, family_error, v1_error
+from orderbridge.sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
+from orderbridge.sandbox.state import Logged, State
+from orderbridge.sandbox.wire import Exchange, gzip_cut
+from orderbridge.sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
 
 PLANTED_PASSWORD: Final = "hunter2-planted"  # noqa: S105 # tests search for it where it must not be
 PLANTED_KEY: Final = "brand_live_planted"

@@ -13,9 +13,9 @@ from math import inf
 from pathlib import Path
 from typing import Final
 
-from sandbox.faults import NAMES
-from sources.contract import RECORDS
-from sources.gaps import GAPS
+from orderbridge.sandbox.faults import NAMES
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.gaps import GAPS
 
 ZONE: Final = timezone(timedelta(hours=-5))
 """Time zone of the platform's dates."""

@@ -17,7 +17,7 @@ from functools import partial
 from importlib.resources import files
 from typing import Any, Final, Literal
 
-from sandbox.messages import Call, Page, encoded
+from orderbridge.sandbox.messages import Call, Page, encoded
 
 BURST: Final = 2
 EXTRA: Final = b',"loyaltyTier":"gold","origin":{"channel":"web","score":3.5}}'
@@ -50,7 +50,7 @@ class Fault:
 
 
 def _faults() -> tuple[Fault, ...]:
-    tables = tomllib.loads(files("sandbox").joinpath("faults.toml").read_text("utf-8"))
+    tables = tomllib.loads(files("orderbridge.sandbox").joinpath("faults.toml").read_text("utf-8"))
     return tuple(Fault(name, **table) for name, table in tables.items())
 
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from sandbox.config import LEGACY_KEY, SandboxConfig
-from sandbox.messages import Call, Page, SandboxResponse, encoded, joined, legacy_errors
-from sandbox.state import Json, State
-from sandbox.validation import Problem, problems
-from sources.contract import Operation
+from orderbridge.sandbox.config import LEGACY_KEY, SandboxConfig
+from orderbridge.sandbox.messages import Call, Page, SandboxResponse, encoded, joined, legacy_errors
+from orderbridge.sandbox.state import Json, State
+from orderbridge.sandbox.validation import Problem, problems
+from orderbridge.sources.contract import Operation
 
 DEFAULT_LIMIT: Final = 20
 CAP: Final = 50

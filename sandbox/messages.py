@@ -13,8 +13,8 @@ from itertools import count
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from sandbox.validation import Problem
-from sources.contract import Operation
+from orderbridge.sandbox.validation import Problem
+from orderbridge.sources.contract import Operation
 
 Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Final[Headers] = ((b"content-type", b"application/json"),)

@@ -16,11 +16,17 @@ from typing import Final
 
 import msgspec
 
-from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
-from sandbox.legacy import PICKY_LIMITS, bounded_int
-from sandbox.messages import Call, Page, SandboxResponse, encoded, joined, v1_error
-from sandbox.state import State
-from sources.contract import (
+from orderbridge.sandbox.config import (
+    V1_EXPIRED_KEY,
+    V1_KEY,
+    V1_LIVE_KEY,
+    V1_NO_SCOPE_KEY,
+    SandboxConfig,
+)
+from orderbridge.sandbox.legacy import PICKY_LIMITS, bounded_int
+from orderbridge.sandbox.messages import Call, Page, SandboxResponse, encoded, joined, v1_error
+from orderbridge.sandbox.state import State
+from orderbridge.sources.contract import (
     PUBLIC_V1_LIMIT_DEFAULT,
     PUBLIC_V1_LIMIT_MAX,
     PUBLIC_V1_LIMIT_MIN,

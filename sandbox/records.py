@@ -19,10 +19,10 @@ from typing import Final
 
 import msgspec
 
-from sandbox.config import ZONE, SandboxConfig
+from orderbridge.sandbox.config import ZONE, SandboxConfig
 
 _WORDS: Final = SimpleNamespace(
-    **tomllib.loads(files("sandbox").joinpath("words.toml").read_text("utf-8"))
+    **tomllib.loads(files("orderbridge.sandbox").joinpath("words.toml").read_text("utf-8"))
 )
 STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
 PROMOTION_STATES: Final = (

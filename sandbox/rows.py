@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from sandbox.config import SandboxConfigError
+from orderbridge.sandbox.config import SandboxConfigError
 
 
 class _Key(msgspec.Struct):

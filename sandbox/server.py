@@ -20,8 +20,8 @@ from typing import Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from sandbox.app import Platform
-from sandbox.config import (
+from orderbridge.sandbox.app import Platform
+from orderbridge.sandbox.config import (
     LEGACY_KEY,
     V1_EXPIRED_KEY,
     V1_KEY,
@@ -31,7 +31,7 @@ from sandbox.config import (
     check_faults,
     settings,
 )
-from sandbox.wire import EXTENSION
+from orderbridge.sandbox.wire import EXTENSION
 
 HOST: Final = "127.0.0.1"
 _START_S: Final = 30.0

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox.config import SandboxConfig
-from sandbox.messages import encoded
-from sandbox.records import (
+from orderbridge.sandbox.config import SandboxConfig
+from orderbridge.sandbox.messages import encoded
+from orderbridge.sandbox.records import (
     FIRST_CUSTOMER,
     FIRST_ORDER,
     UNNAMED,
@@ -27,8 +27,8 @@ from sandbox.records import (
     generators,
     platform_time,
 )
-from sandbox.rows import Rows, read_rows
-from sources.contract import CUSTOMER, RECORDS, Operation
+from orderbridge.sandbox.rows import Rows, read_rows
+from orderbridge.sources.contract import CUSTOMER, RECORDS, Operation
 
 LOG_LENGTH: Final = 20_000
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sources.contract import Field, Record
+from orderbridge.sources.contract import Field, Record
 
 _INT64: Final = 2**63
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")

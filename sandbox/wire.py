@@ -17,7 +17,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from sandbox.messages import SandboxResponse
+from orderbridge.sandbox.messages import SandboxResponse
 
 EXTENSION: Final = "sandbox.transport"
 SETTLES: Final = ((b"x-orderbridge-settles", b"at-once"),)

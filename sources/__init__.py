@@ -6,6 +6,11 @@ Importing it turns dlt's telemetry off, unless the environment turns it on.
 import os
 from importlib.metadata import PackageNotFoundError, version
 
+if not __name__.startswith("orderbridge."):
+    raise ImportError(
+        f"Import orderbridge.{__name__}, not {__name__}. After `git pull` in a checkout: make setup"
+    )
+
 try:
     __version__ = version("orderbridge")
 except PackageNotFoundError:  # a checkout that is not installed

@@ -25,8 +25,8 @@ from pydantic import (
 )
 from pydantic import Field as Limits
 
-from sources.contract import INT64_MAX, Field
-from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
+from orderbridge.sources.contract import INT64_MAX, Field
+from orderbridge.sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 
 NUMBER_DIGITS: Final = 15
 """Digits that a double holds exactly; the reader of the JSON may have no wider type."""

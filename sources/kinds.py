@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sources.contract import Operation, Record, operation_named
-from sources.gaps import GAPS
+from orderbridge.sources.contract import Operation, Record, operation_named
+from orderbridge.sources.gaps import GAPS
 
 KindName = Literal["customers", "variants", "subcategories", "warehouses"]
 LoginMode = Literal["email", "code"]

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import records_of
-from sources.extract.result import SWEEPS_MAX, WalkOptions
-from sources.resources import ListSource, ListWalker, list_resources
-from sources.settings import LegacySettings
+from orderbridge.sources.contract import records_of
+from orderbridge.sources.extract.result import SWEEPS_MAX, WalkOptions
+from orderbridge.sources.resources import ListSource, ListWalker, list_resources
+from orderbridge.sources.settings import LegacySettings
 
 __all__ = ["legacy"]
 

@@ -29,11 +29,16 @@ from dlt.common.schema.typing import TTableReferenceParam, TTableSchemaColumns
 from dlt.extract import DltResource, DltSource
 from dlt.extract.source import SourceInjectableContext
 
-from sources import __version__
-from sources.contract import LISTS, Record
-from sources.decode.schema_inference import ColumnKind, DecidedKind, FieldNames, KeptKind
-from sources.decode.stored_types import as_stored
-from sources.decode.table_schema import (
+from orderbridge.sources import __version__
+from orderbridge.sources.contract import LISTS, Record
+from orderbridge.sources.decode.schema_inference import (
+    ColumnKind,
+    DecidedKind,
+    FieldNames,
+    KeptKind,
+)
+from orderbridge.sources.decode.stored_types import as_stored
+from orderbridge.sources.decode.table_schema import (
     FIELD,
     KEY_COLUMN,
     PLACE,
@@ -42,12 +47,12 @@ from sources.decode.table_schema import (
     snake,
     table_schema,
 )
-from sources.extract.page_files import TableFile, read_batches
-from sources.extract.result import ListResult, WalkOptions
-from sources.extract.spool import SpoolFolder, run_folder
-from sources.extract.walk import walk
-from sources.http.client import Client
-from sources.settings import http_settings, known_secrets
+from orderbridge.sources.extract.page_files import TableFile, read_batches
+from orderbridge.sources.extract.result import ListResult, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder, run_folder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.settings import http_settings, known_secrets
 
 RUNS_MAX: Final = 2
 """Runs of one source whose walks are kept, for runs that overlap."""

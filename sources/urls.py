@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from sources.contract import PUBLIC_V1_PREFIX
-from sources.errors import UsageError
+from orderbridge.sources.contract import PUBLIC_V1_PREFIX
+from orderbridge.sources.errors import UsageError
 
 PLACEHOLDER: Final = "replace-me"
 """How the keys of docs/schedules/orderbridge.env.example end."""

@@ -15,16 +15,16 @@ import click
 import pytest
 
 from docs import dictionary
-from pipelines.cli.main import orderbridge
-from pipelines.imports import inputs as lines
-from pipelines.imports import lookups
-from pipelines.mapping.cells import WORDS
-from pipelines.plan.outcomes import CONFLICTING_LINES
-from pipelines.reporting.tables import anchor
-from sources import inputs
-from sources.files.model import RejectCode
-from sources.settings.setting import SETTINGS, variable
-from transforms.rules import RULES
+from orderbridge.pipelines.cli.main import orderbridge
+from orderbridge.pipelines.imports import inputs as lines
+from orderbridge.pipelines.imports import lookups
+from orderbridge.pipelines.mapping.cells import WORDS
+from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
+from orderbridge.pipelines.reporting.tables import anchor
+from orderbridge.sources import inputs
+from orderbridge.sources.files.model import RejectCode
+from orderbridge.sources.settings.setting import SETTINGS, variable
+from orderbridge.transforms.rules import RULES
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "transforms", "pipelines", "sandbox")

@@ -23,10 +23,10 @@ import duckdb
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from pipelines.cli.project_files import write_settings
-from sandbox import SandboxConfig, serve
-from sandbox.config import settings
-from sources.contract import LISTS
+from orderbridge.pipelines.cli.project_files import write_settings
+from orderbridge.sandbox import SandboxConfig, serve
+from orderbridge.sandbox.config import settings
+from orderbridge.sources.contract import LISTS
 
 CHECKOUT = Path(__file__).parents[1]
 EXAMPLES = CHECKOUT / "docs/orchestrators"
@@ -60,7 +60,7 @@ def projects(tmp_path: Path) -> Iterator[Path]:
 
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
-    run = f'PYTHONPATH={CHECKOUT} exec {sys.executable} -m pipelines.cli "$@"'
+    run = f'PYTHONPATH={CHECKOUT}/src exec {sys.executable} -m orderbridge.pipelines.cli "$@"'
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),

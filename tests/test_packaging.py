@@ -18,8 +18,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from click.testing import CliRunner
 
-from pipelines.cli.main import orderbridge
-from sources.errors import UsageError
+from orderbridge.pipelines.cli.main import orderbridge
+from orderbridge.sources.errors import UsageError
 from tests.conftest import pytest_runtest_makereport
 
 CHECKOUT = Path(__file__).parents[1]
@@ -35,13 +35,21 @@ INSTALLS_BY_NAME = re.compile(
 POSIX_MODULES = re.compile(r"^(import|from) (fcntl|grp|pty|pwd|resource|termios|tty)\b", re.M)
 
 
-def test_each_package_is_listed_for_the_build_and_lies_in_the_checkout() -> None:
-    """Another distribution with the same top-level name would shadow ours, or be overwritten by it."""
-    assert tuple(PROJECT["tool"]["uv"]["build-backend"]["module-name"]) == PACKAGES
+def test_each_package_is_in_the_wheel_and_lies_in_the_checkout() -> None:
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {name: f"orderbridge/{name}" for name in PACKAGES}
     for name in PACKAGES:
-        spec = find_spec(name)
+        spec = find_spec(f"orderbridge.{name}")
         assert spec is not None
-        assert Path(spec.origin or "").is_relative_to(CHECKOUT), name
+        assert Path(spec.origin or "").resolve().is_relative_to(CHECKOUT / name)
+
+
+def test_a_former_name_of_a_package_says_the_new_one(tmp_path: Path) -> None:
+    for name in PACKAGES:
+        done = subprocess.run(
+            [sys.executable, "-c", f"import {name}"], cwd=CHECKOUT, capture_output=True, text=True
+        )
+        assert f"ImportError: Import orderbridge.{name}, not {name}." in done.stderr
 
 
 @pytest.mark.skipif(
@@ -106,7 +114,7 @@ def test_direct_dependencies_are_pinned_and_the_requirements_files_agree() -> No
     for file in ("requirements.txt", "requirements-build.txt", "requirements-notebooks.txt"):
         assert pinned(file).items() <= development.items(), file
     (backend,) = PROJECT["build-system"]["requires"]
-    assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend)}
+    assert {"pip", canonical(backend)} <= set(pinned("requirements-build.txt"))
 
 
 def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(
@@ -117,7 +125,7 @@ def test_windows_is_told_of_wsl_before_a_module_that_it_lacks_is_imported(
             CHECKOUT / "pipelines/warehouse"
         )  # it needs duckdb, which `main` does not import
         assert is_late or not POSIX_MODULES.search(path.read_text("utf-8")), path
-    monkeypatch.setattr("pipelines.cli.main._IS_WINDOWS", True)
+    monkeypatch.setattr("orderbridge.pipelines.cli.main._IS_WINDOWS", True)
     result = CliRunner().invoke(orderbridge, ["status"])
     assert isinstance(result.exception, UsageError)
     assert "WSL 2" in str(result.exception)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from sources.errors import ExitCode
-from sources.settings.setting import SETTINGS, variable
+from orderbridge.sources.errors import ExitCode
+from orderbridge.sources.settings.setting import SETTINGS, variable
 from tests.pipelines.bridge import bridge, wait_for
 
 CHECKOUT = Path(__file__).parents[1]

@@ -13,20 +13,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
-import pytest
 
-from sandbox import SandboxConfig, serve
+from orderbridge.sandbox import SandboxConfig, serve
 from tests.pipelines.bridge import command, settings, start, wait_for
 
 CHECKOUT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:^<!-- ([^>\n]+) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OWN_SOURCES = """
-from platform_sources.legacy import legacy
-from sources.theirs import NAME
-import dlt
-pipeline = dlt.pipeline("shop", destination=dlt.destinations.duckdb("shop.duckdb"), dataset_name=NAME)
-pipeline.run(legacy().with_resources("customers"))
-"""
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -40,7 +32,6 @@ def environment(folder: Path) -> dict[str, str]:
     return {
         "PATH": path,
         "HOME": f"{home}",
-        "PYTHONPATH": f"{CHECKOUT}",
         "PYTHONUTF8": "1",
         "DLT_DATA_DIR": f"{home}/dlt",
     }
@@ -99,29 +90,29 @@ def test_the_tutorial_does_what_it_says_and_git_sees_nothing_private(tmp_path: P
         ]
 
 
-@pytest.mark.parametrize("way", ["copy", "environment"])
-def test_a_project_with_its_own_sources_uses_them(tmp_path: Path, way: str) -> None:
+def test_a_project_with_its_own_sources_and_pipelines_imports_both(tmp_path: Path) -> None:
     folder, env = tmp_path / "project", environment(tmp_path)
-    (folder / "sources").mkdir(parents=True)
-    (folder / "sources/__init__.py").touch()
+    for package in ("sources", "pipelines", "transforms", "sandbox"):
+        (folder / package).mkdir(parents=True)
+        (folder / package / "__init__.py").touch()
     (folder / "sources/theirs.py").write_text("NAME = 'theirs'\n")
+    example = (CHECKOUT / "pipelines/examples/own_pipeline.py").read_text("utf-8")
+    assert '"platform"' in example
+    ours = example.replace('"platform"', "NAME")
+    (folder / "load.py").write_text(
+        ours.replace("import dlt\n", "import dlt\nfrom sources.theirs import NAME\n", 1)
+    )
     with serve(SandboxConfig(customers=20, orders=5, promotions=3, price_lists=2)) as platform:
-        env |= settings(platform, folder / "unused.duckdb")
-        if way == "copy":
-            del env["PYTHONPATH"]
-            ((_, script),) = blocks("sources.md")
-            env["ORDERBRIDGE"] = str(CHECKOUT)
-            subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=env, check=True)
-            (folder / "load.py").write_text(OWN_SOURCES)
-            arguments = ["load.py"]
-        else:
-            example = (CHECKOUT / "pipelines/examples/own_pipeline.py").read_text("utf-8")
-            (folder / "load.py").write_text(example.replace('"platform"', '"theirs"'))
-            arguments = ["-P", "load.py"]
-        line = [sys.executable, *arguments]
-        done = subprocess.run(
-            line, cwd=folder, env=env, capture_output=True, text=True, timeout=300
-        )
-    assert done.returncode == 0, done.stderr
+        env |= settings(platform, folder / "unused.duckdb") | {"PYTHONPATH": "."}
+        for line in (["load.py"], ["-m", "orderbridge.pipelines.cli", "check"]):
+            done = subprocess.run(
+                [sys.executable, *line],
+                cwd=folder,
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            assert done.returncode == 0, done.stderr
     with duckdb.connect(str(folder / "shop.duckdb")) as connection:
         assert connection.sql("SELECT count(*) FROM theirs.customers").fetchall() == [(20,)]

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from transforms.frames import Bools, Column
-from transforms.order_names import ORDER_NAMES
+from orderbridge.transforms.frames import Bools, Column
+from orderbridge.transforms.order_names import ORDER_NAMES
 
 Witness = Literal["status", "payment", "flag", "time"]
 """What a column says: the status of the order, that of its payment, yes or no, or when it was cancelled."""

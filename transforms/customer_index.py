@@ -11,9 +11,18 @@ from typing import Any, Final, Literal
 
 import pandas as pd
 
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Column, constant, is_repeated, look_up, typed
-from transforms.keys import canonical_id, clean_text
-from transforms.order_names import CODE_NAME, ID_NAME
+from orderbridge.transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    Column,
+    constant,
+    is_repeated,
+    look_up,
+    typed,
+)
+from orderbridge.transforms.keys import canonical_id, clean_text
+from orderbridge.transforms.order_names import CODE_NAME, ID_NAME
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.dates import (
+from orderbridge.transforms.dates import (
     OFFSET_MAX,
     ColumnForm,
     DateContext,
@@ -23,8 +23,8 @@ from transforms.dates import (
     read_dates,
     unread_findings,
 )
-from transforms.documents import with_documents
-from transforms.findings import (
+from orderbridge.transforms.documents import with_documents
+from orderbridge.transforms.findings import (
     Part,
     UniqueValues,
     combine_findings,
@@ -32,7 +32,7 @@ from transforms.findings import (
     rule_findings,
     table_finding,
 )
-from transforms.frames import (
+from orderbridge.transforms.frames import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -45,8 +45,8 @@ from transforms.frames import (
     look_up,
     typed,
 )
-from transforms.keys import BOOKKEEPING, canonical_id, clean_text, phone_digits
-from transforms.texts import email_key
+from orderbridge.transforms.keys import BOOKKEEPING, canonical_id, clean_text, phone_digits
+from orderbridge.transforms.texts import email_key
 
 _TEXTS: Final = (
     "first_name",

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.date_patterns import (
+from orderbridge.transforms.date_patterns import (
     DAY_MONTH_YEAR,
     DIGITS,
     MONTH_DAY_YEAR,
@@ -34,7 +34,7 @@ from transforms.date_patterns import (
     microseconds,
     part_numbers,
 )
-from transforms.frames import TIMESTAMP, Bools, Ints
+from orderbridge.transforms.frames import TIMESTAMP, Bools, Ints
 
 Form = Literal[
     "iso_offset",

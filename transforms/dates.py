@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.date_forms import (
+from orderbridge.transforms.date_forms import (
     NO_SPAN,
     SHARE_MIN,
     DateFamily,
@@ -37,8 +37,17 @@ from transforms.date_forms import (
     Span,
     find_families,
 )
-from transforms.findings import rule_findings, table_finding
-from transforms.frames import BOOLEAN, DATE, TEXT, TIMESTAMP, Column, Ints, array, column
+from orderbridge.transforms.findings import rule_findings, table_finding
+from orderbridge.transforms.frames import (
+    BOOLEAN,
+    DATE,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    Ints,
+    array,
+    column,
+)
 
 UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
 """Forms of columns whose texts all stay unread."""

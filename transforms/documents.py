@@ -12,9 +12,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.findings import UniqueValues, count_text, rule_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, from_arrow, take_or_null
-from transforms.keys import clean_text
+from orderbridge.transforms.findings import UniqueValues, count_text, rule_findings
+from orderbridge.transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    Bools,
+    Column,
+    Ints,
+    from_arrow,
+    take_or_null,
+)
+from orderbridge.transforms.keys import clean_text
 
 RAW_DOCUMENTS: Final = {
     "position": BIGINT,

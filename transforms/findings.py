@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from transforms.frames import (
+from orderbridge.transforms.frames import (
     TEXT,
     Column,
     array,
@@ -26,7 +26,7 @@ from transforms.frames import (
     look_up,
     to_arrow,
 )
-from transforms.rules import RULES
+from orderbridge.transforms.rules import RULES
 
 FINDINGS: Final = {
     "entity": TEXT,

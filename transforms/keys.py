@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from transforms.frames import TEXT, TIMESTAMP, Column
-from transforms.texts import without_blank, without_zero_fraction
+from orderbridge.transforms.frames import TEXT, TIMESTAMP, Column
+from orderbridge.transforms.texts import without_blank, without_zero_fraction
 
 BOOKKEEPING: Final = {
     "_run_id": TEXT,

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import TEXT
+from orderbridge.transforms.frames import TEXT
 
 Proof = Literal["comma", "point", "ambiguous", "both", "none"]
 

@@ -17,21 +17,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.cancelled import STATUSES_MAX, Cancellation, related_columns
-from transforms.customer_index import (
+from orderbridge.transforms.cancelled import STATUSES_MAX, Cancellation, related_columns
+from orderbridge.transforms.customer_index import (
     MATCHED_SHARE_MIN,
     CustomerIndex,
     CustomerMatch,
     CustomerNotation,
     same_customers,
 )
-from transforms.date_forms import SHARE_MIN
-from transforms.findings import combine_findings, table_finding
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
-from transforms.keys import clean_text
-from transforms.numbers import NotationEvidence
-from transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES, RIVAL_NAME
-from transforms.total_candidates import TotalCandidates
+from orderbridge.transforms.date_forms import SHARE_MIN
+from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
+from orderbridge.transforms.keys import clean_text
+from orderbridge.transforms.numbers import NotationEvidence
+from orderbridge.transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES, RIVAL_NAME
+from orderbridge.transforms.total_candidates import TotalCandidates
 
 CUSTOMER_ROWS_MIN: Final = 0.5
 """Share of the orders that must be of a known customer; the others may be of guests."""

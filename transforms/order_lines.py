@@ -13,8 +13,14 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from transforms.findings import FINDINGS, Part, combine_findings, rule_findings, table_finding
-from transforms.frames import (
+from orderbridge.transforms.findings import (
+    FINDINGS,
+    Part,
+    combine_findings,
+    rule_findings,
+    table_finding,
+)
+from orderbridge.transforms.frames import (
     BIGINT,
     BOOLEAN,
     MONEY,
@@ -25,9 +31,9 @@ from transforms.frames import (
     constant,
     frame,
 )
-from transforms.order_fields import AmountEvidence, money, texts_of
-from transforms.order_names import LINE_NAMES, ORDER_NAMES
-from transforms.total_candidates import LINE_SUMS
+from orderbridge.transforms.order_fields import AmountEvidence, money, texts_of
+from orderbridge.transforms.order_names import LINE_NAMES, ORDER_NAMES
+from orderbridge.transforms.total_candidates import LINE_SUMS
 
 ORDER_LINES: Final = {
     "order_id": TEXT,

@@ -11,7 +11,9 @@ import tomllib
 from importlib.resources import files
 from typing import Final
 
-_NAMES: Final = tomllib.loads(files("transforms").joinpath("order_names.toml").read_text("utf-8"))
+_NAMES: Final = tomllib.loads(
+    files("orderbridge.transforms").joinpath("order_names.toml").read_text("utf-8")
+)
 ORDER_NAMES: Final[dict[str, list[str]]] = _NAMES["order"]
 """The columns of an order by what they hold; `lines` are the arrays that hold its lines."""
 LINE_NAMES: Final[dict[str, list[str]]] = _NAMES["line"]

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.customer_index import CustomerIndex, CustomerNotation
-from transforms.dates import (
+from orderbridge.transforms.customer_index import CustomerIndex, CustomerNotation
+from orderbridge.transforms.dates import (
     OFFSET_MAX,
     ColumnForm,
     DateContext,
@@ -27,8 +27,14 @@ from transforms.dates import (
     read_dates,
     unread_findings,
 )
-from transforms.findings import Part, combine_findings, date_text, rule_findings, table_finding
-from transforms.frames import (
+from orderbridge.transforms.findings import (
+    Part,
+    combine_findings,
+    date_text,
+    rule_findings,
+    table_finding,
+)
+from orderbridge.transforms.frames import (
     BOOLEAN,
     DATE,
     MONEY,
@@ -42,8 +48,8 @@ from transforms.frames import (
     joined_text,
     typed,
 )
-from transforms.order_fields import FieldChoice, OrderFields, money, texts_of
-from transforms.texts import without_blank
+from orderbridge.transforms.order_fields import FieldChoice, OrderFields, money, texts_of
+from orderbridge.transforms.texts import without_blank
 
 ORDERS: Final = {
     "order_id": TEXT,

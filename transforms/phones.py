@@ -13,13 +13,13 @@ from typing import Final
 
 import pandas as pd
 
-from transforms.frames import joined_text
-from transforms.texts import single_spaced
+from orderbridge.transforms.frames import joined_text
+from orderbridge.transforms.texts import single_spaced
 
 CALLING_CODES: Final = {
     country: code
     for code, countries in tomllib.loads(
-        files("transforms").joinpath("calling_codes.toml").read_text("utf-8")
+        files("orderbridge.transforms").joinpath("calling_codes.toml").read_text("utf-8")
     ).items()
     for country in countries.split()
 }

@@ -13,15 +13,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.findings import (
+from orderbridge.transforms.findings import (
     UniqueValues,
     combine_findings,
     rule_findings,
     shared_value_findings,
     table_finding,
 )
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Ints, column, first_true, look_up, typed
-from transforms.keys import BOOKKEEPING, canonical_id, clean_text
+from orderbridge.transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    MONEY,
+    TEXT,
+    Ints,
+    column,
+    first_true,
+    look_up,
+    typed,
+)
+from orderbridge.transforms.keys import BOOKKEEPING, canonical_id, clean_text
 
 RAW_PRICE_LISTS: Final = {
     **dict.fromkeys(("id", "name", "source_price_list_id", "adjustment_type", "_extra"), TEXT),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.dates import (
+from orderbridge.transforms.dates import (
     OFFSET_MAX,
     DateColumn,
     DateContext,
@@ -20,8 +20,8 @@ from transforms.dates import (
     form_findings,
     read_dates,
 )
-from transforms.findings import combine_findings, count_text, date_text, rule_findings
-from transforms.frames import (
+from orderbridge.transforms.findings import combine_findings, count_text, date_text, rule_findings
+from orderbridge.transforms.frames import (
     BIGINT,
     BOOLEAN,
     TEXT,
@@ -31,7 +31,7 @@ from transforms.frames import (
     joined_text,
     typed,
 )
-from transforms.keys import BOOKKEEPING, clean_text
+from orderbridge.transforms.keys import BOOKKEEPING, clean_text
 
 RAW_PROMOTIONS: Final = {
     **dict.fromkeys(("id", "name", "start_date", "expiration_date", "_extra"), TEXT),

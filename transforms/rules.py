@@ -62,4 +62,6 @@ def read_rules(text: str) -> Iterator[Rule]:
             yield Rule(entity, f"{dates[entity]['prefix']}_{name}", **words)
 
 
-RULES: Final = tuple(read_rules(files("transforms").joinpath("rules.toml").read_text("utf-8")))
+RULES: Final = tuple(
+    read_rules(files("orderbridge.transforms").joinpath("rules.toml").read_text("utf-8"))
+)

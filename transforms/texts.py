@@ -16,7 +16,7 @@ from typing import Final
 import pandas as pd
 import pyarrow.compute as pc
 
-from transforms.frames import array, column
+from orderbridge.transforms.frames import array, column
 
 _INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 """Zero-width spaces and joiners, direction marks, the soft hyphen and the byte order mark."""

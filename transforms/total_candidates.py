@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from transforms.frames import Bools
+from orderbridge.transforms.frames import Bools
 
 Holding = Literal["amount", "cents", "pieces", "other"]
 """What a column of numbers is: the amount, a hundred times that, the number of pieces, or none of these."""

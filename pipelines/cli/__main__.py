@@ -1,4 +1,4 @@
-"""The entry point of the command `orderbridge`, also `python -m pipelines.cli`.
+"""The entry point of the command `orderbridge`, also `python -m orderbridge.pipelines.cli`.
 
 Ctrl-C ends the process at once while the commands are imported, which takes 0.2 s and would print a traceback.
 """
@@ -15,7 +15,7 @@ def main() -> None:
     )  # not if the parent ignores Ctrl-C
     if is_default:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from pipelines.cli.main import main as run
+    from orderbridge.pipelines.cli.main import main as run
 
     if is_default:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 import msgspec
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import LOG, STOP, start
-from pipelines.cli.terminal import print_result
-from sources.errors import UsageError
-from transforms.rules import Severity
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import LOG, STOP, start
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.errors import UsageError
+from orderbridge.transforms.rules import Severity
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.accepted import Acceptance
+    from orderbridge.pipelines.warehouse.accepted import Acceptance
 
 
 @declared("accept")
@@ -48,7 +48,7 @@ def command(
     with who, when and why; keep that file in version control.
     """
     start()
-    from pipelines.warehouse.accepted import (
+    from orderbridge.pipelines.warehouse.accepted import (
         RULE_NAMES,
         Acceptance,
         accepted_file,
@@ -113,8 +113,8 @@ def _warn_of_unknown(made: list[Acceptance]) -> None:
     """Names the subjects that no finding of the last run has; nothing where there is none to look at."""
     import duckdb
 
-    from pipelines.warehouse.accepted import is_about
-    from pipelines.warehouse.build import open_warehouse
+    from orderbridge.pipelines.warehouse.accepted import is_about
+    from orderbridge.pipelines.warehouse.build import open_warehouse
 
     with suppress(UsageError, duckdb.Error), open_warehouse() as warehouse:
         for one in made:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, start
-from pipelines.cli.terminal import escape_lines, print_result
-from sources.errors import ExitCode
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.terminal import escape_lines, print_result
+from orderbridge.sources.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
-    from pipelines.pull.check import CheckResult
+    from orderbridge.pipelines.cli.console import Reporter
+    from orderbridge.pipelines.pull.check import CheckResult
 
 
 @declared("check")
@@ -27,7 +27,7 @@ def command() -> int:
 
 def run_checks(reporter: Reporter) -> ExitCode:
     """Checks everything and reports each result at once. Returns the exit code of the most severe problem."""
-    from pipelines.pull.check import check, worst_exit_code
+    from orderbridge.pipelines.pull.check import check, worst_exit_code
 
     return worst_exit_code([_reported(result, reporter) for result in check(STOP.event)])
 

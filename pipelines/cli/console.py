@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.terminal import Style, escape, escape_lines, event_json
+from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
 
 LINE_EVERY_S: Final = 10.0
 _WIDE: Final = 100_000

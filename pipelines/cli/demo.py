@@ -19,12 +19,12 @@ from typing import Final
 
 import click
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP
-from pipelines.cli.terminal import escape
-from sources.disk import disk_errors
-from sources.errors import BridgeError, ExitCode, UsageError
-from sources.words import render_text
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP
+from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.sources.disk import disk_errors
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.words import render_text
 
 _MARK: Final = ".orderbridge-demo"
 _CUSTOMERS: Final = "clientes.csv"
@@ -80,7 +80,7 @@ def command(folder: Path) -> None:
 
 def demo(folder: Path) -> None:
     """Runs every step. Raises UsageError if the folder holds files that are not a demo's, BridgeError if one failed."""
-    from sandbox import SandboxConfig, serve
+    from orderbridge.sandbox import SandboxConfig, serve
 
     _fresh(folder)
     started_at = time.monotonic()
@@ -88,7 +88,9 @@ def demo(folder: Path) -> None:
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         there = [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))]
         for name in (_CUSTOMERS, _VARIANTS):
-            text = render_text("pipelines.cli", f"{name}.j2", there=there).replace("\n", "\r\n")
+            text = render_text("orderbridge.pipelines.cli", f"{name}.j2", there=there).replace(
+                "\n", "\r\n"
+            )
             (folder / name).write_bytes(text.encode("cp1252"))
         environment = _environment(folder, platform.url)
         for title, words, ends_with in _STEPS:
@@ -100,7 +102,10 @@ def demo(folder: Path) -> None:
                     )
             click.echo(f"\n── {title}\n$ orderbridge {shlex.join(words)}")
             sys.stdout.flush()
-            line, out = [sys.executable, "-m", "pipelines.cli", *words], sys.stdout.fileno()
+            line, out = (
+                [sys.executable, "-m", "orderbridge.pipelines.cli", *words],
+                sys.stdout.fileno(),
+            )
             done = subprocess.run(  # noqa: S603  # our own command
                 line, cwd=folder, env=environment, stdout=out, stderr=out, check=False
             )
@@ -112,8 +117,8 @@ def demo(folder: Path) -> None:
 
 def _environment(folder: Path, url: str) -> Mapping[str, str]:
     """Hides the user's own settings, except whose folders are trusted: nothing may be copied to their destination."""
-    from sandbox.config import settings
-    from sources.settings.setting import variable
+    from orderbridge.sandbox.config import settings
+    from orderbridge.sources.settings.setting import variable
 
     own = {
         name: value
@@ -121,7 +126,7 @@ def _environment(folder: Path, url: str) -> Mapping[str, str]:
         if "__" not in name or name.upper().startswith("FILES__")
     }
     path = os.pathsep.join(
-        filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")))
+        filter(None, (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")))
     )
     given = {variable(key): value for key, value in settings(url).items()}
     return own | given | {"DLT_PROJECT_DIR": str(folder.absolute()), "PYTHONPATH": path}

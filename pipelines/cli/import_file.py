@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from pipelines.cli import plan as plan_command
-from pipelines.cli import push as push_command
-from pipelines.cli import verify as verify_command
-from pipelines.cli.options import declared, kind_argument
-from pipelines.cli.process import KEPT, STOP, print_error, start
-from pipelines.cli.terminal import escape, print_result
-from sources.words import number
+from orderbridge.pipelines.cli import plan as plan_command
+from orderbridge.pipelines.cli import push as push_command
+from orderbridge.pipelines.cli import verify as verify_command
+from orderbridge.pipelines.cli.options import declared, kind_argument
+from orderbridge.pipelines.cli.process import KEPT, STOP, print_error, start
+from orderbridge.pipelines.cli.terminal import escape, print_result
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
-    from pipelines.import_file.run import ImportResult, ImportSteps
-    from pipelines.mapping import Mapping
-    from pipelines.plan.make import PlanResult
+    from orderbridge.pipelines.cli.console import Reporter
+    from orderbridge.pipelines.import_file.run import ImportResult, ImportSteps
+    from orderbridge.pipelines.mapping import Mapping
+    from orderbridge.pipelines.plan.make import PlanResult
 
 _STOPPED: Final = "; nothing was sent: run the same command again to go on"
 _SHOWN: Final = 20
@@ -53,10 +53,10 @@ def command(
     """
     reporter = start()
     STOP.note = _STOPPED
-    from pipelines.import_file.run import ImportOptions, import_file
-    from pipelines.push.model import PushOptions
-    from pipelines.reporting.notification import notify_failure, notify_import
-    from sources.settings import notify_settings
+    from orderbridge.pipelines.import_file.run import ImportOptions, import_file
+    from orderbridge.pipelines.push.model import PushOptions
+    from orderbridge.pipelines.reporting.notification import notify_failure, notify_import
+    from orderbridge.sources.settings import notify_settings
 
     url = (
         None if sys.stdin.isatty() else notify_settings().url
@@ -74,10 +74,10 @@ def command(
 
 def steps(reporter: Reporter) -> ImportSteps:
     """The steps, shown as their own commands show them."""
-    from pipelines.cli.console import Reporter
-    from pipelines.import_file.run import ImportSteps
-    from pipelines.pull.model import PullOptions, PullResult
-    from pipelines.pull.pull import pull
+    from orderbridge.pipelines.cli.console import Reporter
+    from orderbridge.pipelines.import_file.run import ImportSteps
+    from orderbridge.pipelines.pull.model import PullOptions, PullResult
+    from orderbridge.pipelines.pull.pull import pull
 
     def run_pull(options: PullOptions) -> PullResult:
         STOP.note = KEPT
@@ -125,7 +125,7 @@ def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"]:
 
 def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None]:
     """Asks on a terminal for each column that matches no field: a field, to ignore it, or to ignore all the rest."""
-    from pipelines.mapping.field_paths import resolve
+    from orderbridge.pipelines.mapping.field_paths import resolve
 
     answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)
     contested = {name: path for path, names in proposed.contested.items() for name in names}

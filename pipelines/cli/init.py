@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pipelines.cli.check import run_checks
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, start
-from pipelines.cli.project_files import (
+from orderbridge.pipelines.cli.check import run_checks
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.project_files import (
     ignore_private_files,
     project_folder,
     secrets_file,
     write_settings,
 )
-from pipelines.cli.terminal import escape, escape_lines
-from sources.contract import Family, records_of
-from sources.errors import ExitCode, UsageError
-from sources.settings import is_set, set_project, set_values
-from sources.words import number
+from orderbridge.pipelines.cli.terminal import escape, escape_lines
+from orderbridge.sources.contract import Family, records_of
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.settings import is_set, set_project, set_values
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from sources.settings.setting import Setting
+    from orderbridge.sources.settings.setting import Setting
 
 SANDBOX_PORT: Final = 8765
 
@@ -56,7 +56,7 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
     .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current folder
     or that of --project; every other line stays as it is. Ends with `orderbridge check`.
     """
-    from sandbox.config import settings
+    from orderbridge.sandbox.config import settings
 
     folder = project_folder()
     set_project(folder)
@@ -89,7 +89,7 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
 
 def _changed(text: str) -> tuple[str, object]:
     """A setting and its new value; one without a value is asked for, and a secret always."""
-    from sources.settings.setting import SETTINGS
+    from orderbridge.sources.settings.setting import SETTINGS
 
     key, is_given, value = text.partition("=")
     if key not in SETTINGS:
@@ -111,8 +111,8 @@ def _changed(text: str) -> tuple[str, object]:
 
 def _ask_missing() -> dict[str, object]:
     """Asks for the settings of each family that are not set, on stderr. An empty address skips the family."""
-    from sources.settings.loaders import given_values
-    from sources.settings.setting import SETTINGS
+    from orderbridge.sources.settings.loaders import given_values
+    from orderbridge.sources.settings.setting import SETTINGS
 
     if lines := list(set_values()):
         click.echo(

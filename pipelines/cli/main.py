@@ -14,12 +14,12 @@ from typing import Final
 
 import click
 
-from pipelines.cli.process import KEPT, STOP, exit_process, open_streams, print_error
-from pipelines.cli.terminal import escape
-from pipelines.warehouse.failure import describe_error, was_published
-from sources import __version__
-from sources.disk import disk_errors
-from sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.pipelines.cli.process import KEPT, STOP, exit_process, open_streams, print_error
+from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.pipelines.warehouse.failure import describe_error, was_published
+from orderbridge.sources import __version__
+from orderbridge.sources.disk import disk_errors
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
     "accept", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "reconcile", "report",
@@ -94,13 +94,13 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     STOP.style = "auto"
     STOP.note = KEPT if context.invoked_subcommand in ("pull", "run") else ""
     if project is not None:
-        from sources.settings import set_project
+        from orderbridge.sources.settings import set_project
 
         set_project(project)
 
 
 for _name in COMMANDS:
-    _command = import_module(f"pipelines.cli.{_name}").command
+    _command = import_module(f"orderbridge.pipelines.cli.{_name}").command
     _command.short_help = _command.get_short_help_str(limit=200)  # click cuts it to one line
     orderbridge.add_command(_command)
 

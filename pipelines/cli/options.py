@@ -11,13 +11,13 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from pipelines.cli.process import STOP
-from pipelines.cli.terminal import Style
-from sources.kinds import KINDS
+from orderbridge.pipelines.cli.process import STOP
+from orderbridge.pipelines.cli.terminal import Style
+from orderbridge.sources.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DECLARED: Final = tomllib.loads(
-    resources.files("pipelines.cli").joinpath("options.toml").read_text("utf-8")
+    resources.files("orderbridge.pipelines.cli").joinpath("options.toml").read_text("utf-8")
 )
 _RANGE_MAX: Final = 1_000_000
 

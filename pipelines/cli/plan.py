@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import declared, kind_argument
-from pipelines.cli.process import start
-from pipelines.cli.terminal import print_result
-from sources.words import number
+from orderbridge.pipelines.cli.options import declared, kind_argument
+from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
-    from pipelines.plan.make import PlanOptions, PlanResult
+    from orderbridge.pipelines.cli.console import Reporter
+    from orderbridge.pipelines.plan.make import PlanOptions, PlanResult
 
 
 def plan(options: PlanOptions, reporter: Reporter) -> int:
     """Makes a plan and prints its summary. Returns the exit code. Raises what `make_plan` raises."""
-    from pipelines.plan.make import make_plan
+    from orderbridge.pipelines.plan.make import make_plan
 
     def on_proposal(columns: list[str]) -> None:
         lines = [
@@ -53,8 +53,8 @@ def print_warnings(result: PlanResult, reporter: Reporter) -> None:
 
 def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
     """The summary of a plan, with the commands to run next if `folder` is given, and where it is."""
-    from pipelines.plan.model import DIFFERENCES_FILE
-    from pipelines.plan.summary import summary
+    from orderbridge.pipelines.plan.model import DIFFERENCES_FILE
+    from orderbridge.pipelines.plan.summary import summary
 
     text = summary(result.manifest, result.statistics, folder, result.pushed).rstrip("\n")
     has_differences = (
@@ -106,6 +106,6 @@ def command(**options: Any) -> int:  # noqa: ANN401 # checked by click
     its rejects.csv with their reasons, and the exit code is 5: correct that file and plan it.
     """
     with start() as reporter:
-        from pipelines.plan.make import PlanOptions
+        from orderbridge.pipelines.plan.make import PlanOptions
 
         return plan(PlanOptions(**options), reporter)

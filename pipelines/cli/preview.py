@@ -19,15 +19,22 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP
-from pipelines.cli.terminal import escape, print_lines, print_result
-from sources.disk import disk_errors, replace_file
-from sources.errors import ExitCode, UsageError
-from sources.words import listed
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP
+from orderbridge.pipelines.cli.terminal import escape, print_lines, print_result
+from orderbridge.sources.disk import disk_errors, replace_file
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.words import listed
 
 if TYPE_CHECKING:
-    from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
+    from orderbridge.sources.files import (
+        DetectedFormat,
+        ReadOptions,
+        RejectedRow,
+        Row,
+        SourceTable,
+        Unclear,
+    )
 
 MAX_REPORTED: Final = 100
 READING_ROWS: Final = 3
@@ -55,9 +62,9 @@ def preview(
         Unclear: the file can be read in several ways; each was shown.
         UsageError: the file cannot be read, or the target cannot be written.
     """
-    from sources.files import CellRules, Row, Unclear, open_table
-    from sources.files.formulas import csv_lines
-    from sources.files.model import LINE_COLUMN
+    from orderbridge.sources.files import CellRules, Row, Unclear, open_table
+    from orderbridge.sources.files.formulas import csv_lines
+    from orderbridge.sources.files.model import LINE_COLUMN
 
     try:
         table = open_table(path, read)
@@ -116,7 +123,7 @@ def preview(
 
 def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
     """The first rows of a file under each of its readings."""
-    from sources.files import Row, Unclear, open_table
+    from orderbridge.sources.files import Row, Unclear, open_table
 
     for meaning, given in error.choices.items():
         try:
@@ -128,7 +135,7 @@ def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
 
 
 def _row_lines(columns: tuple[str, ...], rows: list[Row]) -> list[str]:
-    from pipelines.cli.console import table_lines
+    from orderbridge.pipelines.cli.console import table_lines
 
     lines = ([str(row.line), *map(_shortened, row.cells)] for row in _masked(columns, rows))
     return table_lines(("line", *map(_shortened, columns)), lines)
@@ -152,7 +159,7 @@ def _shortened(cell: str) -> str:
 
 def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     """The detected format as labelled values."""
-    from sources.files.model import DELIMITER_NAMES
+    from orderbridge.sources.files.model import DELIMITER_NAMES
 
     if detected.kind == "workbook":
         yield "sheet", f"{detected.sheet} (of {', '.join(detected.sheets)})"
@@ -212,7 +219,7 @@ def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[T
             else "a device or a pipe"
         )
         raise UsageError(f"--csv is {what}", "Choose another file.")
-    from sources.settings import own_path
+    from orderbridge.sources.settings import own_path
 
     target = own_path(target)  # replaces the target of a link, not the link
     with (
@@ -252,7 +259,7 @@ def command(
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
     """
-    from sources.files import ReadOptions
+    from orderbridge.sources.files import ReadOptions
 
     STOP.listen()
     given = {name: value for name, value in options.items() if value is not None}
@@ -260,7 +267,7 @@ def command(
         given["short_rows"] = "fill"
     read, used = ReadOptions(**given), None
     if mapping is not None:
-        from pipelines.mapping import load
+        from orderbridge.pipelines.mapping import load
 
         loaded = load(mapping)
         read, used = replace(loaded.read_options, **given), loaded.used_columns

@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipelines.cli.terminal import Style, escape_lines, event_json
-from sources.errors import ExitCode, UsageError
-from sources.settings import find_root, misspelt_names, prepare_dlt
+from orderbridge.pipelines.cli.terminal import Style, escape_lines, event_json
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.settings import find_root, misspelt_names, prepare_dlt
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
+    from orderbridge.pipelines.cli.console import Reporter
 
 LOG: Final = logging.getLogger("orderbridge")
 KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
@@ -76,7 +76,7 @@ STOP = Stop()
 
 def start() -> Reporter:
     """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter."""
-    from pipelines.cli.console import Reporter
+    from orderbridge.pipelines.cli.console import Reporter
 
     reporter = Reporter(STOP.style)
     reporter.attach()
@@ -92,7 +92,7 @@ def start() -> Reporter:
 
 def settings_origin() -> dict[str, str]:
     """The folder of the settings, and the dlt destination that gets a copy ("" for none): every run reports them."""
-    from sources.settings import warehouse_settings
+    from orderbridge.sources.settings import warehouse_settings
 
     return {
         "settings": str(find_root() / ".dlt"),

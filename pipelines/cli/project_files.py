@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from sources.disk import PRIVATE_FOLDER, disk_errors, write_private
-from sources.errors import UsageError
-from sources.settings import own_path
-from sources.settings.ownership import check_private
+from orderbridge.sources.disk import PRIVATE_FOLDER, disk_errors, write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import own_path
+from orderbridge.sources.settings.ownership import check_private
 
 SANDBOX_MARK: Final = (
     "# Written by `orderbridge sandbox --write-settings`; the next start replaces this file.\n"

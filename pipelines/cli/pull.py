@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, origin_line, settings_origin, start
-from pipelines.cli.terminal import Style, print_result
-from sources.contract import LISTS, ORDER
-from sources.settings import warehouse_settings
-from sources.words import number
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, origin_line, settings_origin, start
+from orderbridge.pipelines.cli.terminal import Style, print_result
+from orderbridge.sources.contract import LISTS, ORDER
+from orderbridge.sources.settings import warehouse_settings
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.pull.model import PullResult
+    from orderbridge.pipelines.pull.model import PullResult
 
 _COUNTS: Final = ("rows", "new", "changed", "missing", "quarantined", "sweeps")
 _REASONS_SHOWN: Final = 3
@@ -53,8 +53,8 @@ def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 
     orders after the last read are requested, and older ones stay as they are.
     """
     with start() as reporter:
-        from pipelines.pull.model import PullOptions
-        from pipelines.pull.pull import pull
+        from orderbridge.pipelines.pull.model import PullOptions
+        from orderbridge.pipelines.pull.pull import pull
 
         result = pull(PullOptions(resources, **options), reporter.progress, STOP.event)
     print_pull(result, reporter.style)
@@ -97,7 +97,7 @@ def ending(result: PullResult) -> list[str]:
 
 
 def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    from pipelines.cli.console import table_lines
+    from orderbridge.pipelines.cli.console import table_lines
 
     headings = ("list", *_COUNTS, "verdict")
     rows = (
@@ -111,7 +111,7 @@ def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterato
         if walked.error is not None and walked.error.hint:
             yield f"  {walked.error.hint}"
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
-        from pipelines.pull.publishing import quarantine_file
+        from orderbridge.pipelines.pull.publishing import quarantine_file
 
         file = quarantine_file(result.path).name
         yield f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}"

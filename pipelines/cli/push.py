@@ -15,25 +15,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli import terminal
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, print_error, start
-from pipelines.cli.terminal import Style, escape
-from sources.errors import BridgeError, ExitCode, UsageError
-from sources.words import number
+from orderbridge.pipelines.cli import terminal
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, print_error, start
+from orderbridge.pipelines.cli.terminal import Style, escape
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
-    from pipelines.plan.model import Plan
-    from pipelines.push.model import PushOptions, PushResult
+    from orderbridge.pipelines.cli.console import Reporter
+    from orderbridge.pipelines.plan.model import Plan
+    from orderbridge.pipelines.push.model import PushOptions, PushResult
 
 _YES: Final = ("y", "yes", "s", "si", "sí")
 
 
 def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
     """Pushes a plan, or resumes it, and shows how far it is: pages of customers, then operations with their rate."""
-    from pipelines.push.model import PushHooks
-    from pipelines.push.run import push
+    from orderbridge.pipelines.push.model import PushHooks
+    from orderbridge.pipelines.push.run import push
 
     begin: tuple[float, int] | None = None
 
@@ -77,13 +77,13 @@ def record(result: PushResult) -> dict[str, Any]:
 
 def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     """The result of a push as text, and what to do next; `workbook` has the result of each line, if there is one."""
-    from pipelines.ledger.model import FINAL_STATES
-    from pipelines.plan.model import RESULTS_FOLDER
-    from pipelines.push.eligibility import format_time
-    from pipelines.push.passwords import PASSWORDS_FILE
-    from pipelines.push.resolutions import ABANDONED
-    from pipelines.push.results import LEFT_OUT, RESULT_FILES, STATUSES
-    from sources.files.workbook import CORRECTIONS_SHEET
+    from orderbridge.pipelines.ledger.model import FINAL_STATES
+    from orderbridge.pipelines.plan.model import RESULTS_FOLDER
+    from orderbridge.pipelines.push.eligibility import format_time
+    from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+    from orderbridge.pipelines.push.resolutions import ABANDONED
+    from orderbridge.pipelines.push.results import LEFT_OUT, RESULT_FILES, STATUSES
+    from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
 
     manifest, folder = result.plan.manifest, result.plan.folder
     lines = [
@@ -151,9 +151,9 @@ def command(
     same command again after the time that it prints.
     """
     reporter = start()
-    from pipelines.ledger.push_log import publish_push_log
-    from pipelines.plan.model import Plan
-    from pipelines.push.model import PushOptions
+    from orderbridge.pipelines.ledger.push_log import publish_push_log
+    from orderbridge.pipelines.plan.model import Plan
+    from orderbridge.pipelines.push.model import PushOptions
 
     agreed = yes
     if not yes and confirm is None and sys.stdin.isatty():
@@ -177,7 +177,7 @@ def command(
 
 def refresh_workbook(plan: Plan) -> None:
     """Writes the workbook of an import again, after its results have changed."""
-    from pipelines.import_file.result import has_result, write_result
+    from orderbridge.pipelines.import_file.result import has_result, write_result
 
     if has_result(plan.folder):
         try:
@@ -192,7 +192,7 @@ def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
     """Shows examples on a terminal and asks whether to send; for production, the number has to be typed."""
     if not sys.stdin.isatty():
         return False
-    from pipelines.push.checks import describe_plan, operations_left
+    from orderbridge.pipelines.push.checks import describe_plan, operations_left
 
     for line in examples:
         click.echo(f"  {escape(line)}", err=True)

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import origin_line, settings_origin, start
-from pipelines.cli.terminal import Style, print_lines, print_result
-from sources.settings import UNSET_COUNTRY, reconcile_settings
-from sources.words import number
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import origin_line, settings_origin, start
+from orderbridge.pipelines.cli.terminal import Style, print_lines, print_result
+from orderbridge.sources.settings import UNSET_COUNTRY, reconcile_settings
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.reconcile.erp_customers import MatchSummary
-    from pipelines.reconcile.erp_variants import VariantSummary
-    from pipelines.reconcile.reconcile import FailOn, ReconcileResult
+    from orderbridge.pipelines.reconcile.erp_customers import MatchSummary
+    from orderbridge.pipelines.reconcile.erp_variants import VariantSummary
+    from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 MAX_LINE_NUMBERS: Final = 20
 _ROWS: Final = {"exceptions": "findings"}
@@ -43,9 +43,9 @@ def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked b
     an ERP file are listed, and the exit code is 5.
     """
     with start() as reporter:
-        from pipelines.reconcile.erp_files import ErpFiles
-        from pipelines.reconcile.reconcile import reconcile
-        from pipelines.reporting.erp_result import result_target, write_erp_result
+        from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+        from orderbridge.pipelines.reconcile.reconcile import reconcile
+        from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
 
         files = ErpFiles(**options)
         if files.result is not None:
@@ -87,8 +87,8 @@ def print_reconcile(result: ReconcileResult, style: Style) -> None:
 def _lines(
     result: ReconcileResult, columns: Sequence[str], findings: Sequence[Sequence[object]]
 ) -> Iterator[str]:
-    from pipelines.cli.console import table_lines
-    from pipelines.warehouse.finding_history import in_words
+    from orderbridge.pipelines.cli.console import table_lines
+    from orderbridge.pipelines.warehouse.finding_history import in_words
 
     yield sizes(result)
     yield from in_words(result.new)

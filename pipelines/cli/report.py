@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, start
-from pipelines.cli.terminal import print_result
-from sources.settings import project_file
-from sources.words import number
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.settings import project_file
+from orderbridge.sources.words import number
 
 
 @declared("report")
@@ -20,7 +20,7 @@ def command(out: Path | None) -> None:
     mode.
     """
     start()
-    from pipelines.reporting.report import report
+    from orderbridge.pipelines.reporting.report import report
 
     out = out or project_file("report.html")
     data = report(out)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.accept import person
-from pipelines.cli.options import declared
-from pipelines.cli.process import start
-from pipelines.cli.terminal import escape, print_lines
-from sources.words import number
+from orderbridge.pipelines.cli.accept import person
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.terminal import escape, print_lines
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.reviews import Decision
+    from orderbridge.pipelines.warehouse.reviews import Decision
 
 _ANSWERS: Final = ("yes", "y", "no", "n", "skip", "s", "quit", "q")
 
@@ -31,8 +31,8 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
     (`matched_by` is `reviewed`), and rejected ones never again.
     """
     start()
-    from pipelines.warehouse.build import open_warehouse
-    from pipelines.warehouse.reviews import (
+    from orderbridge.pipelines.warehouse.build import open_warehouse
+    from orderbridge.pipelines.warehouse.reviews import (
         COLUMNS,
         decisions_in,
         doubtful_pairs,

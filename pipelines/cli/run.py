@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipelines.cli import pull as pull_command
-from pipelines.cli import reconcile as reconcile_command
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, settings_origin, start
-from pipelines.cli.terminal import print_lines, print_result
-from sources.words import number
+from orderbridge.pipelines.cli import pull as pull_command
+from orderbridge.pipelines.cli import reconcile as reconcile_command
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, settings_origin, start
+from orderbridge.pipelines.cli.terminal import print_lines, print_result
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.pull.model import PullResult
-    from pipelines.reconcile.reconcile import FailOn, ReconcileResult
+    from orderbridge.pipelines.pull.model import PullResult
+    from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 _ERP: Final = "erp_customers"
 
@@ -32,16 +32,21 @@ def command(
 ) -> int:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start() as reporter:
-        from pipelines.pull.model import PullOptions
-        from pipelines.pull.pull import pull
-        from pipelines.reconcile.erp_files import ErpFiles
-        from pipelines.reconcile.reconcile import Reconciling
-        from pipelines.reporting.erp_result import result_target, write_erp_result
-        from pipelines.reporting.notification import notify_failure, notify_result
-        from pipelines.reporting.report import report as write_report
-        from pipelines.reporting.report import report_target
-        from pipelines.warehouse.failure import marked_published, record_failure
-        from sources.settings import NotifySettings, Secret, notify_settings, warehouse_path
+        from orderbridge.pipelines.pull.model import PullOptions
+        from orderbridge.pipelines.pull.pull import pull
+        from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+        from orderbridge.pipelines.reconcile.reconcile import Reconciling
+        from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
+        from orderbridge.pipelines.reporting.notification import notify_failure, notify_result
+        from orderbridge.pipelines.reporting.report import report as write_report
+        from orderbridge.pipelines.reporting.report import report_target
+        from orderbridge.pipelines.warehouse.failure import marked_published, record_failure
+        from orderbridge.sources.settings import (
+            NotifySettings,
+            Secret,
+            notify_settings,
+            warehouse_path,
+        )
 
         if reporter.style == "json":  # of a run that is killed, the log has this line
             reporter.event("started", "the run began", pid=os.getpid(), **settings_origin())
@@ -80,7 +85,7 @@ def command(
 
 def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]:
     """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
-    from pipelines.warehouse.finding_history import in_words
+    from orderbridge.pipelines.warehouse.finding_history import in_words
 
     lists = (
         f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})"

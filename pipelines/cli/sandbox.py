@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pipelines.cli import project_files
-from pipelines.cli.options import declared
-from pipelines.cli.terminal import escape
-from sources.errors import UsageError
-from sources.gaps import GAPS
+from orderbridge.pipelines.cli import project_files
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.gaps import GAPS
 
 
 class _SandboxCommand(click.Command):
@@ -16,7 +16,7 @@ class _SandboxCommand(click.Command):
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """See click.Command."""
-        from sandbox.faults import NAMES
+        from orderbridge.sandbox.faults import NAMES
 
         with formatter.section("Faults"):
             formatter.write_dl(list(NAMES.items()))
@@ -36,8 +36,8 @@ def command(
     Prints `ready http://127.0.0.1:PORT` and the settings to use; --write-settings saves them, but replaces no settings
     of yours.
     """
-    from sandbox import SandboxConfig, SandboxConfigError
-    from sandbox.server import run as serve
+    from orderbridge.sandbox import SandboxConfig, SandboxConfigError
+    from orderbridge.sandbox.server import run as serve
 
     try:
         rates = {name: float(rate) for name, rate in faults.items()}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import start
-from pipelines.cli.terminal import print_lines
-from sources.contract import UNDOCUMENTED
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.terminal import print_lines
+from orderbridge.sources.contract import UNDOCUMENTED
 
 
 @declared("schema")
@@ -19,9 +19,9 @@ def command(resource: str, write: bool) -> None:
     and the name of its column or table. Keep the file in version control.
     """
     start()
-    from pipelines.warehouse.build import open_warehouse
-    from pipelines.warehouse.field_kinds import declarations, declared_file
-    from sources.disk import disk_errors, write_private
+    from orderbridge.pipelines.warehouse.build import open_warehouse
+    from orderbridge.pipelines.warehouse.field_kinds import declarations, declared_file
+    from orderbridge.sources.disk import disk_errors, write_private
 
     with open_warehouse() as warehouse:
         text = declarations(warehouse, resource)

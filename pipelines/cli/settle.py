@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import click
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, start
-from pipelines.cli.push import refresh_workbook
-from pipelines.cli.terminal import print_result
-from sources.errors import UsageError
-from sources.words import number
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.push import refresh_workbook
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.words import number
 
 _SETTLED: Final = {
     "abandoned": "given up",
@@ -39,10 +39,10 @@ def command(
     command. What remains in doubt is printed, and the exit code is 6.
     """
     reporter = start()
-    from pipelines.ledger.push_log import publish_push_log
-    from pipelines.push.model import PushHooks
-    from pipelines.push.resolutions import Answers
-    from pipelines.push.settle import settle as settle_doubts
+    from orderbridge.pipelines.ledger.push_log import publish_push_log
+    from orderbridge.pipelines.push.model import PushHooks
+    from orderbridge.pipelines.push.resolutions import Answers
+    from orderbridge.pipelines.push.settle import settle as settle_doubts
 
     if plan is None and any(answers.values()):
         raise UsageError(

@@ -8,22 +8,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import STOP, start
-from pipelines.cli.terminal import print_result
-from sources.errors import ExitCode
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pipelines.ledger.model import OpenPlan
-    from pipelines.reporting.status import Status
-    from pipelines.warehouse.ops import LastRead
+    from orderbridge.pipelines.ledger.model import OpenPlan
+    from orderbridge.pipelines.reporting.status import Status
+    from orderbridge.pipelines.warehouse.ops import LastRead
 
 
 @declared("status")
 def command(max_age: float | None) -> int:
     """Show the last runs, the verdict and age of each list, the last failure and open plans."""
     start()
-    from pipelines.reporting.status import read_status
+    from orderbridge.pipelines.reporting.status import read_status
 
     status = read_status(max_age)
     print_result("status", lines(status), status.as_dict(), STOP.style)
@@ -32,7 +32,7 @@ def command(max_age: float | None) -> int:
 
 def lines(status: Status) -> list[str]:
     """The status as text, one item a line."""
-    from pipelines.warehouse.finding_history import in_words
+    from orderbridge.pipelines.warehouse.finding_history import in_words
 
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
     marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {status.max_age_h or 0:g} h)")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.options import declared, kind_argument
-from pipelines.cli.terminal import escape
-from sources.contract import Field
-from sources.errors import UsageError
-from sources.kinds import KINDS, PASSWORD
-from sources.words import listed, number, render_text
+from orderbridge.pipelines.cli.options import declared, kind_argument
+from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.sources.contract import Field
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import KINDS, PASSWORD
+from orderbridge.sources.words import listed, number, render_text
 
 
 def template(kind: str, *, mapping: bool, file: Path | None) -> str:
@@ -30,8 +30,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.
     """
-    from pipelines.mapping import MappedColumn, Mapping, propose, sample, to_toml
-    from pipelines.mapping.field_paths import all_paths
+    from orderbridge.pipelines.mapping import MappedColumn, Mapping, propose, sample, to_toml
+    from orderbridge.pipelines.mapping.field_paths import all_paths
 
     if not mapping:
         if file is not None:
@@ -40,7 +40,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         csv.writer(out).writerow(all_paths(kind))
         return out.getvalue()
     if file is None:
-        from sources.inputs import paths
+        from orderbridge.sources.inputs import paths
 
         columns = {path: MappedColumn(path, path) for path in all_paths(kind)}
         before, lines = to_toml(Mapping(kind, columns)).split("[columns]\n")
@@ -48,7 +48,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         comments = (f"{line}  # {'; '.join(_described(kind, *field))}\n" for line, field in fields)
         text = "".join([before, "[columns]\n", *comments])
     else:
-        from pipelines.imports.open import open_input_table
+        from orderbridge.pipelines.imports.open import open_input_table
 
         table = open_input_table(file)
         proposed = propose(table.columns, kind, conflicts="leave", samples=sample(table))
@@ -59,13 +59,13 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         text = to_toml(proposed)
     kind_line, tables = text.split("\n", 1)
     values = {"kind_line": kind_line, "tables": tables, "kind": KINDS[kind]}
-    return render_text("pipelines.cli", "mapping.toml.j2", **values)
+    return render_text("orderbridge.pipelines.cli", "mapping.toml.j2", **values)
 
 
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:
     """The type and limits of a field, in words."""
-    from pipelines.mapping.field_paths import root_of
-    from sources.inputs import required
+    from orderbridge.pipelines.mapping.field_paths import root_of
+    from orderbridge.sources.inputs import required
 
     yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(
         field.type, field.type

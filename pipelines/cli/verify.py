@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import start
-from pipelines.cli.terminal import print_result
-from sources.kinds import KINDS
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.kinds import KINDS
 
 if TYPE_CHECKING:
-    from pipelines.push.verify import VerifyResult
+    from orderbridge.pipelines.push.verify import VerifyResult
 
 _OUTCOMES: Final = {
     "same": "on the platform as sent",
@@ -30,7 +30,7 @@ _OUTCOMES: Final = {
 def command(plan: Path) -> int:
     """Compare what was sent with what was pulled since, field by field."""
     reporter = start()
-    from pipelines.push.verify import verify
+    from orderbridge.pipelines.push.verify import verify
 
     result = verify(plan)
     print_result("verify", lines_of(result), record(result), reporter.style)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from pipelines.cli.options import declared
-from pipelines.cli.process import start
-from pipelines.cli.terminal import print_lines
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.terminal import print_lines
 
 
 @declared("views")
@@ -16,9 +16,9 @@ def command(sql: bool) -> None:
     The warehouse itself has them after each run. Run it once after the first copy, and again after an upgrade.
     """
     start()
-    from pipelines.warehouse.destination import create_views
-    from pipelines.warehouse.views import statements
-    from sources.settings import warehouse_settings
+    from orderbridge.pipelines.warehouse.destination import create_views
+    from orderbridge.pipelines.warehouse.views import statements
+    from orderbridge.sources.settings import warehouse_settings
 
     settings = warehouse_settings()
     if sql:

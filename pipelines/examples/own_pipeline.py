@@ -1,7 +1,8 @@
 """The platform's lists in a DuckDB file of your own, loaded by dlt alone.
 
 Try it against the sandbox: `orderbridge sandbox --write-settings` in one terminal, and in another, in the same folder,
-`python -m pipelines.examples.own_pipeline`. Keys and hosts come from `.dlt/secrets.toml` or the environment.
+`python -m orderbridge.pipelines.examples.own_pipeline`. Keys and hosts come from `.dlt/secrets.toml` or the
+environment.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from dlt.common.pipeline import LoadInfo
 
-from sources.legacy import legacy
-from sources.public_v1 import public_v1
+from orderbridge.sources.legacy import legacy
+from orderbridge.sources.public_v1 import public_v1
 
 
 def load_all(pipeline: dlt.Pipeline) -> LoadInfo:

@@ -10,15 +10,20 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from pipelines.ledger.model import FINAL_STATES
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import DIFFERENCES_FILE, OPERATIONS_FILE, Plan, PlannedOperation
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
-from pipelines.plan.replaced import confirmed_fields
-from pipelines.push.plan_ledger import PlanLedger
-from sources.files.formulas import people_rows
-from sources.kinds import KINDS, NOTIFICATION, increment_fields
-from sources.settings import ledger_path
+from orderbridge.pipelines.ledger.model import FINAL_STATES
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import (
+    DIFFERENCES_FILE,
+    OPERATIONS_FILE,
+    Plan,
+    PlannedOperation,
+)
+from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
+from orderbridge.pipelines.plan.replaced import confirmed_fields
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.files.formulas import people_rows
+from orderbridge.sources.kinds import KINDS, NOTIFICATION, increment_fields
+from orderbridge.sources.settings import ledger_path
 
 SHOWN: Final = 5
 

@@ -14,16 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pipelines.imports.open import check_filled, count_reject_columns, open_input_table
-from pipelines.mapping import MappedColumn, load, propose, sample, to_toml
-from pipelines.mapping import Mapping as ColumnMapping
-from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
-from sources.disk import disk_errors, first_free, write_private
-from sources.errors import UsageError
-from sources.files import CellRules, ReadOptions, SourceTable
-from sources.kinds import KINDS, KindName
-from sources.settings import warehouse_path
-from sources.words import listed
+from orderbridge.pipelines.imports.open import check_filled, count_reject_columns, open_input_table
+from orderbridge.pipelines.mapping import MappedColumn, load, propose, sample, to_toml
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
+from orderbridge.sources.disk import disk_errors, first_free, write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import CellRules, ReadOptions, SourceTable
+from orderbridge.sources.kinds import KINDS, KindName
+from orderbridge.sources.settings import warehouse_path
+from orderbridge.sources.words import listed
 
 FOLDER: Final = "mappings"
 _SHARE: Final = 0.5

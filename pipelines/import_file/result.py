@@ -16,18 +16,18 @@ from typing import Any, Final, NamedTuple
 
 import xlsxwriter
 
-from pipelines.import_file.examples import difference_words
-from pipelines.imports import Inputs
-from pipelines.imports.open import REJECT_COLUMNS
-from pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
-from pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
-from pipelines.plan.rejects import RejectsWriter
-from pipelines.push.passwords import inputs_of
-from pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
-from sources.disk import disk_errors, first_free, write_private
-from sources.errors import UsageError
-from sources.files.formulas import escape, neutralize, people_rows
-from sources.files.workbook import CORRECTIONS_SHEET
+from orderbridge.pipelines.import_file.examples import difference_words
+from orderbridge.pipelines.imports import Inputs
+from orderbridge.pipelines.imports.open import REJECT_COLUMNS
+from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
+from orderbridge.pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
+from orderbridge.pipelines.plan.rejects import RejectsWriter
+from orderbridge.pipelines.push.passwords import inputs_of
+from orderbridge.pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
+from orderbridge.sources.disk import disk_errors, first_free, write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.formulas import escape, neutralize, people_rows
+from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
 
 RESULT_FILE: Final = "result.xlsx"
 ALL_LINES: Final = "all lines"

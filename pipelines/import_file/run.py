@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from pipelines.import_file.examples import examples
-from pipelines.import_file.mappings import (
+from orderbridge.pipelines.import_file.examples import examples
+from orderbridge.pipelines.import_file.mappings import (
     AskColumns,
     AskTotals,
     OnStep,
@@ -27,12 +27,12 @@ from pipelines.import_file.mappings import (
     keep_mapping,
     new_mapping,
 )
-from pipelines.import_file.result import write_result
-from pipelines.imports import Inputs, open_inputs
-from pipelines.ledger.push_log import publish_push_log
-from pipelines.ledger.store import Ledger
-from pipelines.mapping import Mapping, load
-from pipelines.plan.make import (
+from orderbridge.pipelines.import_file.result import write_result
+from orderbridge.pipelines.imports import Inputs, open_inputs
+from orderbridge.pipelines.ledger.push_log import publish_push_log
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import Mapping, load
+from orderbridge.pipelines.plan.make import (
     PASSWORD_SOURCES,
     PlanOptions,
     PlanResult,
@@ -40,18 +40,18 @@ from pipelines.plan.make import (
     make_plan,
     password_source,
 )
-from pipelines.plan.model import Plan
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.checks import changed_file, describe_plan, operations_left
-from pipelines.push.lookups import intact_plan
-from pipelines.push.model import PushOptions, PushResult
-from pipelines.push.verify import VerifyResult, verify
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import last_reads
-from sources.errors import BridgeError, CoverageError, ExitCode, UsageError
-from sources.kinds import KINDS, KindName
-from sources.settings import ledger_path, legacy_settings, warehouse_path
-from sources.words import number
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.push.checks import changed_file, describe_plan, operations_left
+from orderbridge.pipelines.push.lookups import intact_plan
+from orderbridge.pipelines.push.model import PushOptions, PushResult
+from orderbridge.pipelines.push.verify import VerifyResult, verify
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.ops import last_reads
+from orderbridge.sources.errors import BridgeError, CoverageError, ExitCode, UsageError
+from orderbridge.sources.kinds import KINDS, KindName
+from orderbridge.sources.settings import ledger_path, legacy_settings, warehouse_path
+from orderbridge.sources.words import number
 
 Passwords = Literal["mail", "file"]
 MAX_AGE_H: Final = 1.0

@@ -6,8 +6,8 @@ No body contains a password, and no reject reason contains a cell's value.
 
 from __future__ import annotations
 
-from pipelines.imports.inputs import Inputs
-from pipelines.imports.model import Problem, ReadyInputs, RejectedInput, SkippedLine
-from pipelines.imports.open import open_inputs
+from orderbridge.pipelines.imports.inputs import Inputs
+from orderbridge.pipelines.imports.model import Problem, ReadyInputs, RejectedInput, SkippedLine
+from orderbridge.pipelines.imports.open import open_inputs
 
 __all__ = ["Inputs", "Problem", "ReadyInputs", "RejectedInput", "SkippedLine", "open_inputs"]

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.fields import (
+from orderbridge.pipelines.imports.fields import (
     IN_FILE,
     Bindings,
     Leaf,
@@ -28,16 +28,29 @@ from pipelines.imports.fields import (
     deciding_member,
     in_order,
 )
-from pipelines.imports.groups import whole
-from pipelines.imports.json_columns import PLAIN, arrays, json_text, numbers, objects, strings
-from pipelines.imports.model import Item, Problem, ReadyInputs, RejectedInput, SkippedLine
-from pipelines.mapping import Scalar
-from pipelines.mapping.field_paths import EACH, Step
-from sources.contract import Field
-from sources.files.model import LINE_COLUMN
-from sources.inputs import ITEM_FIELDS, ITEM_VALUES, fits, violations
-from sources.kinds import KINDS, PASSWORD
-from transforms.frames import BOOLEAN, TEXT, Bools, Ints
+from orderbridge.pipelines.imports.groups import whole
+from orderbridge.pipelines.imports.json_columns import (
+    PLAIN,
+    arrays,
+    json_text,
+    numbers,
+    objects,
+    strings,
+)
+from orderbridge.pipelines.imports.model import (
+    Item,
+    Problem,
+    ReadyInputs,
+    RejectedInput,
+    SkippedLine,
+)
+from orderbridge.pipelines.mapping import Scalar
+from orderbridge.pipelines.mapping.field_paths import EACH, Step
+from orderbridge.sources.contract import Field
+from orderbridge.sources.files.model import LINE_COLUMN
+from orderbridge.sources.inputs import ITEM_FIELDS, ITEM_VALUES, fits, violations
+from orderbridge.sources.kinds import KINDS, PASSWORD
+from orderbridge.transforms.frames import BOOLEAN, TEXT, Bools, Ints
 
 Texts = dict[str, pa.Array]
 """Columns by field path, null where no value is given: JSON texts, but for fields that are plain texts."""

@@ -12,15 +12,15 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from pipelines.imports.json_columns import json_text
-from pipelines.imports.lookups import LookupTable
-from pipelines.mapping import Blank, Formats, Mapping, Scalar
-from pipelines.mapping.cells import NO, YES, Reading
-from pipelines.mapping.field_paths import EACH, FieldPath, Step, resolve
-from sources.errors import BridgeError
-from sources.inputs import ITEM_VALUES, required
-from sources.kinds import KINDS, PASSWORD, LoginMode
-from transforms.numbers import COMMA, POINT, Notation
+from orderbridge.pipelines.imports.json_columns import json_text
+from orderbridge.pipelines.imports.lookups import LookupTable
+from orderbridge.pipelines.mapping import Blank, Formats, Mapping, Scalar
+from orderbridge.pipelines.mapping.cells import NO, YES, Reading
+from orderbridge.pipelines.mapping.field_paths import EACH, FieldPath, Step, resolve
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.inputs import ITEM_VALUES, required
+from orderbridge.sources.kinds import KINDS, PASSWORD, LoginMode
+from orderbridge.transforms.numbers import COMMA, POINT, Notation
 
 IN_FILE: Final = -1
 """The `lookup` of a source whose column is in the input file itself."""

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.mapping.cells import filled
-from sources.files.model import LINE_COLUMN
-from transforms.frames import Bools, Ints
+from orderbridge.pipelines.mapping.cells import filled
+from orderbridge.sources.files.model import LINE_COLUMN
+from orderbridge.transforms.frames import Bools, Ints
 
 
 def changes(table: pa.Table, columns: Sequence[str]) -> Bools:

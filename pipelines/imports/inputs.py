@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.convert import convert
-from pipelines.imports.fields import IN_FILE, Bindings
-from pipelines.imports.groups import changes, group_keys, scattered_keys, torn_groups
-from pipelines.imports.lines import BATCH_ROWS, prepared_lines, survey
-from pipelines.imports.model import Item, Problem, RejectedInput
-from pipelines.mapping import Mapping
-from sources.files import CellRules, SourceTable
-from sources.files.model import LINE_COLUMN
-from transforms.numbers import DOT
+from orderbridge.pipelines.imports.convert import convert
+from orderbridge.pipelines.imports.fields import IN_FILE, Bindings
+from orderbridge.pipelines.imports.groups import changes, group_keys, scattered_keys, torn_groups
+from orderbridge.pipelines.imports.lines import BATCH_ROWS, prepared_lines, survey
+from orderbridge.pipelines.imports.model import Item, Problem, RejectedInput
+from orderbridge.pipelines.mapping import Mapping
+from orderbridge.sources.files import CellRules, SourceTable
+from orderbridge.sources.files.model import LINE_COLUMN
+from orderbridge.transforms.numbers import DOT
 
 SCATTERED = (
     "group_apart",

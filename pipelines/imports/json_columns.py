@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.kinds import KINDS
-from transforms.frames import TEXT
+from orderbridge.sources.kinds import KINDS
+from orderbridge.transforms.frames import TEXT
 
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 PLAIN: Final = ("text", "date", "identifier")

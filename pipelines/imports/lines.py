@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.fields import IN_FILE, Bindings
-from pipelines.imports.groups import blank_lines, filled_down, whole
-from pipelines.imports.model import SkippedLine
-from pipelines.mapping import Mapping
-from pipelines.mapping.cells import filled
-from sources.files import RejectedRow, SourceTable
-from sources.files.model import LINE_COLUMN, RejectCode
-from transforms.frames import Bools
-from transforms.numbers import COMMA, POINT, NotationEvidence
+from orderbridge.pipelines.imports.fields import IN_FILE, Bindings
+from orderbridge.pipelines.imports.groups import blank_lines, filled_down, whole
+from orderbridge.pipelines.imports.model import SkippedLine
+from orderbridge.pipelines.mapping import Mapping
+from orderbridge.pipelines.mapping.cells import filled
+from orderbridge.sources.files import RejectedRow, SourceTable
+from orderbridge.sources.files.model import LINE_COLUMN, RejectCode
+from orderbridge.transforms.frames import Bools
+from orderbridge.transforms.numbers import COMMA, POINT, NotationEvidence
 
 BATCH_ROWS: Final = 16_384
 _WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")

@@ -12,15 +12,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.groups import whole
-from pipelines.mapping import Lookup
-from pipelines.mapping.cells import filled
-from pipelines.mapping.field_paths import suggestion
-from sources.errors import UsageError
-from sources.files import CellRules, RejectedRow, open_table
-from sources.words import listed
-from transforms.frames import TEXT
-from transforms.numbers import DOT
+from orderbridge.pipelines.imports.groups import whole
+from orderbridge.pipelines.mapping import Lookup
+from orderbridge.pipelines.mapping.cells import filled
+from orderbridge.pipelines.mapping.field_paths import suggestion
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import CellRules, RejectedRow, open_table
+from orderbridge.sources.words import listed
+from orderbridge.transforms.frames import TEXT
+from orderbridge.transforms.numbers import DOT
 
 NOT_FOUND, AMBIGUOUS = "lookup_not_found", "lookup_ambiguous"
 MESSAGES: Final = {

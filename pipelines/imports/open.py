@@ -15,19 +15,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from pipelines.imports.convert import constant_body
-from pipelines.imports.fields import Bindings, Source, field_sources
-from pipelines.imports.inputs import Inputs
-from pipelines.imports.lookups import LookupTable
-from pipelines.mapping import Mapping, propose, sample
-from pipelines.mapping.field_paths import all_paths, root_of, suggestion
-from sources.disk import file_version
-from sources.errors import UsageError
-from sources.files import ReadOptions, SourceTable, open_table
-from sources.files.formulas import UnescapedTable
-from sources.inputs import paths, required, violations
-from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
-from sources.words import listed
+from orderbridge.pipelines.imports.convert import constant_body
+from orderbridge.pipelines.imports.fields import Bindings, Source, field_sources
+from orderbridge.pipelines.imports.inputs import Inputs
+from orderbridge.pipelines.imports.lookups import LookupTable
+from orderbridge.pipelines.mapping import Mapping, propose, sample
+from orderbridge.pipelines.mapping.field_paths import all_paths, root_of, suggestion
+from orderbridge.sources.disk import file_version
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions, SourceTable, open_table
+from orderbridge.sources.files.formulas import UnescapedTable
+from orderbridge.sources.inputs import paths, required, violations
+from orderbridge.sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
+from orderbridge.sources.words import listed
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-row|sheet)\b")
 ERP_CODE: Final = "erpCode"

@@ -14,14 +14,16 @@ import msgspec
 
 def comparable(name: str, value: str) -> str:
     """A field of a customer as it is compared: the same rule as that of columns in `transforms.upserts.decisions`."""
-    from transforms.texts import one_email_key  # not needed by a pull, and imports pandas
+    from orderbridge.transforms.texts import (
+        one_email_key,  # not needed by a pull, and imports pandas
+    )
 
     return one_email_key(value) if name == "email" else value.strip()
 
 
 def search_key(name: str, value: str) -> str:
     """A key as customers are searched by it: e-mail addresses that look alike are one, as in a plan."""
-    from transforms.texts import one_lookalike_key
+    from orderbridge.transforms.texts import one_lookalike_key
 
     return one_lookalike_key(value) if name == "email" else value.strip()
 

@@ -13,11 +13,11 @@ from importlib.resources import files
 
 import duckdb
 
-from pipelines.ledger.store import Ledger
-from pipelines.warehouse import ops
-from pipelines.warehouse.build import Build, warehouse_errors
-from sources.errors import LockedError, UsageError
-from sources.settings import ledger_path, warehouse_path
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
+from orderbridge.sources.errors import LockedError, UsageError
+from orderbridge.sources.settings import ledger_path, warehouse_path
 
 log = logging.getLogger("orderbridge.push_log")
 
@@ -47,7 +47,7 @@ def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = Fa
     if not path.exists():
         return  # nothing was pushed from here; rows of another ledger are kept
     ops.create_missing(build)
-    sql = files("pipelines.ledger").joinpath("observed.sql").read_text("utf-8")
+    sql = files("orderbridge.pipelines.ledger").joinpath("observed.sql").read_text("utf-8")
     try:
         with Ledger.open(path, readonly=True) as ledger:
             if not accept_older and (missing := missing_attempts(build, ledger)):

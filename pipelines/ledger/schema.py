@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 
 VERSION: Final = 5
 _CONVERTED: Final = 4
@@ -41,7 +41,12 @@ def create_tables(connection: sqlite3.Connection) -> None:
     """Creates the tables in an empty database, or converts those of an older version, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    statements = files("pipelines.ledger").joinpath("tables.sql").read_text("utf-8").split(";")[:-1]
+    statements = (
+        files("orderbridge.pipelines.ledger")
+        .joinpath("tables.sql")
+        .read_text("utf-8")
+        .split(";")[:-1]
+    )
     if version == 0:
         for statement in statements:
             connection.execute(statement)

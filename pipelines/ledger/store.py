@@ -18,12 +18,18 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
-from pipelines.ledger.keys import salted
-from pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
-from pipelines.ledger.schema import VERSION, create_tables, ledger_version
-from sources.disk import disk_errors, open_private, sync
-from sources.errors import BridgeError, UsageError
+from orderbridge.pipelines.ledger.clock import (
+    Anchor,
+    ClockReading,
+    LedgerClock,
+    ReadClock,
+    read_clock,
+)
+from orderbridge.pipelines.ledger.keys import salted
+from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
+from orderbridge.pipelines.ledger.schema import VERSION, create_tables, ledger_version
+from orderbridge.sources.disk import disk_errors, open_private, sync
+from orderbridge.sources.errors import BridgeError, UsageError
 
 _AT: Final = pa.timestamp("us", "UTC")
 LOG_SCHEMA: Final = pa.schema(

@@ -5,10 +5,17 @@ In: a mapping file (TOML), or the column names of an input file. Out: a `Mapping
 
 from __future__ import annotations
 
-from pipelines.mapping.model import Blank, Formats, Lookup, MappedColumn, Mapping, Scalar
-from pipelines.mapping.propose import propose, sample
-from pipelines.mapping.read import load
-from pipelines.mapping.write import to_toml
+from orderbridge.pipelines.mapping.model import (
+    Blank,
+    Formats,
+    Lookup,
+    MappedColumn,
+    Mapping,
+    Scalar,
+)
+from orderbridge.pipelines.mapping.propose import propose, sample
+from orderbridge.pipelines.mapping.read import load
+from orderbridge.pipelines.mapping.write import to_toml
 
 __all__ = [
     "Blank",

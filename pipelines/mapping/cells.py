@@ -14,9 +14,9 @@ from typing import Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BOOLEAN, TEXT, array, column
-from transforms.keys import clean_text, fold_case
-from transforms.numbers import (
+from orderbridge.transforms.frames import BOOLEAN, TEXT, array, column
+from orderbridge.transforms.keys import clean_text, fold_case
+from orderbridge.transforms.numbers import (
     DOT,
     Notation,
     currencies,

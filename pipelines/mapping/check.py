@@ -11,11 +11,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from pipelines.mapping.cells import Reading, is_date_form
-from pipelines.mapping.field_paths import FieldPath, resolve
-from pipelines.mapping.model import Formats, MappedColumn, Mapping
-from sources.kinds import ADDED_FIELDS, KINDS, PASSWORD
-from transforms.frames import TEXT
+from orderbridge.pipelines.mapping.cells import Reading, is_date_form
+from orderbridge.pipelines.mapping.field_paths import FieldPath, resolve
+from orderbridge.pipelines.mapping.model import Formats, MappedColumn, Mapping
+from orderbridge.sources.kinds import ADDED_FIELDS, KINDS, PASSWORD
+from orderbridge.transforms.frames import TEXT
 
 Mistake = tuple[tuple[str, ...], str]
 """The key in the file, outermost table first, and the message."""

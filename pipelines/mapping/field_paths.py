@@ -11,10 +11,10 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from pipelines.mapping.cells import ValueKind
-from sources.contract import Field
-from sources.inputs import pairs, paths, pattern
-from sources.kinds import KINDS
+from orderbridge.pipelines.mapping.cells import ValueKind
+from orderbridge.sources.contract import Field
+from orderbridge.sources.inputs import pairs, paths, pattern
+from orderbridge.sources.kinds import KINDS
 
 EACH: Final = "+"
 _STEP: Final = re.compile(r"([A-Za-z0-9]+)(?:\[(\d{1,3}|\+)\])?")

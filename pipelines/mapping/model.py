@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.mapping.field_paths import root_of
-from sources.files import ReadOptions
-from sources.kinds import KINDS, PASSWORD, Semantics
+from orderbridge.pipelines.mapping.field_paths import root_of
+from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.kinds import KINDS, PASSWORD, Semantics
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]

@@ -16,12 +16,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
 
-from pipelines.mapping.field_paths import all_paths, resolve
-from pipelines.mapping.model import MappedColumn, Mapping
-from sources.errors import UsageError
-from sources.files import SourceTable
-from sources.inputs import pairs
-from sources.kinds import KINDS
+from orderbridge.pipelines.mapping.field_paths import all_paths, resolve
+from orderbridge.pipelines.mapping.model import MappedColumn, Mapping
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import SourceTable
+from orderbridge.sources.inputs import pairs
+from orderbridge.sources.kinds import KINDS
 
 _ATTRIBUTES: Final = (
     "color",
@@ -216,7 +216,7 @@ def _known(kind: str, *, is_weak: bool) -> dict[str, str]:
     are mostly of something else.
     """
     tables = tomllib.loads(
-        files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
+        files("orderbridge.pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
     )
     common = (tables["weak"] if is_weak else tables).get(kind, {})
     first = {path.removesuffix("[0]"): path for path in all_paths(kind)}

@@ -25,10 +25,10 @@ from pydantic import (
 )
 from pydantic import Field as Limits
 
-from pipelines.mapping.check import Mistake, mistakes
-from pipelines.mapping.field_paths import suggestion
-from pipelines.mapping.key_positions import KeyPositions
-from pipelines.mapping.model import (
+from orderbridge.pipelines.mapping.check import Mistake, mistakes
+from orderbridge.pipelines.mapping.field_paths import suggestion
+from orderbridge.pipelines.mapping.key_positions import KeyPositions
+from orderbridge.pipelines.mapping.model import (
     Blank,
     Formats,
     GeneratePasswords,
@@ -37,10 +37,10 @@ from pipelines.mapping.model import (
     Mapping,
     Send,
 )
-from sources.errors import UsageError
-from sources.files import ReadOptions
-from sources.files.layout import column_name
-from sources.kinds import KINDS, KindName
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.files.layout import column_name
+from orderbridge.sources.kinds import KINDS, KindName
 
 MAX_BYTES: Final = 1 << 20
 OTHERS: Final = "*"

@@ -9,9 +9,9 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Final
 
-from pipelines.mapping.field_paths import all_paths, suggestion
-from pipelines.mapping.model import Formats, MappedColumn, Mapping
-from pipelines.mapping.read import TABLES
+from orderbridge.pipelines.mapping.field_paths import all_paths, suggestion
+from orderbridge.pipelines.mapping.model import Formats, MappedColumn, Mapping
+from orderbridge.pipelines.mapping.read import TABLES
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 

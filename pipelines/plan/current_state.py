@@ -19,19 +19,19 @@ from urllib.parse import urlsplit
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, ReadState
-from sources.errors import UsageError
-from sources.files import Row, open_table
-from sources.files.formulas import neutralize
-from sources.settings import DataSource, LegacySettings, find_root
-from transforms.frames import array, from_arrow
-from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import Plan, ReadState
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import Row, open_table
+from orderbridge.sources.files.formulas import neutralize
+from orderbridge.sources.settings import DataSource, LegacySettings, find_root
+from orderbridge.transforms.frames import array, from_arrow
+from orderbridge.transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
 if TYPE_CHECKING:
     import duckdb
 
-    from pipelines.warehouse.ops import LastRead
+    from orderbridge.pipelines.warehouse.ops import LastRead
 
 log = logging.getLogger("orderbridge.plan")
 ACCEPTED_FILE: Final = "accepted.csv"
@@ -63,9 +63,9 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         UsageError: there is no warehouse, it has no customers, or those of another host.
     """
     # DuckDB, which takes time to import, is not needed without a warehouse
-    from pipelines.warehouse.build import open_warehouse
-    from pipelines.warehouse.coverage import coverage_gap
-    from pipelines.warehouse.ops import last_reads
+    from orderbridge.pipelines.warehouse.build import open_warehouse
+    from orderbridge.pipelines.warehouse.coverage import coverage_gap
+    from orderbridge.pipelines.warehouse.ops import last_reads
 
     if not path.exists():
         raise UsageError(
@@ -97,7 +97,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
 
 def list_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str, name: str) -> LastRead:
     """The last read of a list in a warehouse. Raises UsageError if there is none from this host."""
-    from pipelines.warehouse.ops import last_reads
+    from orderbridge.pipelines.warehouse.ops import last_reads
 
     last_read = last_reads(warehouse).get(name)
     if last_read is None:
@@ -147,9 +147,9 @@ def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> 
     """
     if not path.exists():
         return None
-    from pipelines.ledger.push_log import missing_attempts
-    from pipelines.warehouse.build import open_warehouse
-    from pipelines.warehouse.source import read_source
+    from orderbridge.pipelines.ledger.push_log import missing_attempts
+    from orderbridge.pipelines.warehouse.build import open_warehouse
+    from orderbridge.pipelines.warehouse.source import read_source
 
     try:
         with open_warehouse(path) as warehouse:

@@ -21,22 +21,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from pipelines.imports.json_columns import as_json, bytes_of
-from pipelines.ledger.keys import body_hash, record_hash
-from pipelines.plan.current_state import CurrentCustomers
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
-from pipelines.plan.summary import MAX_JUMPS, PlanStatistics
-from pipelines.plan.suspicious import SuspiciousValues
-from sources.files.formulas import neutralize
-from sources.kinds import InputKind
-from sources.settings import UNSET_COUNTRY
-from sources.words import listed
-from transforms.erp.match_keys import loose_code
-from transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
-from transforms.keys import canonical_id
-from transforms.texts import tidied, without_blank
-from transforms.upserts.confirmed import changed_fields, price_jumps
-from transforms.upserts.decisions import (
+from orderbridge.pipelines.imports.json_columns import as_json, bytes_of
+from orderbridge.pipelines.ledger.keys import body_hash, record_hash
+from orderbridge.pipelines.plan.current_state import CurrentCustomers
+from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
+from orderbridge.pipelines.plan.summary import MAX_JUMPS, PlanStatistics
+from orderbridge.pipelines.plan.suspicious import SuspiciousValues
+from orderbridge.sources.files.formulas import neutralize
+from orderbridge.sources.kinds import InputKind
+from orderbridge.sources.settings import UNSET_COUNTRY
+from orderbridge.sources.words import listed
+from orderbridge.transforms.erp.match_keys import loose_code
+from orderbridge.transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
+from orderbridge.transforms.keys import canonical_id
+from orderbridge.transforms.texts import tidied, without_blank
+from orderbridge.transforms.upserts.confirmed import changed_fields, price_jumps
+from orderbridge.transforms.upserts.decisions import (
     CUSTOMER_FIELDS,
     CUSTOMER_KEYS,
     INPUT_DOCUMENTS,

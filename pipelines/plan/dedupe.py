@@ -17,19 +17,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import Inputs, ReadyInputs, RejectedInput
-from pipelines.mapping.field_paths import root_of
-from pipelines.plan.decide import Decider
-from pipelines.plan.model import OPERATIONS_FILE
-from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
-from pipelines.plan.requests import RequestWriter
-from sources.disk import create_private
-from sources.errors import BridgeError
-from sources.kinds import KINDS, PASSWORD, InputKind
-from sources.words import listed
-from transforms.frames import TEXT, Bools, Ints, array, column, from_arrow
-from transforms.upserts.decisions import duplicates as find_duplicates
-from transforms.upserts.decisions import search_key, sharing
+from orderbridge.pipelines.imports import Inputs, ReadyInputs, RejectedInput
+from orderbridge.pipelines.mapping.field_paths import root_of
+from orderbridge.pipelines.plan.decide import Decider
+from orderbridge.pipelines.plan.model import OPERATIONS_FILE
+from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
+from orderbridge.pipelines.plan.requests import RequestWriter
+from orderbridge.sources.disk import create_private
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.kinds import KINDS, PASSWORD, InputKind
+from orderbridge.sources.words import listed
+from orderbridge.transforms.frames import TEXT, Bools, Ints, array, column, from_arrow
+from orderbridge.transforms.upserts.decisions import duplicates as find_duplicates
+from orderbridge.transforms.upserts.decisions import search_key, sharing
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")

@@ -18,9 +18,9 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from pipelines.plan.model import REJECTS_FILE
-from sources.disk import disk_errors, exclude_from_git, sync
-from sources.errors import UsageError
+from orderbridge.pipelines.plan.model import REJECTS_FILE
+from orderbridge.sources.disk import disk_errors, exclude_from_git, sync
+from orderbridge.sources.errors import UsageError
 
 HIDDEN: Final = ".orderbridge-plan-"
 

@@ -17,15 +17,15 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import Inputs, open_inputs
-from pipelines.ledger.model import State
-from pipelines.ledger.store import Ledger
-from pipelines.mapping import load, to_toml
-from pipelines.plan import current_state
-from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
-from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import has_plan, hidden_folder, publish_folder
-from pipelines.plan.model import (
+from orderbridge.pipelines.imports import Inputs, open_inputs
+from orderbridge.pipelines.ledger.model import State
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import load, to_toml
+from orderbridge.pipelines.plan import current_state
+from orderbridge.pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
+from orderbridge.pipelines.plan.dedupe import partition
+from orderbridge.pipelines.plan.folder import has_plan, hidden_folder, publish_folder
+from orderbridge.pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
     MAPPING_FILE,
@@ -39,17 +39,23 @@ from pipelines.plan.model import (
     file_sha256,
     sent_as,
 )
-from pipelines.plan.outcomes import FIRST_LINES, Outcomes, lines_by_outcome, reasons, write_outcomes
-from pipelines.plan.rejects import RejectsWriter, check_codes
-from pipelines.plan.replaced import confirmed_fields, replaced_sha256
-from pipelines.plan.requests import RequestWriter
-from pipelines.plan.summary import PlanStatistics, summary
-from pipelines.plan.suspicious import SuspiciousValues
-from sources import __version__
-from sources.disk import create_private, file_version, first_free, usable_path
-from sources.errors import ExitCode, UsageError
-from sources.kinds import KINDS, KindName, additive_fields, increment_fields
-from sources.settings import (
+from orderbridge.pipelines.plan.outcomes import (
+    FIRST_LINES,
+    Outcomes,
+    lines_by_outcome,
+    reasons,
+    write_outcomes,
+)
+from orderbridge.pipelines.plan.rejects import RejectsWriter, check_codes
+from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
+from orderbridge.pipelines.plan.requests import RequestWriter
+from orderbridge.pipelines.plan.summary import PlanStatistics, summary
+from orderbridge.pipelines.plan.suspicious import SuspiciousValues
+from orderbridge.sources import __version__
+from orderbridge.sources.disk import create_private, file_version, first_free, usable_path
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.kinds import KINDS, KindName, additive_fields, increment_fields
+from orderbridge.sources.settings import (
     LegacySettings,
     find_root,
     ledger_path,
@@ -59,7 +65,7 @@ from sources.settings import (
     reconcile_settings,
     warehouse_path,
 )
-from transforms.frames import from_arrow
+from orderbridge.transforms.frames import from_arrow
 
 BATCH_SIZE: Final = 100
 PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {

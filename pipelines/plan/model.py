@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from sources.contract import path_pattern
-from sources.disk import file_version
-from sources.errors import UsageError
-from sources.kinds import KINDS, KindName, LoginMode, Semantics
-from sources.settings import find_root, own_path
+from orderbridge.sources.contract import path_pattern
+from orderbridge.sources.disk import file_version
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import KINDS, KindName, LoginMode, Semantics
+from orderbridge.sources.settings import find_root, own_path
 
 MANIFEST_FILE: Final = "plan.json"
 OPERATIONS_FILE: Final = "operations.jsonl"

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from pipelines.plan.model import DIFFERENCES_FILE, LINES_FILE, UNCHANGED_FILE
-from sources.disk import create_private
-from sources.files.formulas import BYTE_ORDER_MARK, neutralize_column
+from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, LINES_FILE, UNCHANGED_FILE
+from orderbridge.sources.disk import create_private
+from orderbridge.sources.files.formulas import BYTE_ORDER_MARK, neutralize_column
 
 _TEXTS: Final = dict.fromkeys(("field", "code", "words", "id", "evidence"), pa.string())
 OUTCOME_SCHEMA: Final = pa.schema(

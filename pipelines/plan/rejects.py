@@ -23,18 +23,22 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import Inputs
-from pipelines.imports.lines import FillDown
-from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
-from pipelines.mapping import Mapping as ColumnMapping
-from pipelines.mapping.field_paths import resolve
-from pipelines.plan.model import REJECTS_FILE
-from sources.disk import create_private, write_private
-from sources.errors import UsageError
-from sources.files import DetectedFormat, RejectedRow, Row, SourceTable
-from sources.files.formulas import CsvFile, escape, neutralize
-from sources.files.model import LINE_COLUMN
-from sources.words import listed
+from orderbridge.pipelines.imports import Inputs
+from orderbridge.pipelines.imports.lines import FillDown
+from orderbridge.pipelines.imports.open import (
+    REJECT_COLUMNS,
+    count_reject_columns,
+    open_input_table,
+)
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.mapping.field_paths import resolve
+from orderbridge.pipelines.plan.model import REJECTS_FILE
+from orderbridge.sources.disk import create_private, write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import DetectedFormat, RejectedRow, Row, SourceTable
+from orderbridge.sources.files.formulas import CsvFile, escape, neutralize
+from orderbridge.sources.files.model import LINE_COLUMN
+from orderbridge.sources.words import listed
 
 CODES_FILE: Final = ".codes.json"
 REFILL_NOTE: Final = "the password must be filled in again"

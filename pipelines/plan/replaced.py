@@ -15,8 +15,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import OPERATIONS_FILE
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import OPERATIONS_FILE
 
 
 class _Update(msgspec.Struct):

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.json_columns import bytes_of, objects
-from pipelines.plan.summary import PlanStatistics
-from sources.kinds import NOTIFICATION, InputKind
+from orderbridge.pipelines.imports.json_columns import bytes_of, objects
+from orderbridge.pipelines.plan.summary import PlanStatistics
+from orderbridge.sources.kinds import NOTIFICATION, InputKind
 
 _SILENT: Final = '{"send":false,"withCredentials":false}'
 _NOTIFY: Final = '{"send":true,"withCredentials":false}'

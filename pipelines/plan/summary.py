@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.ledger.model import FINAL_STATES, State
-from pipelines.plan import model
-from pipelines.plan.model import Manifest, PasswordSource
-from pipelines.plan.outcomes import NEEDS_NOTHING, Reason
-from sources.kinds import KINDS
-from sources.words import render_text
+from orderbridge.pipelines.ledger.model import FINAL_STATES, State
+from orderbridge.pipelines.plan import model
+from orderbridge.pipelines.plan.model import Manifest, PasswordSource
+from orderbridge.pipelines.plan.outcomes import NEEDS_NOTHING, Reason
+from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.words import render_text
 
 MAX_JUMPS: Final = 20
 
@@ -64,7 +64,7 @@ def summary(
     `sent`: number of its operations in each state, if it was pushed before.
     """
     return render_text(
-        "pipelines.plan",
+        "orderbridge.pipelines.plan",
         "summary.md.j2",
         manifest=manifest,
         statistics=statistics,

@@ -15,8 +15,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.mapping.cells import ADDRESS
-from pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
+from orderbridge.pipelines.mapping.cells import ADDRESS
+from orderbridge.pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 
 _Check = Callable[[pa.Array], pa.Array]
 
@@ -24,7 +24,9 @@ _Check = Callable[[pa.Array], pa.Array]
 @cache
 def _kinds() -> dict[str, dict[str, str]]:
     """Words and pattern by code."""
-    return tomllib.loads(files("pipelines.plan").joinpath("suspicious.toml").read_text("utf-8"))
+    return tomllib.loads(
+        files("orderbridge.pipelines.plan").joinpath("suspicious.toml").read_text("utf-8")
+    )
 
 
 def _numbers(texts: pa.Array) -> pa.Array:

@@ -19,16 +19,21 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pipelines.ledger.store import Ledger
-from pipelines.pull.targets import Targets, lists_without_settings, read_targets, read_whoami
-from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.destination import connect_destination
-from sources.contract import LISTS, Family, Operation, records_of
-from sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
-from sources.extract.walk import paginator_for
-from sources.http.client import Client
-from sources.http.retries import RetryPolicy
-from sources.settings import (
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.pull.targets import (
+    Targets,
+    lists_without_settings,
+    read_targets,
+    read_whoami,
+)
+from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
+from orderbridge.pipelines.warehouse.destination import connect_destination
+from orderbridge.sources.contract import LISTS, Family, Operation, records_of
+from orderbridge.sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
+from orderbridge.sources.extract.walk import paginator_for
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.settings import (
     LegacySettings,
     PublicV1Settings,
     find_root,

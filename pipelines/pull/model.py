@@ -9,9 +9,9 @@ from pathlib import Path
 
 import duckdb
 
-from pipelines.warehouse.merge import MergeCounts
-from sources.errors import ExitCode
-from sources.extract.result import SWEEPS_MAX, ListResult
+from orderbridge.pipelines.warehouse.merge import MergeCounts
+from orderbridge.sources.errors import ExitCode
+from orderbridge.sources.extract.result import SWEEPS_MAX, ListResult
 
 BuildStep = Callable[[duckdb.DuckDBPyConnection, str, datetime], int]
 """What else goes into a build before it is published. In: the build, the run's id, the instant of the walks. Out: an

@@ -21,21 +21,21 @@ from typing import Final
 
 import duckdb
 
-from pipelines.ledger import push_log
-from pipelines.pull.model import BuildStep, PullOptions, PullResult
-from pipelines.pull.order_tail import OrderTail
-from pipelines.pull.targets import Targets
-from pipelines.warehouse import merge, ops
-from pipelines.warehouse.column_values import record_column_values
-from pipelines.warehouse.field_kinds import record_kinds
-from pipelines.warehouse.load import attached, load
-from pipelines.warehouse.run import WarehouseRun
-from pipelines.warehouse.schema_changes import observe_schema
-from pipelines.warehouse.source import check_source, read_source, record_source
-from sources.contract import ORDER
-from sources.disk import replace_file
-from sources.errors import CoverageError, HttpError
-from sources.extract.result import ListResult
+from orderbridge.pipelines.ledger import push_log
+from orderbridge.pipelines.pull.model import BuildStep, PullOptions, PullResult
+from orderbridge.pipelines.pull.order_tail import OrderTail
+from orderbridge.pipelines.pull.targets import Targets
+from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse.column_values import record_column_values
+from orderbridge.pipelines.warehouse.field_kinds import record_kinds
+from orderbridge.pipelines.warehouse.load import attached, load
+from orderbridge.pipelines.warehouse.run import WarehouseRun
+from orderbridge.pipelines.warehouse.schema_changes import observe_schema
+from orderbridge.pipelines.warehouse.source import check_source, read_source, record_source
+from orderbridge.sources.contract import ORDER
+from orderbridge.sources.disk import replace_file
+from orderbridge.sources.errors import CoverageError, HttpError
+from orderbridge.sources.extract.result import ListResult
 
 
 def quarantine_file(path: Path) -> Path:

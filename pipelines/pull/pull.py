@@ -10,18 +10,18 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 
-from pipelines.pull.model import BuildStep, PullOptions, PullResult
-from pipelines.pull.order_tail import OrderTail
-from pipelines.pull.publishing import Publication, check_coverage
-from pipelines.pull.targets import Targets, lists_without_settings, read_targets
-from pipelines.pull.walking import KnownList, ListWalks, known_list
-from pipelines.warehouse.build import warehouse_errors
-from pipelines.warehouse.field_kinds import declared_kinds
-from pipelines.warehouse.run import WarehouseRun
-from pipelines.warehouse.source import check_source
-from sources.contract import LISTS, ORDER, UNDOCUMENTED
-from sources.errors import BridgeError, Stopped, Unreachable, UsageError
-from sources.extract.result import Progress, no_progress
+from orderbridge.pipelines.pull.model import BuildStep, PullOptions, PullResult
+from orderbridge.pipelines.pull.order_tail import OrderTail
+from orderbridge.pipelines.pull.publishing import Publication, check_coverage
+from orderbridge.pipelines.pull.targets import Targets, lists_without_settings, read_targets
+from orderbridge.pipelines.pull.walking import KnownList, ListWalks, known_list
+from orderbridge.pipelines.warehouse.build import warehouse_errors
+from orderbridge.pipelines.warehouse.field_kinds import declared_kinds
+from orderbridge.pipelines.warehouse.run import WarehouseRun
+from orderbridge.pipelines.warehouse.source import check_source
+from orderbridge.sources.contract import LISTS, ORDER, UNDOCUMENTED
+from orderbridge.sources.errors import BridgeError, Stopped, Unreachable, UsageError
+from orderbridge.sources.extract.result import Progress, no_progress
 
 
 def pull(

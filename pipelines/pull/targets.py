@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final, get_args
 from urllib.parse import urlsplit
 
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.source import read_source
-from sources.contract import LISTS, Family, operation_named
-from sources.errors import UsageError
-from sources.http.client import Client
-from sources.http.failures import BrokenBody
-from sources.http.retries import RetryPolicy
-from sources.settings import (
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.sources.contract import LISTS, Family, operation_named
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.failures import BrokenBody
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.settings import (
     DataSource,
     LegacySettings,
     PublicV1Settings,

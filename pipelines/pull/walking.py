@@ -20,24 +20,24 @@ from typing import Any, Final, TypedDict
 import duckdb
 import pyarrow as pa
 
-from pipelines.pull.order_tail import OrderTail
-from pipelines.pull.targets import Targets, read_whoami
-from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.field_kinds import kept_kinds
-from pipelines.warehouse.load import import_loader
-from pipelines.warehouse.ops import last_observed
-from pipelines.warehouse.schema_changes import field_names
-from pipelines.warehouse.sql import table_names
-from sources import __version__
-from sources.contract import LISTS, ORDER, RECORDS
-from sources.decode.schema_inference import FieldNames, KeptKinds
-from sources.errors import BridgeError, Stopped
-from sources.extract.ids import IdHashes, hash_ids
-from sources.extract.result import ListResult, Progress, WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import CursorPosition
-from sources.extract.walk import walk
-from sources.http.client import Client
+from orderbridge.pipelines.pull.order_tail import OrderTail
+from orderbridge.pipelines.pull.targets import Targets, read_whoami
+from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
+from orderbridge.pipelines.warehouse.field_kinds import kept_kinds
+from orderbridge.pipelines.warehouse.load import import_loader
+from orderbridge.pipelines.warehouse.ops import last_observed
+from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources import __version__
+from orderbridge.sources.contract import LISTS, ORDER, RECORDS
+from orderbridge.sources.decode.schema_inference import FieldNames, KeptKinds
+from orderbridge.sources.errors import BridgeError, Stopped
+from orderbridge.sources.extract.ids import IdHashes, hash_ids
+from orderbridge.sources.extract.result import ListResult, Progress, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.v1_pages import CursorPosition
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
 
 Merge = Callable[[Sequence[ListResult], str | None], None]
 """Merges walked lists. In: the lists, and the organization that they belong to, None where it is not known."""

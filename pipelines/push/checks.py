@@ -12,15 +12,15 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.ledger.model import FINAL_STATES
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Manifest, Plan, file_sha256
-from pipelines.plan.replaced import confirmed_fields, replaced_sha256
-from pipelines.pull.targets import read_whoami
-from sources.errors import UsageError
-from sources.http.client import Client
-from sources.kinds import KINDS, increment_fields
-from sources.settings import (
+from orderbridge.pipelines.ledger.model import FINAL_STATES
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import Manifest, Plan, file_sha256
+from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
+from orderbridge.pipelines.pull.targets import read_whoami
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.kinds import KINDS, increment_fields
+from orderbridge.sources.settings import (
     LegacySettings,
     PublicV1Settings,
     check_same_environment,
@@ -29,7 +29,7 @@ from sources.settings import (
     legacy_settings,
     public_v1_settings,
 )
-from sources.words import number
+from orderbridge.sources.words import number
 
 
 def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None]:

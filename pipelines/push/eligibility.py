@@ -16,10 +16,16 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate, UpdatedField
-from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
-from pipelines.push.lookups import (
+from orderbridge.pipelines.ledger.model import (
+    Claim,
+    LedgerRow,
+    StateChange,
+    UnsettledUpdate,
+    UpdatedField,
+)
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
+from orderbridge.pipelines.push.lookups import (
     ASK_PERSON,
     QUARANTINE,
     UNIDENTIFIED,
@@ -30,10 +36,10 @@ from pipelines.push.lookups import (
     look_up,
     not_created,
 )
-from pipelines.push.plan_ledger import PlanLedger
-from sources.errors import CoverageError
-from sources.kinds import KINDS, additive_fields
-from sources.words import number
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.errors import CoverageError
+from orderbridge.sources.kinds import KINDS, additive_fields
+from orderbridge.sources.words import number
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
 

@@ -19,17 +19,17 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger.keys import comparable, search_key
-from sources import __version__
-from sources.contract import CUSTOMER, Record
-from sources.decode.rows import InvalidRow, Number, canonical, parse
-from sources.decode.table_schema import snake
-from sources.extract.page_files import read_batches
-from sources.extract.result import Progress, WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
-from sources.http.client import Client
-from sources.kinds import KINDS
+from orderbridge.pipelines.ledger.keys import comparable, search_key
+from orderbridge.sources import __version__
+from orderbridge.sources.contract import CUSTOMER, Record
+from orderbridge.sources.decode.rows import InvalidRow, Number, canonical, parse
+from orderbridge.sources.decode.table_schema import snake
+from orderbridge.sources.extract.page_files import read_batches
+from orderbridge.sources.extract.result import Progress, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.kinds import KINDS
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
 ANY_CASE: Final = ", any case"
@@ -250,8 +250,8 @@ def _is_same_phone(sent: object, actual: object, country: str | None) -> bool:
         return False
     import pandas as pd  # not needed by a push of variants
 
-    from transforms.frames import TEXT
-    from transforms.phones import same_phone
+    from orderbridge.transforms.frames import TEXT
+    from orderbridge.transforms.phones import same_phone
 
     left, right = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (sent, actual))
     return bool(same_phone(left, right, country)[0])

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.ledger.keys import key_hashes, salted
-from pipelines.ledger.model import LedgerRow, State, StateChange
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.listing import (
+from orderbridge.pipelines.ledger.keys import key_hashes, salted
+from orderbridge.pipelines.ledger.model import LedgerRow, State, StateChange
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.push.listing import (
     LIST_KEYS,
     CustomerListing,
     Key,
@@ -24,8 +24,8 @@ from pipelines.push.listing import (
     differing_fields,
     search_keys,
 )
-from pipelines.push.plan_ledger import PlanLedger
-from sources.errors import UsageError
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.errors import UsageError
 
 ASK_PERSON: Final = (
     "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number to "

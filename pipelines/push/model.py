@@ -9,17 +9,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
-from pipelines.ledger.clock import ReadClock, read_clock
-from pipelines.ledger.model import State
-from pipelines.plan.model import Plan
-from pipelines.push import passwords
-from pipelines.push.listing import ReadCustomers
-from pipelines.push.resolutions import Answers
-from sources.errors import BridgeError, ExitCode, Stopped
-from sources.extract.result import Progress, no_progress
-from sources.http.client import Client
-from sources.http.retries import RetryPolicy
-from sources.settings import LegacySettings
+from orderbridge.pipelines.ledger.clock import ReadClock, read_clock
+from orderbridge.pipelines.ledger.model import State
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push import passwords
+from orderbridge.pipelines.push.listing import ReadCustomers
+from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.sources.errors import BridgeError, ExitCode, Stopped
+from orderbridge.sources.extract.result import Progress, no_progress
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.settings import LegacySettings
 
 SETTLE_S: Final = 900.0
 """Seconds after which a write whose response was lost has arrived, if ever."""

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
-from pipelines.ledger.keys import comparable
-from pipelines.ledger.model import StateChange
-from pipelines.plan.model import PlannedOperation
-from sources.contract import OPERATIONS, path_pattern
-from sources.gaps import GAPS
-from sources.http.exchange import WriteOutcome
-from sources.kinds import KINDS
+from orderbridge.pipelines.ledger.keys import comparable
+from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.plan.model import PlannedOperation
+from orderbridge.sources.contract import OPERATIONS, path_pattern
+from orderbridge.sources.gaps import GAPS
+from orderbridge.sources.http.exchange import WriteOutcome
+from orderbridge.sources.kinds import KINDS
 
 _READINGS: Final = {gap.name: gap.readings for gap in GAPS}
 CONFIRMING: Final = {

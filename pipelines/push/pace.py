@@ -11,7 +11,7 @@ from random import random
 from time import monotonic
 from typing import Final
 
-from sources.http.retries import RetryPolicy, delay_s
+from orderbridge.sources.http.retries import RetryPolicy, delay_s
 
 SETBACKS_MAX: Final = 8
 """Setbacks in a row, without a response in between, after which a push ends."""

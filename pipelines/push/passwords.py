@@ -13,14 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pipelines.plan.model import PLAN_AGAIN, Manifest, Plan, PlannedOperation, file_sha256
-from sources.disk import disk_errors, replace_file
-from sources.errors import UsageError
-from sources.files.formulas import neutralize, people_rows, people_writer
-from sources.kinds import KINDS, PASSWORD
+from orderbridge.pipelines.plan.model import (
+    PLAN_AGAIN,
+    Manifest,
+    Plan,
+    PlannedOperation,
+    file_sha256,
+)
+from orderbridge.sources.disk import disk_errors, replace_file
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.formulas import neutralize, people_rows, people_writer
+from orderbridge.sources.kinds import KINDS, PASSWORD
 
 if TYPE_CHECKING:
-    from pipelines.imports import Inputs
+    from orderbridge.pipelines.imports import Inputs
 
 PASSWORDS_FILE: Final = "passwords.csv"
 _KEY_COLUMNS: Final = KINDS["customers"].list_keys
@@ -143,8 +149,8 @@ def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: s
 
 def inputs_of(manifest: Manifest) -> Inputs:
     """The inputs that a plan was made of, read with its mapping. Raises UsageError."""
-    from pipelines.imports import open_inputs
-    from pipelines.mapping import load
+    from orderbridge.pipelines.imports import open_inputs
+    from orderbridge.pipelines.mapping import load
 
     lookups = [Path(file.path) for file in manifest.lookups]
     mapping = (

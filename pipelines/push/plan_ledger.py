@@ -14,8 +14,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
 
-from pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
-from pipelines.ledger.model import (
+from orderbridge.pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
+from orderbridge.pipelines.ledger.model import (
     PREVIOUS_STATES,
     Claim,
     LedgerRow,
@@ -23,9 +23,9 @@ from pipelines.ledger.model import (
     StateChange,
     UnsettledUpdate,
 )
-from pipelines.ledger.store import FIELDS, Ledger, LedgerError
-from pipelines.plan.model import Plan
-from sources.kinds import KINDS
+from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.sources.kinds import KINDS
 
 _CLAIMED: Final = """
     SELECT mine.id, p.plan_id, p.folder, o.id, o.state, coalesce(o.doubt_at, o.sent_at, o.state_at) FROM claims mine

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from pipelines.ledger.model import StateChange
-from pipelines.plan.model import Plan
-from pipelines.push.eligibility import PushRules, format_time
-from pipelines.push.plan_ledger import PlanLedger
-from sources.errors import UsageError
+from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.eligibility import PushRules, format_time
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.errors import UsageError
 
 ABANDONED: Final = "abandoned: not known whether it arrived"
 

@@ -22,13 +22,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pipelines.ledger.model import LedgerRow
-from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
-from pipelines.push.eligibility import PushRules, Withheld, next_step
-from pipelines.push.plan_ledger import PlanLedger
-from sources.disk import create_private, disk_errors, open_private, sync, write_private
-from sources.errors import BridgeError, UsageError
-from sources.files.formulas import neutralize, people_writer
+from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
+from orderbridge.pipelines.push.eligibility import PushRules, Withheld, next_step
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.disk import create_private, disk_errors, open_private, sync, write_private
+from orderbridge.sources.errors import BridgeError, UsageError
+from orderbridge.sources.files.formulas import neutralize, people_writer
 
 PUSHES_FILE: Final = ".pushes"
 MESSAGES_FILE: Final = ".platform-messages.jsonl"
@@ -41,7 +41,7 @@ _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
 LEFT_OUT: Final = ("unchanged", "exists_same", "merged")
 """Outcomes of lines that need nothing."""
 _OUTCOMES: Final = tomllib.loads(
-    files("pipelines.push").joinpath("outcomes.toml").read_text("utf-8")
+    files("orderbridge.pipelines.push").joinpath("outcomes.toml").read_text("utf-8")
 )
 STATUSES: Final[dict[str, str]] = {outcome: words for outcome, (_, words) in _OUTCOMES.items()}
 """What became of a line, in words."""

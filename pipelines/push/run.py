@@ -14,30 +14,47 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pipelines.ledger.model import FINAL_STATES
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import file_sha256
-from pipelines.push import checks, results
-from pipelines.push.eligibility import (
+from orderbridge.pipelines.ledger.model import FINAL_STATES
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import file_sha256
+from orderbridge.pipelines.push import checks, results
+from orderbridge.pipelines.push.eligibility import (
     Eligibility,
     PushRules,
     Withheld,
     assess_creates,
     assess_updates,
 )
-from pipelines.push.listing import CustomerListing, Key, read_customers
-from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
-from pipelines.push.pace import Pace
-from pipelines.push.passwords import body_encoder, remove_unsent
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.resolutions import answer_changes
-from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendResult, SendTask
-from pipelines.warehouse.lock import run_lock
-from sources.disk import disk_errors
-from sources.errors import AccessError, PlatformError, Stopped, UsageError
-from sources.http.client import Client
-from sources.kinds import KINDS, additive_fields, increment_fields
-from sources.settings import LegacySettings, http_settings, ledger_path, reconcile_settings
+from orderbridge.pipelines.push.listing import CustomerListing, Key, read_customers
+from orderbridge.pipelines.push.model import (
+    SETTLE_S,
+    PushDependencies,
+    PushHooks,
+    PushOptions,
+    PushResult,
+)
+from orderbridge.pipelines.push.pace import Pace
+from orderbridge.pipelines.push.passwords import body_encoder, remove_unsent
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.resolutions import answer_changes
+from orderbridge.pipelines.push.send import (
+    INTENT_MAX_AGE_S,
+    RATE_MIN,
+    SendLoop,
+    SendResult,
+    SendTask,
+)
+from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.sources.disk import disk_errors
+from orderbridge.sources.errors import AccessError, PlatformError, Stopped, UsageError
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.kinds import KINDS, additive_fields, increment_fields
+from orderbridge.sources.settings import (
+    LegacySettings,
+    http_settings,
+    ledger_path,
+    reconcile_settings,
+)
 
 PROBES_MAX: Final = 3
 """After too many doubts in a row, what was never sent is tried at this many other places of the plan before the push

@@ -17,15 +17,15 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
-from pipelines.ledger.model import StateChange
-from pipelines.plan.model import PlannedOperation
-from pipelines.push.eligibility import PushRules, UnsettledUpdates, Withheld
-from pipelines.push.outcome import classify, is_plain_success
-from pipelines.push.pace import WAIT_STEP_S, Pace
-from pipelines.push.plan_ledger import PlanLedger
-from sources.errors import BridgeError, Stopped, Unreachable
-from sources.http.client import Client
-from sources.http.exchange import WriteOutcome
+from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.plan.model import PlannedOperation
+from orderbridge.pipelines.push.eligibility import PushRules, UnsettledUpdates, Withheld
+from orderbridge.pipelines.push.outcome import classify, is_plain_success
+from orderbridge.pipelines.push.pace import WAIT_STEP_S, Pace
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.errors import BridgeError, Stopped, Unreachable
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.exchange import WriteOutcome
 
 DOUBTS_MAX: Final = 5
 """Outcomes in doubt in a row after which nothing more is sent: the cause is not a single request."""

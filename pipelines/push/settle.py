@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.ledger.model import State, StateChange
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan
-from pipelines.push.eligibility import PushRules, format_time
-from pipelines.push.lookups import (
+from orderbridge.pipelines.ledger.model import State, StateChange
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.eligibility import PushRules, format_time
+from orderbridge.pipelines.push.lookups import (
     Doubt,
     SoughtKeys,
     ask_person,
@@ -26,11 +26,11 @@ from pipelines.push.lookups import (
     look_up,
     not_created,
 )
-from pipelines.push.model import PushDependencies, PushHooks
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.resolutions import Answers, answer_changes
-from pipelines.push.results import ResultsWriter
-from pipelines.push.run import (
+from orderbridge.pipelines.push.model import PushDependencies, PushHooks
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.resolutions import Answers, answer_changes
+from orderbridge.pipelines.push.results import ResultsWriter
+from orderbridge.pipelines.push.run import (
     check_settle_s,
     ledger_lock,
     read_list,
@@ -38,9 +38,14 @@ from pipelines.push.run import (
     settle_time_s,
     walk_folder,
 )
-from sources.errors import ExitCode, UsageError
-from sources.kinds import additive_fields
-from sources.settings import http_settings, ledger_path, legacy_settings, reconcile_settings
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.kinds import additive_fields
+from orderbridge.sources.settings import (
+    http_settings,
+    ledger_path,
+    legacy_settings,
+    reconcile_settings,
+)
 
 
 class OpenDoubt(NamedTuple):

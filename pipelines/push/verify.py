@@ -19,10 +19,10 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from pipelines.ledger.store import Ledger
-from pipelines.plan.current_state import list_read
-from pipelines.plan.model import Plan
-from pipelines.push.listing import (
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.current_state import list_read
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.listing import (
     CustomerListing,
     Key,
     add_documents,
@@ -31,14 +31,14 @@ from pipelines.push.listing import (
     records_by_key,
     search_keys,
 )
-from pipelines.push.passwords import write_private_csv
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.source import read_source
-from sources.contract import CUSTOMER, Record
-from sources.errors import ExitCode, UsageError
-from sources.kinds import KINDS
-from sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
+from orderbridge.pipelines.push.passwords import write_private_csv
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.sources.contract import CUSTOMER, Record
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
 _BATCH: Final = 10_000

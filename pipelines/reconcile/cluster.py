@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from pipelines.reconcile.parts import Mapper
-from sources.disk import create_private
-from sources.errors import UsageError
+from orderbridge.pipelines.reconcile.parts import Mapper
+from orderbridge.sources.disk import create_private
+from orderbridge.sources.errors import UsageError
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -13,19 +13,19 @@ from typing import Final
 
 import pandas as pd
 
-from pipelines.reconcile import parts
-from pipelines.reconcile.parts import Parts
-from transforms.customers import (
+from orderbridge.pipelines.reconcile import parts
+from orderbridge.pipelines.reconcile.parts import Parts
+from orderbridge.transforms.customers import (
     CUSTOMER_FIELDS,
     CUSTOMERS,
     READ_CUSTOMERS,
     customers_findings,
     customers_part,
 )
-from transforms.dates import DateContext, DateEvidence
-from transforms.documents import OWNED_DOCUMENTS
-from transforms.findings import rule_findings
-from transforms.frames import from_arrow
+from orderbridge.transforms.dates import DateContext, DateEvidence
+from orderbridge.transforms.documents import OWNED_DOCUMENTS
+from orderbridge.transforms.findings import rule_findings
+from orderbridge.transforms.frames import from_arrow
 
 _NAMES: Final = {"customer_id": "o.id", "created_at_text": "o.created_at"}
 _DOCUMENTS: Final = """

@@ -14,25 +14,25 @@ from typing import Final
 import duckdb
 import pandas as pd
 
-from pipelines.reconcile.customers import reconcile_customers
-from pipelines.reconcile.odd_values import odd_values
-from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
-from pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
-from pipelines.warehouse import coverage, ops
-from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.sql import table_names
-from sources.errors import UsageError
-from sources.settings import ReconcileSettings
-from sources.words import number
-from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
-from transforms.dates import DateContext
-from transforms.findings import combine_findings, table_finding
-from transforms.frames import BIGINT, constant, frame, from_arrow
-from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
-from transforms.order_lines import ORDER_LINES, lines_tables
-from transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
-from transforms.promotions import promotions
+from orderbridge.pipelines.reconcile.customers import reconcile_customers
+from orderbridge.pipelines.reconcile.odd_values import odd_values
+from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
+from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
+from orderbridge.pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
+from orderbridge.pipelines.warehouse import coverage, ops
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.sources.words import number
+from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
+from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
+from orderbridge.transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
+from orderbridge.transforms.order_lines import ORDER_LINES, lines_tables
+from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
+from orderbridge.transforms.promotions import promotions
 
 
 @dataclass(slots=True)

@@ -13,17 +13,17 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.reconcile.entities import StepInputs
-from pipelines.reconcile.erp_files import ErpCustomers
-from pipelines.reconcile.match import match_lines
-from pipelines.warehouse import ops
-from pipelines.warehouse.reviews import read_reviews, review_frame
-from pipelines.warehouse.sql import replace, table_names
-from sources.errors import BridgeError
-from transforms.erp.match_keys import MATCH_KEYS
-from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
-from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
-from transforms.frames import TEXT, column, frame, from_arrow
+from orderbridge.pipelines.reconcile.entities import StepInputs
+from orderbridge.pipelines.reconcile.erp_files import ErpCustomers
+from orderbridge.pipelines.reconcile.match import match_lines
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.reviews import read_reviews, review_frame
+from orderbridge.pipelines.warehouse.sql import replace, table_names
+from orderbridge.sources.errors import BridgeError
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
+from orderbridge.transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
+from orderbridge.transforms.frames import TEXT, column, frame, from_arrow
 
 
 @dataclass(slots=True)

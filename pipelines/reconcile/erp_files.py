@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from pipelines.imports.groups import (
+from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
+from orderbridge.pipelines.imports.groups import (
     blank_lines,
     changes,
     group_keys,
@@ -27,23 +27,30 @@ from pipelines.imports.groups import (
     torn_groups,
     whole,
 )
-from pipelines.imports.inputs import SCATTERED, TORN
-from pipelines.imports.lines import prepared_lines
-from pipelines.imports.lookups import LookupTable
-from pipelines.imports.open import (
+from orderbridge.pipelines.imports.inputs import SCATTERED, TORN
+from orderbridge.pipelines.imports.lines import prepared_lines
+from orderbridge.pipelines.imports.lookups import LookupTable
+from orderbridge.pipelines.imports.open import (
     count_reject_columns,
     layout_notes,
     open_input_table,
     open_lookups,
 )
-from pipelines.mapping import Mapping as ColumnMapping
-from pipelines.mapping import load, propose, sample
-from sources.errors import UsageError
-from sources.files import CellRules, SourceTable
-from sources.files.model import LINE_COLUMN
-from transforms.documents import first_row_per_owner
-from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import BIGINT, TEXT, from_arrow, positions, take_or_null, to_arrow
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.mapping import load, propose, sample
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import CellRules, SourceTable
+from orderbridge.sources.files.model import LINE_COLUMN
+from orderbridge.transforms.documents import first_row_per_owner
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.frames import (
+    BIGINT,
+    TEXT,
+    from_arrow,
+    positions,
+    take_or_null,
+    to_arrow,
+)
 
 log = logging.getLogger("orderbridge.reconcile")
 ERP_COLUMNS: Final = {

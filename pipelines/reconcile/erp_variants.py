@@ -15,18 +15,24 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import ReadyInputs, RejectedInput, open_inputs
-from pipelines.imports.json_columns import as_json
-from pipelines.ledger.store import Ledger
-from pipelines.mapping import load
-from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
-from pipelines.warehouse import ops
-from pipelines.warehouse.sql import replace, table_names
-from sources.errors import BridgeError
-from sources.kinds import increment_fields
-from sources.settings import ledger_path, legacy_settings
-from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, FIELD_KEY, VARIANT_LINES, variants
-from transforms.frames import frame, from_arrow
+from orderbridge.pipelines.imports import ReadyInputs, RejectedInput, open_inputs
+from orderbridge.pipelines.imports.json_columns import as_json
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import load
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.sql import replace, table_names
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.kinds import increment_fields
+from orderbridge.sources.settings import ledger_path, legacy_settings
+from orderbridge.transforms.erp.variants import (
+    CONFIRMED,
+    ERP_VARIANTS,
+    FIELD_KEY,
+    VARIANT_LINES,
+    variants,
+)
+from orderbridge.transforms.frames import frame, from_arrow
 
 _VARIANT: Final = "^/products/(?P<product_id>[^/]+)/variants/(?P<variant_id>[^/]+)$"
 _IDS: Final = {"productId": "product_id", "variantId": "variant_id"}

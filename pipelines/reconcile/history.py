@@ -19,9 +19,9 @@ from uuid import uuid4
 
 import duckdb
 
-from pipelines.reconcile.parts import folder_of
-from pipelines.warehouse.merge import columns_of
-from pipelines.warehouse.sql import sql_text
+from orderbridge.pipelines.reconcile.parts import folder_of
+from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.sql import sql_text
 
 PERIOD: Final = {
     "version": "INTEGER",

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.reconcile import parts
-from pipelines.reconcile.parts import Parts, RowFile, folder_of
-from transforms.erp.candidates import Candidates, buckets, find_candidates
-from transforms.erp.findings import LINE_ENTITY, missing_customer_findings
-from transforms.erp.match import PartialMatch, distinct_lines, match_part, reviewed_rows
-from transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
-from transforms.erp.tables import (
+from orderbridge.pipelines.reconcile import parts
+from orderbridge.pipelines.reconcile.parts import Parts, RowFile, folder_of
+from orderbridge.transforms.erp.candidates import Candidates, buckets, find_candidates
+from orderbridge.transforms.erp.findings import LINE_ENTITY, missing_customer_findings
+from orderbridge.transforms.erp.match import PartialMatch, distinct_lines, match_part, reviewed_rows
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
+from orderbridge.transforms.erp.tables import (
     DIFFERENCES,
     ERP_CUSTOMERS,
     ERP_DIFFERENCES,
@@ -31,8 +31,8 @@ from transforms.erp.tables import (
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
 )
-from transforms.findings import combine_findings, rule_findings
-from transforms.frames import from_arrow
+from orderbridge.transforms.findings import combine_findings, rule_findings
+from orderbridge.transforms.frames import from_arrow
 
 ROWS_PER_BUCKET: Final = 400_000
 """Lines, customers and documents together. A worker takes about a kilobyte for each."""

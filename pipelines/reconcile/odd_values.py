@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.column_values import gone_values, jumped_values
-from pipelines.warehouse.field_kinds import widened
-from pipelines.warehouse.sql import table_names
-from transforms.findings import table_finding
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values
+from orderbridge.pipelines.warehouse.field_kinds import widened
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.transforms.findings import table_finding
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,14 +14,14 @@ from typing import Final
 
 import duckdb
 
-from pipelines.reconcile.orders import filled_columns
-from pipelines.reconcile.parts import Parts
-from pipelines.warehouse.merge import columns_of
-from pipelines.warehouse.sql import sql_name
-from transforms.dates import OFFSET_MAX, DateContext
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
-from transforms.order_fields import AmountEvidence
-from transforms.order_lines import (
+from orderbridge.pipelines.reconcile.orders import filled_columns
+from orderbridge.pipelines.reconcile.parts import Parts
+from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.transforms.dates import OFFSET_MAX, DateContext
+from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
+from orderbridge.transforms.order_fields import AmountEvidence
+from orderbridge.transforms.order_lines import (
     AMOUNTS,
     LINE_FIELDS,
     ORDER_LINES,
@@ -29,7 +29,7 @@ from transforms.order_lines import (
     lines_findings,
     lines_part,
 )
-from transforms.orders import raw_column_names
+from orderbridge.transforms.orders import raw_column_names
 
 CUSTOMER_ORDERS: Final = {
     "customer_id": TEXT,

@@ -16,17 +16,17 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.reconcile.parts import Parts
-from pipelines.warehouse.merge import columns_of
-from pipelines.warehouse.sql import sql_name
-from transforms.customer_index import CustomerIndex
-from transforms.dates import UNREAD_FORMS, DateContext, DateEvidence
-from transforms.findings import FINDINGS
-from transforms.frames import TEXT, frame, from_arrow, look_up
-from transforms.keys import BOOKKEEPING
-from transforms.order_fields import FieldChoice, OrderFields, texts_of
-from transforms.order_lines import line_columns, line_sums
-from transforms.orders import (
+from orderbridge.pipelines.reconcile.parts import Parts
+from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.transforms.customer_index import CustomerIndex
+from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence
+from orderbridge.transforms.findings import FINDINGS
+from orderbridge.transforms.frames import TEXT, frame, from_arrow, look_up
+from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.order_fields import FieldChoice, OrderFields, texts_of
+from orderbridge.transforms.order_lines import line_columns, line_sums
+from orderbridge.transforms.orders import (
     ORDER_CUSTOMERS,
     ORDERS,
     WITNESS,
@@ -36,7 +36,7 @@ from transforms.orders import (
     orders_part,
     raw_column_names,
 )
-from transforms.total_candidates import LINE_SUMS
+from orderbridge.transforms.total_candidates import LINE_SUMS
 
 COMPARED_ROWS: Final = 20_000
 """So many orders are compared with their lines."""

@@ -23,11 +23,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.warehouse.merge import columns_of
-from pipelines.warehouse.sql import sql_text
-from sources.contract import LISTS
-from transforms.findings import FINDINGS, VALUES, Part, UniqueValues, shared_value_findings
-from transforms.frames import Schema, from_arrow, to_arrow
+from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.sources.contract import LISTS
+from orderbridge.transforms.findings import (
+    FINDINGS,
+    VALUES,
+    Part,
+    UniqueValues,
+    shared_value_findings,
+)
+from orderbridge.transforms.frames import Schema, from_arrow, to_arrow
 
 PART_ROWS: Final = 100_000
 """So many rows take about 100 MB in frames."""

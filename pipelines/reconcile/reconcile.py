@@ -20,30 +20,38 @@ from typing import Final, Literal
 import duckdb
 import pandas as pd
 
-from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.entities import STEPS, Entity, StepInputs
-from pipelines.reconcile.erp_customers import MatchSummary, match_customers
-from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
-from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
-from pipelines.reconcile.history import HISTORIES, record_history
-from pipelines.reconcile.odd_values import lost_values
-from pipelines.reconcile.parts import Mapper, folder_of
-from pipelines.warehouse import coverage, merge, ops
-from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.build import warehouse_errors
-from pipelines.warehouse.finding_history import NewFindings, new_findings, record_findings
-from pipelines.warehouse.reviews import read_reviews
-from pipelines.warehouse.run import WarehouseRun
-from pipelines.warehouse.schema_changes import enumeration
-from pipelines.warehouse.sql import replace
-from pipelines.warehouse.views import create_views
-from sources.contract import LISTS
-from sources.errors import BridgeError, ExitCode, UsageError
-from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
-from transforms.dates import DateContext
-from transforms.findings import combine_findings, rule_findings
-from transforms.frames import constant
-from transforms.phones import CALLING_CODES
+from orderbridge.pipelines.reconcile.cluster import Cluster
+from orderbridge.pipelines.reconcile.entities import STEPS, Entity, StepInputs
+from orderbridge.pipelines.reconcile.erp_customers import MatchSummary, match_customers
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
+from orderbridge.pipelines.reconcile.erp_variants import (
+    VariantSummary,
+    compare_variants,
+    read_erp_variants,
+)
+from orderbridge.pipelines.reconcile.history import HISTORIES, record_history
+from orderbridge.pipelines.reconcile.odd_values import lost_values
+from orderbridge.pipelines.reconcile.parts import Mapper, folder_of
+from orderbridge.pipelines.warehouse import coverage, merge, ops
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.build import warehouse_errors
+from orderbridge.pipelines.warehouse.finding_history import (
+    NewFindings,
+    new_findings,
+    record_findings,
+)
+from orderbridge.pipelines.warehouse.reviews import read_reviews
+from orderbridge.pipelines.warehouse.run import WarehouseRun
+from orderbridge.pipelines.warehouse.schema_changes import enumeration
+from orderbridge.pipelines.warehouse.sql import replace
+from orderbridge.pipelines.warehouse.views import create_views
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
+from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.findings import combine_findings, rule_findings
+from orderbridge.transforms.frames import constant
+from orderbridge.transforms.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
 MEMORY_MB: Final = 350

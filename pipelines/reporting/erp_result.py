@@ -14,16 +14,16 @@ from typing import Final
 
 import xlsxwriter
 
-from pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS, write_row
-from pipelines.imports.open import open_input_table
-from pipelines.mapping import load, propose, sample
-from pipelines.plan.rejects import RejectsWriter
-from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reporting.outputs import output_target
-from pipelines.warehouse.build import open_warehouse
-from sources.disk import disk_errors, replace_file
-from sources.errors import UsageError
-from sources.files.formulas import neutralize
+from orderbridge.pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS, write_row
+from orderbridge.pipelines.imports.open import open_input_table
+from orderbridge.pipelines.mapping import load, propose, sample
+from orderbridge.pipelines.plan.rejects import RejectsWriter
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reporting.outputs import output_target
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.sources.disk import disk_errors, replace_file
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.formulas import neutralize
 
 SHEET: Final = "customers of the ERP"
 COLUMNS: Final = (

@@ -15,8 +15,8 @@ from typing import Any, Final
 import duckdb
 import pandas as pd
 
-from pipelines.warehouse.descriptions import harmless_columns
-from pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.descriptions import harmless_columns
+from orderbridge.pipelines.warehouse.sql import table_names
 
 MASK: Final = "•••"
 

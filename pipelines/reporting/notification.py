@@ -14,19 +14,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from pipelines.import_file.run import ImportResult
-from pipelines.pull.model import PullResult
-from pipelines.reconcile.reconcile import ReconcileResult
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.failure import describe_error, was_published
-from pipelines.warehouse.finding_history import in_words, new_findings
-from pipelines.warehouse.ops import last_reads
-from pipelines.warehouse.schema_changes import schema_changes
-from pipelines.warehouse.source import read_source
-from sources.errors import ExitCode, Stopped
-from sources.http.webhook import post_json
-from sources.settings import Secret, find_root, http_settings
-from sources.words import number
+from orderbridge.pipelines.import_file.run import ImportResult
+from orderbridge.pipelines.pull.model import PullResult
+from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.failure import describe_error, was_published
+from orderbridge.pipelines.warehouse.finding_history import in_words, new_findings
+from orderbridge.pipelines.warehouse.ops import last_reads
+from orderbridge.pipelines.warehouse.schema_changes import schema_changes
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.sources.errors import ExitCode, Stopped
+from orderbridge.sources.http.webhook import post_json
+from orderbridge.sources.settings import Secret, find_root, http_settings
+from orderbridge.sources.words import number
 
 log = logging.getLogger("orderbridge.notification")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sources.disk import disk_errors
-from sources.errors import UsageError
-from sources.settings import own_path
+from orderbridge.sources.disk import disk_errors
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import own_path
 
 
 def output_target(out: Path, what: str, hint: str, is_ours: Callable[[Path], bool]) -> Path:

@@ -13,8 +13,8 @@ from decimal import Decimal
 
 import pandas as pd
 
-from pipelines.reporting.charts import time_chart
-from pipelines.reporting.tables import render, spaced
+from orderbridge.pipelines.reporting.charts import time_chart
+from orderbridge.pipelines.reporting.tables import render, spaced
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from pipelines.reporting.charts import TimeChart, time_chart
-from pipelines.reporting.outputs import output_target
-from pipelines.reporting.report_data import ReportData, read_report_data
-from pipelines.reporting.tables import anchor, render, tag, words
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.finding_history import in_words
-from pipelines.warehouse.sql import Rows
-from sources.contract import LISTS
-from sources.disk import PRIVATE_FILE, disk_errors, replace_file
-from transforms.rules import RULES, SEVERITIES
+from orderbridge.pipelines.reporting.charts import TimeChart, time_chart
+from orderbridge.pipelines.reporting.outputs import output_target
+from orderbridge.pipelines.reporting.report_data import ReportData, read_report_data
+from orderbridge.pipelines.reporting.tables import anchor, render, tag, words
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.finding_history import in_words
+from orderbridge.pipelines.warehouse.sql import Rows
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.disk import PRIVATE_FILE, disk_errors, replace_file
+from orderbridge.transforms.rules import RULES, SEVERITIES
 
 OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report --out FILE"
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.finding_history import NewFindings, new_findings
-from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
-from pipelines.warehouse.source import read_source
-from pipelines.warehouse.sql import Rows, read_rows
-from sources.contract import LISTS
-from sources.errors import UsageError
-from sources.settings import DataSource
+from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
+from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.pipelines.warehouse.sql import Rows, read_rows
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import DataSource
 
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",
@@ -53,7 +53,7 @@ class ReportData:
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     """Reads the data of the report. Raises UsageError where nothing has been reconciled by this version."""
     queries = tomllib.loads(
-        files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8")
+        files("orderbridge.pipelines.reporting").joinpath("queries.toml").read_text("utf-8")
     )
     try:
         for run in read_rows(warehouse, queries["run"]):

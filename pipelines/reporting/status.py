@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.ledger.model import OpenPlan
-from pipelines.ledger.store import Ledger
-from pipelines.warehouse import failure as failures
-from pipelines.warehouse.build import lock_file, open_warehouse
-from pipelines.warehouse.finding_history import NewFindings, new_findings
-from pipelines.warehouse.lock import lock_holder
-from pipelines.warehouse.ops import LastRead, last_reads
-from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
-from pipelines.warehouse.sql import read_rows
-from sources.contract import LISTS
-from sources.errors import UsageError
-from sources.settings import ledger_path, warehouse_path
+from orderbridge.pipelines.ledger.model import OpenPlan
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.warehouse import failure as failures
+from orderbridge.pipelines.warehouse.build import lock_file, open_warehouse
+from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
+from orderbridge.pipelines.warehouse.lock import lock_holder
+from orderbridge.pipelines.warehouse.ops import LastRead, last_reads
+from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from orderbridge.pipelines.warehouse.sql import read_rows
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import ledger_path, warehouse_path
 
 _CLOCK_SKEW_H: Final = 0.1
 _LAST_TRY: Final = """
@@ -120,10 +120,10 @@ def _can_resume(plan: OpenPlan) -> bool:
     """Whether a push or an answer can still change something: not what was never sent of a plan that is out of date."""
     if not plan.states.keys().isdisjoint(("in_flight", "in_doubt", "conflict")):
         return True
-    from pipelines.push.checks import (
+    from orderbridge.pipelines.push.checks import (
         changed_file,
     )  # not needed without open plans, and imports httpx
-    from pipelines.push.lookups import intact_plan
+    from orderbridge.pipelines.push.lookups import intact_plan
 
     intact = intact_plan(plan.plan_id, plan.folder)
     return intact is not None and changed_file(intact.manifest) is None

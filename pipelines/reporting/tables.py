@@ -18,8 +18,8 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from pipelines.warehouse.sql import Rows
-from sources.words import template_environment
+from orderbridge.pipelines.warehouse.sql import Rows
+from orderbridge.sources.words import template_environment
 
 TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
@@ -147,7 +147,7 @@ def render(template: str, **values: object) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     environment = template_environment(
-        "pipelines.reporting", "templates", autoescape=True, finalize=_written
+        "orderbridge.pipelines.reporting", "templates", autoescape=True, finalize=_written
     )
     environment.filters |= {"code": _with_code, "words": words}
     functions = (build_table, bar_column, mapped, name_column, spaced, styled)

@@ -16,12 +16,12 @@ from typing import Annotated, Any, Final, Self
 
 import msgspec
 
-from pipelines.warehouse.sql import sql_text
-from sources.disk import write_private
-from sources.errors import UsageError
-from sources.settings.ownership import check_private
-from sources.settings.root import find_root, read_toml
-from transforms.rules import RULES, Severity
+from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.sources.disk import write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.ownership import check_private
+from orderbridge.sources.settings.root import find_root, read_toml
+from orderbridge.transforms.rules import RULES, Severity
 
 FILE: Final = "accepted.toml"
 COMPARED: Final = frozenset(

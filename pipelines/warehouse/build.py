@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.lock import run_lock, warn_of_writer
-from pipelines.warehouse.sql import sql_text, table_names
-from sources.disk import (
+from orderbridge.pipelines.warehouse.lock import run_lock, warn_of_writer
+from orderbridge.pipelines.warehouse.sql import sql_text, table_names
+from orderbridge.sources.disk import (
     PRIVATE_FILE,
     copy_access,
     disk_errors,
@@ -28,8 +28,8 @@ from sources.disk import (
     private_folder,
     usable_path,
 )
-from sources.errors import BridgeError, UsageError
-from sources.settings import own_path, warehouse_path
+from orderbridge.sources.errors import BridgeError, UsageError
+from orderbridge.sources.settings import own_path, warehouse_path
 
 SCHEMAS: Final = ("raw", "reconciled", "ops")
 STORAGE_VERSION: Final = "v1.2.0"
@@ -112,7 +112,7 @@ def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
     The catalog is asked by its full name: a function in the file may have the short one.
     """
-    from pipelines.warehouse.descriptions import table_description
+    from orderbridge.pipelines.warehouse.descriptions import table_description
 
     views = connection.execute(
         "SELECT schema_name, view_name FROM system.main.duckdb_views()"

@@ -15,15 +15,20 @@ from typing import Final
 import duckdb
 import msgspec
 
-from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.field_kinds import place
-from pipelines.warehouse.merge import columns_of
-from pipelines.warehouse.ops import record_totals
-from pipelines.warehouse.schema_changes import field_names
-from pipelines.warehouse.sql import sql_text
-from sources.decode.schema_inference import CHILD_TABLES, RESERVED, FieldNames, path_text
-from sources.errors import BridgeError
-from sources.extract.result import ListResult
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.field_kinds import place
+from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.ops import record_totals
+from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.sources.decode.schema_inference import (
+    CHILD_TABLES,
+    RESERVED,
+    FieldNames,
+    path_text,
+)
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.extract.result import ListResult
 
 HAD_MIN: Final = 5
 """Values that a column must have had to be missed, or values in half of the rows: rare ones go with their orders."""

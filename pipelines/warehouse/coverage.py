@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.ops import LastRead
-from sources.contract import RECORDS
-from sources.extract.spool import RESUME_WITHIN_S
+from orderbridge.pipelines.warehouse.ops import LastRead
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.extract.spool import RESUME_WITHIN_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,8 +99,8 @@ def list_findings(
         the list whose records it names, with both times; the rows that were quarantined because a different row of the
         list has the same id.
     """
-    from transforms.findings import rule_findings, table_finding
-    from transforms.frames import from_arrow
+    from orderbridge.transforms.findings import rule_findings, table_finding
+    from orderbridge.transforms.frames import from_arrow
 
     if (read := reads.get(entity)) is None:
         return

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.sql import sql_name, sql_text
-from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
-from sources.contract import LISTS, RECORDS, Field
-from sources.decode.table_schema import KEY_COLUMN, parent_key, snake
+from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
+from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
+from orderbridge.sources.contract import LISTS, RECORDS, Field
+from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key, snake
 
 DESCRIBED_SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
 _UNDOCUMENTED: Final = "field of the platform's {}, which the interface does not show"
@@ -39,7 +39,7 @@ def primary_keys(schema: str, table: str) -> tuple[str, ...]:
 @cache
 def _dictionary() -> dict[str, Any]:
     return tomllib.loads(
-        files("pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8")
+        files("orderbridge.pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8")
     )
 
 
@@ -87,8 +87,8 @@ def _is_undocumented_field(schema: str, table: str, column: str) -> bool:
         return column not in own and not column.endswith("_position")
     if schema != "reconciled" or table not in ("orders", "order_lines"):
         return False
-    from transforms.order_lines import ORDER_LINES
-    from transforms.orders import ORDERS
+    from orderbridge.transforms.order_lines import ORDER_LINES
+    from orderbridge.transforms.orders import ORDERS
 
     return column not in (ORDERS if table == "orders" else ORDER_LINES)
 

@@ -22,17 +22,21 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.build import SCHEMAS, open_warehouse
-from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
-from pipelines.warehouse.destination_changes import REMOVED, CopyNotes, TableChanges
-from pipelines.warehouse.destination_errors import (
+from orderbridge.pipelines.warehouse.build import SCHEMAS, open_warehouse
+from orderbridge.pipelines.warehouse.descriptions import (
+    column_comments,
+    primary_keys,
+    table_description,
+)
+from orderbridge.pipelines.warehouse.destination_changes import REMOVED, CopyNotes, TableChanges
+from orderbridge.pipelines.warehouse.destination_errors import (
     PUBLISHED,
     destination_errors,
     destination_settings,
     reason,
 )
-from pipelines.warehouse.destination_files import ParquetStore
-from pipelines.warehouse.destination_postgres import (
+from orderbridge.pipelines.warehouse.destination_files import ParquetStore
+from orderbridge.pipelines.warehouse.destination_postgres import (
     ColumnTypes,
     SqlClient,
     exclusive_client,
@@ -40,12 +44,12 @@ from pipelines.warehouse.destination_postgres import (
     unquoted,
     update_table,
 )
-from pipelines.warehouse.source import SOURCE_COLUMNS, read_source
-from pipelines.warehouse.sql import sql_text, table_names
-from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
-from pipelines.warehouse.views import VIEWS, statements
-from sources.errors import PlatformError, UsageError
-from sources.settings import DataSource, WarehouseSettings, load_dlt
+from orderbridge.pipelines.warehouse.source import SOURCE_COLUMNS, read_source
+from orderbridge.pipelines.warehouse.sql import sql_text, table_names
+from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
+from orderbridge.pipelines.warehouse.views import VIEWS, statements
+from orderbridge.sources.errors import PlatformError, UsageError
+from orderbridge.sources.settings import DataSource, WarehouseSettings, load_dlt
 
 ROWS_PER_BATCH: Final = 100_000
 MEMORY: Final = "1GB"

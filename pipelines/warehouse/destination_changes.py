@@ -23,9 +23,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.warehouse.descriptions import primary_keys
-from pipelines.warehouse.sql import sql_name
-from sources.disk import exclude_from_git, private_folder
+from orderbridge.pipelines.warehouse.descriptions import primary_keys
+from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.sources.disk import exclude_from_git, private_folder
 
 REMOVED: Final = "_orderbridge_removed"
 """The column that marks keys without rows."""

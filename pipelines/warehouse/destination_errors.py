@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
-from pipelines.warehouse.failure import is_interrupted
-from pipelines.warehouse.load import without_settings
-from sources.errors import BridgeError, PlatformError
-from sources.settings import WarehouseSettings
+from orderbridge.pipelines.warehouse.failure import is_interrupted
+from orderbridge.pipelines.warehouse.load import without_settings
+from orderbridge.sources.errors import BridgeError, PlatformError
+from orderbridge.sources.settings import WarehouseSettings
 
 PUBLISHED: Final = "The DuckDB file is published. Its copy stays that of before until `orderbridge reconcile` or a run."
 _HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its permissions."

@@ -22,10 +22,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.warehouse.descriptions import column_comments, primary_keys
-from sources.disk import move_file, sync
-from sources.errors import PlatformError, UsageError
-from sources.settings import DataSource
+from orderbridge.pipelines.warehouse.descriptions import column_comments, primary_keys
+from orderbridge.sources.disk import move_file, sync
+from orderbridge.sources.errors import PlatformError, UsageError
+from orderbridge.sources.settings import DataSource
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped] # it ships no types

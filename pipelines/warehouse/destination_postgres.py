@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pipelines.warehouse.destination_changes import REMOVED, TableChanges
-from pipelines.warehouse.sql import sql_name, sql_text
-from sources.errors import PlatformError
+from orderbridge.pipelines.warehouse.destination_changes import REMOVED, TableChanges
+from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
+from orderbridge.sources.errors import PlatformError
 
 SqlClient = Any
 """Of dlt, which does not type it."""

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from sources.disk import is_disk_full, write_private
-from sources.errors import BridgeError, ExitCode, is_out_of_memory
+from orderbridge.sources.disk import is_disk_full, write_private
+from orderbridge.sources.errors import BridgeError, ExitCode, is_out_of_memory
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""

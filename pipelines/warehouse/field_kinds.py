@@ -16,11 +16,11 @@ from typing import Annotated, Final, Literal
 import duckdb
 import msgspec
 
-from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.schema_changes import field_names
-from pipelines.warehouse.sql import table_names
-from sources.contract import RECORDS
-from sources.decode.schema_inference import (
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.decode.schema_inference import (
     CHILD_TABLES,
     RESERVED,
     FieldNames,
@@ -28,11 +28,11 @@ from sources.decode.schema_inference import (
     KeptKinds,
     path_text,
 )
-from sources.decode.table_schema import KEY_COLUMN
-from sources.errors import UsageError
-from sources.extract.result import ListResult
-from sources.settings.ownership import check_private
-from sources.settings.root import find_root, read_toml
+from orderbridge.sources.decode.table_schema import KEY_COLUMN
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.settings.ownership import check_private
+from orderbridge.sources.settings.root import find_root, read_toml
 
 _KNOWN: Final = """
     SELECT path, kind, values_seen, decided_at, coalesce(objects, 0), coalesce(arrays, 0)

@@ -16,10 +16,10 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.accepted import Accepted
-from pipelines.warehouse.sql import sql_text
-from sources.words import number
-from transforms.rules import SEVERITIES, Severity
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.sources.words import number
+from orderbridge.transforms.rules import SEVERITIES, Severity
 
 _IS_KEPT: Final = """
     FROM duckdb_columns() SELECT 1
@@ -62,7 +62,7 @@ def record_findings(
     Returns:
         The number of all findings, and of those that are accepted.
     """
-    sql = files("pipelines.warehouse").joinpath("findings.sql").read_text("utf-8")
+    sql = files("orderbridge.pipelines.warehouse").joinpath("findings.sql").read_text("utf-8")
     accepts = {
         "severity": accepted.severity_sql(),
         "accepted": accepted.accepted_sql(findings),

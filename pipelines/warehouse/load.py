@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
-from pipelines.warehouse.sql import sql_text
-from sources.disk import is_disk_full
-from sources.errors import BridgeError, is_out_of_memory
-from sources.extract.result import ListResult
-from sources.settings import load_dlt
+from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.sources.disk import is_disk_full
+from orderbridge.sources.errors import BridgeError, is_out_of_memory
+from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.settings import load_dlt
 
 if TYPE_CHECKING:
     from dlt.common.configuration.providers.provider import ConfigProvider
@@ -49,7 +49,7 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
     import dlt
     from dlt.pipeline.exceptions import PipelineStepFailed
 
-    from sources.resources import file_resources
+    from orderbridge.sources.resources import file_resources
 
     folder.mkdir(mode=0o700)
 
@@ -127,7 +127,7 @@ def import_loader() -> None:
     import dlt.normalize
     import dlt.sources.helpers.requests  # dlt imports it during a load, as the others
 
-    import sources.resources  # noqa: F401
+    import orderbridge.sources.resources  # noqa: F401
 
     dlt.common.libs.get_pandas_module = _imported_pandas
 

@@ -22,9 +22,9 @@ from typing import Final
 import duckdb
 from filelock import lock_descriptor
 
-from pipelines.warehouse.sql import sql_text
-from sources.disk import disk_errors, open_private
-from sources.errors import LockedError
+from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.sources.disk import disk_errors, open_private
+from orderbridge.sources.errors import LockedError
 
 log = logging.getLogger("orderbridge.pull")
 _PAUSE_S: Final = 0.01

@@ -16,14 +16,20 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from pipelines.warehouse.load import LOADED
-from pipelines.warehouse.schema_changes import field_names
-from pipelines.warehouse.sql import table_names
-from sources.contract import RECORDS
-from sources.decode.schema_inference import DECIMAL_TEXT, WHOLE_TEXT, path_text
-from sources.decode.table_schema import DECIMAL, KEY_COLUMN, PLACE, parent_key, schema_of
-from sources.errors import Stopped
-from sources.extract.result import ListResult
+from orderbridge.pipelines.warehouse.load import LOADED
+from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.decode.schema_inference import DECIMAL_TEXT, WHOLE_TEXT, path_text
+from orderbridge.sources.decode.table_schema import (
+    DECIMAL,
+    KEY_COLUMN,
+    PLACE,
+    parent_key,
+    schema_of,
+)
+from orderbridge.sources.errors import Stopped
+from orderbridge.sources.extract.result import ListResult
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _BOOKKEEPING: Final = pa.schema(

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import table_names
 
 if TYPE_CHECKING:
-    from sources.extract.result import ListResult
-    from transforms.customer_index import CustomerNotation
+    from orderbridge.sources.extract.result import ListResult
+    from orderbridge.transforms.customer_index import CustomerNotation
 
 RECONCILED_READS: Final = "reconciled.lists"
 """Entity of the control total `read_number`: the last read that the reconciled tables were made from."""
@@ -100,7 +100,7 @@ def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     """Creates the tables and the view that the build lacks, and adds the columns that earlier versions did not have."""
-    build.execute(files("pipelines.warehouse").joinpath("ops.sql").read_text("utf-8"))
+    build.execute(files("orderbridge.pipelines.warehouse").joinpath("ops.sql").read_text("utf-8"))
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ}")
 
 

@@ -17,16 +17,16 @@ from typing import Any, Final, Literal, NamedTuple, TextIO
 import duckdb
 import pandas as pd
 
-from pipelines.warehouse.sql import Rows, read_rows, table_names
-from sources.disk import write_private
-from sources.errors import UsageError
-from sources.files import ReadOptions, Row, open_table
-from sources.files.formulas import CsvFile, neutralize
-from sources.settings.ownership import check_private
-from sources.settings.root import find_root
-from transforms.erp.decide import CERTAIN_FROM
-from transforms.erp.match import REVIEWS
-from transforms.frames import frame
+from orderbridge.pipelines.warehouse.sql import Rows, read_rows, table_names
+from orderbridge.sources.disk import write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions, Row, open_table
+from orderbridge.sources.files.formulas import CsvFile, neutralize
+from orderbridge.sources.settings.ownership import check_private
+from orderbridge.sources.settings.root import find_root
+from orderbridge.transforms.erp.decide import CERTAIN_FROM
+from orderbridge.transforms.erp.match import REVIEWS
+from orderbridge.transforms.frames import frame
 
 FILE: Final = "reviewed.csv"
 Decision = Literal["accept", "reject"]

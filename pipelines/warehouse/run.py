@@ -13,19 +13,19 @@ from uuid import uuid4
 
 import duckdb
 
-from pipelines.warehouse import ops
-from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.descriptions import write_comments
-from pipelines.warehouse.destination import check_destination, copy_to_destination
-from pipelines.warehouse.failure import (
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
+from orderbridge.pipelines.warehouse.descriptions import write_comments
+from orderbridge.pipelines.warehouse.destination import check_destination, copy_to_destination
+from orderbridge.pipelines.warehouse.failure import (
     clear_failure,
     failure_file,
     marked_published,
     record_failure,
     record_unfinished_copy,
 )
-from sources import __version__
-from sources.settings import warehouse_settings
+from orderbridge.sources import __version__
+from orderbridge.sources.settings import warehouse_settings
 
 
 class WarehouseRun:

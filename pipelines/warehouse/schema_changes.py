@@ -15,12 +15,12 @@ from typing import Final, Literal
 
 import duckdb
 
-from pipelines.warehouse.ops import record_observations
-from pipelines.warehouse.sql import table_names
-from sources.contract import RECORDS
-from sources.decode.schema_inference import FieldNames
-from sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
-from sources.decode.undocumented import FOUND
+from orderbridge.pipelines.warehouse.ops import record_observations
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.decode.schema_inference import FieldNames
+from orderbridge.sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
+from orderbridge.sources.decode.undocumented import FOUND
 
 ChangeKind = Literal["new_field", "changed_type", "new_value", "unexpected_type", "absent"]
 

@@ -13,10 +13,10 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.ops import insert, last_reads
-from pipelines.warehouse.sql import table_names
-from sources.errors import UsageError
-from sources.settings import DataSource
+from orderbridge.pipelines.warehouse.ops import insert, last_reads
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import DataSource
 
 SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
 

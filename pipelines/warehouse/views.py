@@ -12,9 +12,9 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.ops import RECONCILED_READS
-from pipelines.warehouse.sql import table_names
-from sources.contract import LISTS
+from orderbridge.pipelines.warehouse.ops import RECONCILED_READS
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.contract import LISTS
 
 SCHEMA: Final = "bi"
 _IS_RECONCILED: Final = f"""c.published AND c.read_number <= coalesce(
@@ -24,7 +24,7 @@ VIEWS: Final = {
     name: statement
     for statement, name in re.findall(
         r"(CREATE OR REPLACE VIEW bi\.(\w+) AS\n.*?);\n",
-        files("pipelines.warehouse").joinpath("views.sql").read_text("utf-8"),
+        files("orderbridge.pipelines.warehouse").joinpath("views.sql").read_text("utf-8"),
         re.DOTALL,
     )
 }

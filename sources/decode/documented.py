@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
-from sources.contract import Field, Record
-from sources.decode import rows
-from sources.decode.json_text import dump, has_odd_decimals, json_texts
-from sources.decode.ndjson import (
+from orderbridge.sources.contract import Field, Record
+from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.json_text import dump, has_odd_decimals, json_texts
+from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
     attempted,
@@ -36,8 +36,8 @@ from sources.decode.ndjson import (
     positions,
     text_array,
 )
-from sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
-from sources.decode.table_schema import (
+from orderbridge.sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
+from orderbridge.sources.decode.table_schema import (
     ABSENT,
     DECIMAL,
     MISTYPED,

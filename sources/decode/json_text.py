@@ -18,10 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
-from sources.decode import rows
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, int32_array, text_scalar
-from sources.decode.rows import InvalidRow, Number, Page
-from sources.decode.schema_inference import (
+from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.ndjson import (
+    ColumnarFallback,
+    NdjsonBatch,
+    int32_array,
+    text_scalar,
+)
+from orderbridge.sources.decode.rows import InvalidRow, Number, Page
+from orderbridge.sources.decode.schema_inference import (
     ARROW,
     TEXTS,
     ColumnKind,
@@ -31,7 +36,7 @@ from sources.decode.schema_inference import (
     InferredTable,
     plain_text,
 )
-from sources.decode.table_schema import DECIMAL
+from orderbridge.sources.decode.table_schema import DECIMAL
 
 _compact: Final = partial(msgspec.json.format, indent=-1)
 _DECIMALS: Final = pa.list_(DECIMAL)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from sources.decode.rows import Page
+from orderbridge.sources.decode.rows import Page
 
 _BLOCK_MIN: Final = 1 << 20
 T = TypeVar("T")

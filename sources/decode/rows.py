@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
-from sources.contract import INT64_MAX
-from sources.errors import ContractBroken
+from orderbridge.sources.contract import INT64_MAX
+from orderbridge.sources.errors import ContractBroken
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},"]', re.DOTALL)
 _NAME: Final = re.compile(rb'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)

@@ -23,10 +23,17 @@ from typing import Final, Literal, NamedTuple, cast
 import msgspec
 import pyarrow as pa
 
-from sources.contract import INT64_MAX, Record
-from sources.decode import rows
-from sources.decode.rows import Number
-from sources.decode.table_schema import DECIMAL, KEY_COLUMN, PLACE, parent_key, shorten, snake
+from orderbridge.sources.contract import INT64_MAX, Record
+from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.rows import Number
+from orderbridge.sources.decode.table_schema import (
+    DECIMAL,
+    KEY_COLUMN,
+    PLACE,
+    parent_key,
+    shorten,
+    snake,
+)
 
 FIELDS_MAX: Final = 200
 """Fields of an object in a record that become columns. With more it is JSON text."""

@@ -14,8 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.decode.rows import Number
-from sources.decode.schema_inference import ARROW, ColumnKind, coerced
+from orderbridge.sources.decode.rows import Number
+from orderbridge.sources.decode.schema_inference import ARROW, ColumnKind, coerced
 
 _KINDS: Final[dict[str, ColumnKind]] = {
     "text": "text",

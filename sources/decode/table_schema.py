@@ -15,8 +15,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from sources.contract import Field, Record
-from sources.decode.rows import Decoded
+from orderbridge.sources.contract import Field, Record
+from orderbridge.sources.decode.rows import Decoded
 
 ABSENT: Final = "required by the interface, absent or null"
 FIELD: Final = "path of the field"

@@ -25,9 +25,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.contract import Record
-from sources.decode import rows
-from sources.decode.json_text import (
+from orderbridge.sources.contract import Record
+from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.json_text import (
     RawReader,
     column_value,
     dump,
@@ -35,7 +35,7 @@ from sources.decode.json_text import (
     json_texts,
     parse_type,
 )
-from sources.decode.ndjson import (
+from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
     attempted,
@@ -45,8 +45,8 @@ from sources.decode.ndjson import (
     positions,
     text_scalar,
 )
-from sources.decode.rows import Decoded, Page
-from sources.decode.schema_inference import (
+from orderbridge.sources.decode.rows import Decoded, Page
+from orderbridge.sources.decode.schema_inference import (
     ARROW,
     DECIMAL_TEXT,
     NUMERIC_TEXT,
@@ -63,7 +63,7 @@ from sources.decode.schema_inference import (
     inferred_table,
     path_text,
 )
-from sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
+from orderbridge.sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
 
 FOUND: Final = "field found, not shown by the interface"
 

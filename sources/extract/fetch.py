@@ -14,12 +14,12 @@ from copy import copy
 from dataclasses import dataclass
 from time import monotonic
 
-from sources.contract import Operation
-from sources.errors import ContractBroken, HttpRejected, PlatformError, Unreachable
-from sources.extract.pages import PageBody, Paginator, Request
-from sources.extract.spool import Spool
-from sources.http.client import Client
-from sources.settings import http_settings
+from orderbridge.sources.contract import Operation
+from orderbridge.sources.errors import ContractBroken, HttpRejected, PlatformError, Unreachable
+from orderbridge.sources.extract.pages import PageBody, Paginator, Request
+from orderbridge.sources.extract.spool import Spool
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.settings import http_settings
 
 
 @dataclass(frozen=True, slots=True)

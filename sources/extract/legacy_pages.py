@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from sources.errors import ContractBroken, HttpRejected, PlatformError
-from sources.extract.pages import (
+from orderbridge.sources.errors import ContractBroken, HttpRejected, PlatformError
+from orderbridge.sources.extract.pages import (
     PageBody,
     Pagination,
     RepeatDetector,

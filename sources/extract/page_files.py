@@ -22,15 +22,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sources.contract import Record
-from sources.decode.documented import decode
-from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quarantine, split
-from sources.decode.table_schema import KEY_COLUMN, lists_of
-from sources.decode.undocumented import InferredSchema
-from sources.errors import BridgeError, ContractBroken
-from sources.extract.ids import ID_CONFLICT, IdHashes, RepeatedIds, Rows, hash_ids
-from sources.extract.pages import PageBody, Paginator, RowReader
-from sources.extract.spool import Spool
+from orderbridge.sources.contract import Record
+from orderbridge.sources.decode.documented import decode
+from orderbridge.sources.decode.rows import (
+    Decoded,
+    InvalidRow,
+    Page,
+    QuarantinedRow,
+    quarantine,
+    split,
+)
+from orderbridge.sources.decode.table_schema import KEY_COLUMN, lists_of
+from orderbridge.sources.decode.undocumented import InferredSchema
+from orderbridge.sources.errors import BridgeError, ContractBroken
+from orderbridge.sources.extract.ids import ID_CONFLICT, IdHashes, RepeatedIds, Rows, hash_ids
+from orderbridge.sources.extract.pages import PageBody, Paginator, RowReader
+from orderbridge.sources.extract.spool import Spool
 
 TableFile = tuple[Path, int]
 """A Parquet file and its rows."""

@@ -19,11 +19,18 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from sources.contract import INT64_MAX
-from sources.decode.rows import InvalidRow, Page, array_items, object_members, parse, split
-from sources.decode.schema_inference import is_keyed
-from sources.errors import ContractBroken, PlatformError
-from sources.http.failures import BrokenBody
+from orderbridge.sources.contract import INT64_MAX
+from orderbridge.sources.decode.rows import (
+    InvalidRow,
+    Page,
+    array_items,
+    object_members,
+    parse,
+    split,
+)
+from orderbridge.sources.decode.schema_inference import is_keyed
+from orderbridge.sources.errors import ContractBroken, PlatformError
+from orderbridge.sources.http.failures import BrokenBody
 
 Lists = Mapping[tuple[str, ...], str]
 """The name of each list of objects, by its path: the names of the objects and lists that hold it, and its own."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sources.extract.result import SWEEPS_MAX, Sweep
+from orderbridge.sources.extract.result import SWEEPS_MAX, Sweep
 
 SECOND_SIZE: Final = 0.61
 """Page size of the second sweep, as a share of the first: their page boundaries rarely coincide."""

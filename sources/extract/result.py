@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from sources.decode.rows import QuarantinedRow
-from sources.decode.schema_inference import DecidedKind, FieldNames, KeptKinds
-from sources.errors import BridgeError
-from sources.extract.ids import IdHashes
-from sources.extract.legacy_pages import AssumedEnd
-from sources.extract.v1_pages import CursorPosition
-from sources.settings import LegacySettings
+from orderbridge.sources.decode.rows import QuarantinedRow
+from orderbridge.sources.decode.schema_inference import DecidedKind, FieldNames, KeptKinds
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.extract.ids import IdHashes
+from orderbridge.sources.extract.legacy_pages import AssumedEnd
+from orderbridge.sources.extract.v1_pages import CursorPosition
+from orderbridge.sources.settings import LegacySettings
 
 Verdict = Literal["complete", "unproven", "incomplete", "tail"]
 Progress = Callable[[str, int, int, int | None, int], None]

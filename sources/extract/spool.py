@@ -31,7 +31,7 @@ from typing import Any, Final
 import pyarrow as pa
 from filelock import lock_descriptor
 
-from sources.disk import PRIVATE_FOLDER, open_private, replace_file
+from orderbridge.sources.disk import PRIVATE_FOLDER, open_private, replace_file
 
 RESUME_WITHIN_S: Final = 3600.0
 """A walk that stopped longer ago is not resumed: its pages are out of date."""

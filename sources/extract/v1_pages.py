@@ -17,8 +17,15 @@ from typing import Final
 
 import msgspec
 
-from sources.errors import ContractBroken, PlatformError
-from sources.extract.pages import PageBody, RepeatDetector, Request, RowReader, kind_of, read_page
+from orderbridge.sources.errors import ContractBroken, PlatformError
+from orderbridge.sources.extract.pages import (
+    PageBody,
+    RepeatDetector,
+    Request,
+    RowReader,
+    kind_of,
+    read_page,
+)
 
 CURSOR_LENGTH_MAX: Final = 2048
 """A longer cursor is not saved: it would have to fit into a URL."""

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from sources.contract import LISTS, RECORDS, Operation
-from sources.decode.undocumented import InferredSchema
-from sources.errors import (
+from orderbridge.sources.contract import LISTS, RECORDS, Operation
+from orderbridge.sources.decode.undocumented import InferredSchema
+from orderbridge.sources.errors import (
     AccessError,
     BridgeError,
     ContractBroken,
@@ -24,12 +24,12 @@ from sources.errors import (
     PlatformError,
     Stopped,
 )
-from sources.extract.fetch import PageFetcher
-from sources.extract.ids import distinct_rows
-from sources.extract.legacy_pages import LegacyPages
-from sources.extract.page_files import PageFiles
-from sources.extract.pages import Paginator
-from sources.extract.proof import (
+from orderbridge.sources.extract.fetch import PageFetcher
+from orderbridge.sources.extract.ids import distinct_rows
+from orderbridge.sources.extract.legacy_pages import LegacyPages
+from orderbridge.sources.extract.page_files import PageFiles
+from orderbridge.sources.extract.pages import Paginator
+from orderbridge.sources.extract.proof import (
     agree,
     confirmed_gap,
     evidence_of,
@@ -37,16 +37,16 @@ from sources.extract.proof import (
     next_limit,
     observations_of,
 )
-from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
-from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import (
+from orderbridge.sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.v1_pages import (
     CursorExpired,
     CursorPosition,
     SinglePage,
     TailMismatch,
     V1Cursor,
 )
-from sources.http.client import Client
+from orderbridge.sources.http.client import Client
 
 RESTARTS_MAX: Final = 3
 CURSOR_SWEEPS_MAX: Final = 2

@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from sources.errors import UsageError
-from sources.files.file_kinds import InputFile, is_workbook, open_file
-from sources.files.model import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.file_kinds import InputFile, is_workbook, open_file
+from orderbridge.sources.files.model import (
     CellRules,
     DetectedFormat,
     ReadOptions,
@@ -25,8 +25,8 @@ from sources.files.model import (
     SourceTable,
     Unclear,
 )
-from sources.files.reader import open_text
-from sources.files.workbook import open_workbook
+from orderbridge.sources.files.reader import open_text
+from orderbridge.sources.files.workbook import open_workbook
 
 __all__ = [
     "CellRules",

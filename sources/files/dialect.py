@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sources.errors import UsageError
-from sources.files.encoding import MAX_LINE
-from sources.files.model import ReadOptions
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.encoding import MAX_LINE
+from orderbridge.sources.files.model import ReadOptions
 
 if TYPE_CHECKING:
     from _csv import Reader

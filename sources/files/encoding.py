@@ -19,9 +19,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sources.errors import UsageError
-from sources.files.file_kinds import InputFile, check_kind
-from sources.files.plausibility import implausible_place
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.file_kinds import InputFile, check_kind
+from orderbridge.sources.files.plausibility import implausible_place
 
 MIB: Final = 1 << 20
 MAX_LINE: Final = 8 * MIB

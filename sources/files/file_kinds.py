@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 
 _TABLE: Final = "Export the table as CSV or .xlsx."
 _SAVE_AS: Final = "Open it in a spreadsheet and save it as Excel workbook (.xlsx) or CSV."

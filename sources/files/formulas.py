@@ -19,8 +19,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.errors import UsageError
-from sources.files.model import LINE_COLUMN, CellRules, Part, RejectedRow, Row, SourceTable
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.model import (
+    LINE_COLUMN,
+    CellRules,
+    Part,
+    RejectedRow,
+    Row,
+    SourceTable,
+)
 
 _SIGNS: Final = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 """The last four are the full-width forms, which some spreadsheets treat alike."""

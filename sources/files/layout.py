@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from sources.errors import UsageError
-from sources.files.dialect import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.dialect import (
     DELIMITER,
     DELIMITERS,
     Dialect,
@@ -28,8 +28,8 @@ from sources.files.dialect import (
     reader,
     width_of,
 )
-from sources.files.model import DELIMITER_NAMES, MAX_COLUMNS, ReadOptions, Unclear
-from sources.files.row_shape import (
+from orderbridge.sources.files.model import DELIMITER_NAMES, MAX_COLUMNS, ReadOptions, Unclear
+from orderbridge.sources.files.row_shape import (
     RowShape,
     column_kinds,
     column_types,
@@ -38,7 +38,7 @@ from sources.files.row_shape import (
     is_totals,
     type_of,
 )
-from sources.words import number
+from orderbridge.sources.words import number
 
 MAX_FOOTNOTES: Final = 20
 MAX_TITLES: Final = 20

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 
 LINE_COLUMN: Final = "_line"
 BATCH_ROWS: Final = 65_536

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from sources.files.dialect import (
+from orderbridge.sources.files.dialect import (
     DELIMITERS,
     SEP,
     Detection,
@@ -28,10 +28,10 @@ from sources.files.dialect import (
     lines_of,
     reader,
 )
-from sources.files.encoding import MAX_LINE, MIB, Text, read_text
-from sources.files.file_kinds import InputFile
-from sources.files.layout import check_single_column, detect_layout, text_footnotes
-from sources.files.model import (
+from orderbridge.sources.files.encoding import MAX_LINE, MIB, Text, read_text
+from orderbridge.sources.files.file_kinds import InputFile
+from orderbridge.sources.files.layout import check_single_column, detect_layout, text_footnotes
+from orderbridge.sources.files.model import (
     LINE_COLUMN,
     DetectedFormat,
     Part,
@@ -42,7 +42,7 @@ from sources.files.model import (
     UnreadableRest,
     rows_of,
 )
-from sources.files.row_shape import (
+from orderbridge.sources.files.row_shape import (
     BYTE_ORDER_MARK,
     RowShape,
     has_stray_quotes,

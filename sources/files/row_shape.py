@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.files.encoding import CONTROLS
-from sources.files.model import RejectCode, RejectedRow, Row, UnreadableRest
-from sources.words import number
+from orderbridge.sources.files.encoding import CONTROLS
+from orderbridge.sources.files.model import RejectCode, RejectedRow, Row, UnreadableRest
+from orderbridge.sources.words import number
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
 _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")

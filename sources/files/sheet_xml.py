@@ -20,9 +20,9 @@ from xml.parsers.expat import ParserCreate
 import numpy as np
 import numpy.typing as npt
 
-from sources.errors import UsageError
-from sources.files.model import MAX_COLUMNS
-from sources.files.sheet_cells import BUILTIN, NumberFormat, number_format
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.model import MAX_COLUMNS
+from orderbridge.sources.files.sheet_cells import BUILTIN, NumberFormat, number_format
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_PART_BYTES: Final = 16 << 20

@@ -24,11 +24,11 @@ import pyarrow.compute as pc
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetTypeEnum
 from python_calamine import SheetVisibleEnum as Visible
 
-from sources.errors import UsageError
-from sources.files.dialect import Record
-from sources.files.file_kinds import InputFile
-from sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
-from sources.files.model import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.dialect import Record
+from orderbridge.sources.files.file_kinds import InputFile
+from orderbridge.sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
+from orderbridge.sources.files.model import (
     LINE_COLUMN,
     CellRules,
     DetectedFormat,
@@ -40,9 +40,9 @@ from sources.files.model import (
     SourceTable,
     rows_of,
 )
-from sources.files.row_shape import RowShape, unusual_rows
-from sources.files.sheet_cells import CellKind, SheetColumn, column_of
-from sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
+from orderbridge.sources.files.row_shape import RowShape, unusual_rows
+from orderbridge.sources.files.sheet_cells import CellKind, SheetColumn, column_of
+from orderbridge.sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 
 HEAD_ROWS: Final = 2_000
 _BLOCK_ROWS: Final = 4_096

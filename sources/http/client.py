@@ -19,8 +19,8 @@ from typing import Final, Literal, Self, TypeVar, cast
 
 import httpx
 
-from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb, path_pattern
-from sources.errors import (
+from orderbridge.sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb, path_pattern
+from orderbridge.sources.errors import (
     AccessError,
     ContractBroken,
     HttpError,
@@ -28,8 +28,8 @@ from sources.errors import (
     Stopped,
     Unreachable,
 )
-from sources.http.exchange import Caps, Response, WriteOutcome, decompress, read_wire
-from sources.http.failures import (
+from orderbridge.sources.http.exchange import Caps, Response, WriteOutcome, decompress, read_wire
+from orderbridge.sources.http.failures import (
     NOT_SENT,
     BrokenBody,
     Failure,
@@ -40,9 +40,9 @@ from sources.http.failures import (
     platform_message,
     read_error,
 )
-from sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
-from sources.http.transport import Transport
-from sources.settings import (
+from orderbridge.sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
+from orderbridge.sources.http.transport import Transport
+from orderbridge.sources.settings import (
     HttpSettings,
     LegacySettings,
     PublicV1Settings,
@@ -50,7 +50,7 @@ from sources.settings import (
     http_settings,
     known_secrets,
 )
-from sources.urls import checked_base_url, checked_key, request_target
+from orderbridge.sources.urls import checked_base_url, checked_key, request_target
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from sources.errors import HttpError
-from sources.http.failures import BrokenBody, Failure, UnacceptableBody
+from orderbridge.sources.errors import HttpError
+from orderbridge.sources.http.failures import BrokenBody, Failure, UnacceptableBody
 
 
 @dataclass(frozen=True, slots=True)

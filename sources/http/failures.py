@@ -19,8 +19,8 @@ from urllib.parse import quote, urlsplit
 import httpx
 import msgspec
 
-from sources.contract import PUBLIC_V1_AUTH_CODES, Family
-from sources.errors import ConnectionReason, causes
+from orderbridge.sources.contract import PUBLIC_V1_AUTH_CODES, Family
+from orderbridge.sources.errors import ConnectionReason, causes
 
 FailureKind = Literal[
     "dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"

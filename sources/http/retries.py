@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from random import random
 from typing import Final
 
-from sources.http.failures import Failure, FailureKind
+from orderbridge.sources.http.failures import Failure, FailureKind
 
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
 RETRIED_STATUSES: Final = (408, 429)

@@ -26,7 +26,7 @@ from weakref import WeakSet
 import httpcore
 import httpx
 
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 
 HEAD_MAX_BYTES: Final = 256 * 1024
 """Bytes received before the headers of a response are complete; interim responses count."""

@@ -13,9 +13,9 @@ from typing import Final
 
 import httpx
 
-from sources.http.failures import connection_failure
-from sources.http.transport import Transport
-from sources.settings import HttpSettings, Secret
+from orderbridge.sources.http.failures import connection_failure
+from orderbridge.sources.http.transport import Transport
+from orderbridge.sources.settings import HttpSettings, Secret
 
 TIMEOUT_S: Final = 15.0
 

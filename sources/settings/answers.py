@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import msgspec
 
-from sources.disk import disk_errors, write_private
-from sources.errors import UsageError
-from sources.settings.data_source import DataSource
-from sources.settings.ownership import check_private
-from sources.settings.root import find_root, read_toml
-from sources.settings.setting import SETTINGS
+from orderbridge.sources.disk import disk_errors, write_private
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.data_source import DataSource
+from orderbridge.sources.settings.ownership import check_private
+from orderbridge.sources.settings.root import find_root, read_toml
+from orderbridge.sources.settings.setting import SETTINGS
 
 FILE: Final = "answers.toml"
 _ABOUT: Final = "about"

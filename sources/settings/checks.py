@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import available_timezones
 
-from sources.errors import UsageError
-from sources.settings.root import in_project
-from sources.settings.setting import Check, Secret
-from sources.urls import checked_key, checked_proxy, checked_webhook
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.root import in_project
+from orderbridge.sources.settings.setting import Check, Secret
+from orderbridge.sources.urls import checked_key, checked_proxy, checked_webhook
 
 
 def _secret(check: Callable[[str, object], str]) -> Check:

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from sources.contract import PUBLIC_V1_PREFIXES
-from sources.errors import UsageError
-from sources.settings.answers import FILE as ANSWERS_FILE
-from sources.settings.answers import read_answers
-from sources.settings.data_source import DataSource
-from sources.settings.ownership import check_owner, check_private
-from sources.settings.root import FILES, find_root, has_sections, key_paths, read_toml
-from sources.settings.sections import (
+from orderbridge.sources.contract import PUBLIC_V1_PREFIXES
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.answers import FILE as ANSWERS_FILE
+from orderbridge.sources.settings.answers import read_answers
+from orderbridge.sources.settings.data_source import DataSource
+from orderbridge.sources.settings.ownership import check_owner, check_private
+from orderbridge.sources.settings.root import FILES, find_root, has_sections, key_paths, read_toml
+from orderbridge.sources.settings.sections import (
     SECTIONS,
     FileSettings,
     HttpSettings,
@@ -39,8 +39,8 @@ from sources.settings.sections import (
     WarehouseSettings,
     settings_of,
 )
-from sources.settings.setting import SETTINGS, Section, Setting, named, shown, variable
-from sources.urls import checked_base_url
+from orderbridge.sources.settings.setting import SETTINGS, Section, Setting, named, shown, variable
+from orderbridge.sources.urls import checked_base_url
 
 S = TypeVar("S", bound=Section)
 ANSWERS: Final = f".dlt/{ANSWERS_FILE}"

@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 
-CHECKOUT: Final = Path(__file__).absolute().parents[2]
+CHECKOUT: Final = Path(__file__).absolute().parents[4]
 SHARED_FOLDER: Final = "FILES__SHARED_FOLDER"
 _EXCEPTION: Final = f"If all who can write there are trusted, or it shows no owners: set {SHARED_FOLDER} to the folder."
 

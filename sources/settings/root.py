@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from sources.errors import UsageError
-from sources.settings.ownership import CHECKOUT, check_private
-from sources.settings.setting import SETTINGS
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.ownership import CHECKOUT, check_private
+from orderbridge.sources.settings.setting import SETTINGS
 
 FILES: Final = ("secrets.toml", "config.toml")
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Final, Literal, cast, get_args
 from urllib.parse import urlsplit
 
-from sources.contract import (
+from orderbridge.sources.contract import (
     ORDER,
     PUBLIC_V1_LIMIT_MAX,
     PUBLIC_V1_LIMIT_MIN,
     PUBLIC_V1_PREFIX,
     PUBLIC_V1_PREFIXES,
 )
-from sources.errors import UsageError
-from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
-from sources.settings import checks
-from sources.settings.setting import SETTINGS, Secret, Section, Setting, named, setting
-from sources.urls import checked_base_url
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import ADDED_FIELDS, LoginMode, Semantics
+from orderbridge.sources.settings import checks
+from orderbridge.sources.settings.setting import SETTINGS, Secret, Section, Setting, named, setting
+from orderbridge.sources.urls import checked_base_url
 
 Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]

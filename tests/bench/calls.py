@@ -23,14 +23,14 @@ from typing import Any, Final
 import duckdb
 import httpx
 
-from pipelines.plan.make import PlanOptions, make_plan
-from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
-from sandbox.records import generators
-from sources.contract import LISTS
-from sources.extract.result import WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
-from sources.http.client import Client
+from orderbridge.pipelines.plan.make import PlanOptions, make_plan
+from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
+from orderbridge.sandbox.records import generators
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.extract.result import WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
 from tests.bench import plan, reconcile
 from tests.soak.transport import requested_url
 from tests.soak.walks import inline

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS
 from tests.transforms.erp.truth import Truth, accuracy, truth
-from transforms.erp.match_keys import MATCH_KEYS
 
 KEYS = tuple(MATCH_KEYS)
 NAMES = ("first_name", "last_name", "fiscal_name")

@@ -86,7 +86,9 @@ def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
         "json",
     ]
     settings = {**SETTINGS, "WAREHOUSE__PATH": str(folder / "warehouse.duckdb")}
-    cost, _ = run("pipelines.cli", *arguments, folder=folder, settings=settings, codes=(0, 5))
+    cost, _ = run(
+        "orderbridge.pipelines.cli", *arguments, folder=folder, settings=settings, codes=(0, 5)
+    )
     outcomes = json.loads((target / "plan.json").read_text("utf-8"))["outcomes"]
     return cost, {name: outcomes[name] for name in ("patch", "merged", "rejected")}
 
@@ -121,7 +123,7 @@ def previewed(rows: int, rounds: int) -> list[Series]:
             target.unlink(missing_ok=True)
             if name == "preview":
                 cost, _ = run(
-                    "pipelines.cli",
+                    "orderbridge.pipelines.cli",
                     "preview",
                     str(file),
                     "--csv",

@@ -39,7 +39,7 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
         base = Path(temporary)
         _, known = called("pull.known", rows, folder=base)
-        with serving("pipelines.cli", "sandbox", *sizes, folder=base) as platform:
+        with serving("orderbridge.pipelines.cli", "sandbox", *sizes, folder=base) as platform:
             ready = [line_of(platform).partition("=") for _ in range(READY_LINES)]
             settings = {name: value for name, _, value in ready[1:]}
             floor: dict[str, Any] = {}
@@ -59,7 +59,13 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
                         cost, _ = called("floor.floor", file, folder=folder, settings=own)
                     else:
                         sweeps = ("--sweeps", "1") if name == "pull" else ()
-                        command = ("pipelines.cli", "pull", "customers", "orders", *sweeps)
+                        command = (
+                            "orderbridge.pipelines.cli",
+                            "pull",
+                            "customers",
+                            "orders",
+                            *sweeps,
+                        )
                         cost, _ = run(*command, folder=folder, settings=own)
                     _, found = called("pull.found", file, folder=folder)
                     floor.update(found if name == "floor" else {})
@@ -79,9 +85,9 @@ def measured(rows: int, rounds: int, latency_ms: int = 0) -> list[Series]:
 
 def known(rows: str) -> dict[str, Any]:
     """Counts children where the records are made, and how many pages a pull has in flight."""
-    from sandbox.config import SandboxConfig
-    from sandbox.records import generators
-    from sources.extract.result import WINDOW
+    from orderbridge.sandbox.config import SandboxConfig
+    from orderbridge.sandbox.records import generators
+    from orderbridge.sources.extract.result import WINDOW
 
     numbers = range(int(rows))
     generate = generators(SandboxConfig(customers=len(numbers), orders=len(numbers)))

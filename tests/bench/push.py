@@ -20,8 +20,8 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from pipelines.plan.model import OPERATIONS_FILE, PlannedOperation
-from sandbox import SandboxConfig, serve
+from orderbridge.pipelines.plan.model import OPERATIONS_FILE, PlannedOperation
+from orderbridge.sandbox import SandboxConfig, serve
 from tests.bench.measure import Cost, Failed, Series, called, line_of, measured_rounds, run, serving
 from tests.pipelines.push.plans import patch, semantics_in, write_plan
 
@@ -79,7 +79,12 @@ def measured(rows: int, rounds: int) -> list[Series]:
             )
             if name == "push":
                 cost, _ = run(
-                    "pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings
+                    "orderbridge.pipelines.cli",
+                    "push",
+                    str(plan),
+                    "--yes",
+                    folder=folder,
+                    settings=settings,
                 )
             else:
                 cost, _ = called("push.bare", url, key, plan / OPERATIONS_FILE, folder=folder)

@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 
+from orderbridge.transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from orderbridge.transforms.frames import TEXT, from_arrow, typed
 from tests.bench.measure import Cost, Failed, Series, called, measured_rounds
 from tests.transforms.erp.matching import match
-from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
-from transforms.frames import TEXT, from_arrow, typed
 
 CODE = "erp_code"
 FIELDS = (

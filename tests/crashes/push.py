@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.listing import CustomerListing, Key
-from pipelines.push.model import PushDependencies, PushOptions, PushResult
-from pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import push
-from sources.errors import BridgeError
-from sources.files.formulas import people_rows
-from sources.http.retries import RetryPolicy
-from sources.kinds import KindName
+from orderbridge.pipelines.ledger.clock import ClockReading
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.push.listing import CustomerListing, Key
+from orderbridge.pipelines.push.model import PushDependencies, PushOptions, PushResult
+from orderbridge.pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.run import push
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.files.formulas import people_rows
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.kinds import KindName
 from tests.crashes.recorder import Enumeration, Point, Recorder
 from tests.pipelines.push.plans import Answering, customer, listed, patch, results, write_plan
 from tests.pipelines.push.simulation import HOST, MEMORY, SETTLE_S, reported

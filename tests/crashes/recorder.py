@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from pipelines.ledger.store import Ledger
+from orderbridge.pipelines.ledger.store import Ledger
 
 VARIANTS: Final = ("killed", "lost", "renamed", "torn")
 """What is left: all; what was synced under synced names; what was synced under present names; half of what was not."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sources.kinds import KindName
+from orderbridge.sources.kinds import KindName
 from tests.crashes.pull import pull_crashes
 from tests.crashes.push import push_crashes
 

@@ -101,7 +101,7 @@ def is_caught(mutant: Mutant) -> bool:
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", *tests],
             cwd=copy,
-            env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import nbformat
 
-from pipelines.cli.process import prepare_environment
-from sources.settings import warehouse_path
+from orderbridge.pipelines.cli.process import prepare_environment
+from orderbridge.sources.settings import warehouse_path
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
 
 OUT = FOLDER / "executed"
@@ -45,7 +45,14 @@ def _warehouse() -> Path:
     demo = CHECKOUT / "demo" / "warehouse.duckdb"
     if not demo.is_file():
         subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", "demo", "--folder", str(demo.parent)],
+            [
+                sys.executable,
+                "-m",
+                "orderbridge.pipelines.cli",
+                "demo",
+                "--folder",
+                str(demo.parent),
+            ],
             check=True,
         )
     return demo

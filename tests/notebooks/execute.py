@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
-from pipelines.reporting.tables import render
+from orderbridge.pipelines.reporting.tables import render
 
 CHECKOUT: Final = Path(__file__).parents[2]
 FOLDER: Final = CHECKOUT / "notebooks"

@@ -29,15 +29,15 @@ import duckdb
 import pytest
 
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
-from pipelines.cli.main import main
-from pipelines.cli.process import STOP, Stop, prepare_environment
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.pull.pull import pull
-from sandbox import Sandbox, SandboxConfig, serve
-from sources.contract import RECORDS
-from sources.errors import BridgeError
-from sources.extract import spool
-from sources.settings import load_dlt
+from orderbridge.pipelines.cli.main import main
+from orderbridge.pipelines.cli.process import STOP, Stop, prepare_environment
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.sandbox import Sandbox, SandboxConfig, serve
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.extract import spool
+from orderbridge.sources.settings import load_dlt
 
 mock.patch.object(
     spool, "DIGEST_COST", 2
@@ -277,13 +277,25 @@ class Started:
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
-        "dlt.destinations.impl.duckdb.duck", "dlt.load", "dlt.normalize", "sources.resources", "pipelines.plan.make",
-        "pipelines.push.run", "pipelines.reconcile.reconcile", "pipelines.reporting.status", "tests.pipelines.bridge",
-        "dlt._workspace._plugins", "dlt.sources.helpers.requests", "fsspec.implementations.chained",
-        "fsspec.implementations.local", "pipelines.pull.check", "pipelines.reconcile.entities",
-        "pipelines.reporting.report", "pyarrow.dataset",
+        "dlt.destinations.impl.duckdb.duck",
+        "dlt.load",
+        "dlt.normalize",
+        "orderbridge.sources.resources",
+        "orderbridge.pipelines.plan.make",
+        "orderbridge.pipelines.push.run",
+        "orderbridge.pipelines.reconcile.reconcile",
+        "orderbridge.pipelines.reporting.status",
+        "tests.pipelines.bridge",
+        "dlt._workspace._plugins",
+        "dlt.sources.helpers.requests",
+        "fsspec.implementations.chained",
+        "fsspec.implementations.local",
+        "orderbridge.pipelines.pull.check",
+        "orderbridge.pipelines.reconcile.entities",
+        "orderbridge.pipelines.reporting.report",
+        "pyarrow.dataset",
     ]
-)  # fmt: skip
+)
 
 
 def start(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import Bridge, bridge, pulled
 
 

@@ -16,10 +16,10 @@ from urllib.parse import quote
 import duckdb
 import pytest
 
-from sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
-from sandbox.config import LEGACY_KEY, V1_KEY
-from sandbox.faults import FAULTS
-from sources.extract.spool import Spool
+from orderbridge.sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
+from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY
+from orderbridge.sandbox.faults import FAULTS
+from orderbridge.sources.extract.spool import Spool
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
 from tests.sources.rawserver import serving, without_backoff
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from sandbox import Sandbox, SandboxConfig, serve
+from orderbridge.sandbox import Sandbox, SandboxConfig, serve
 from tests.sandbox.talk import client_of
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from sandbox import Sandbox, SandboxConfig, serve
+from orderbridge.sandbox import Sandbox, SandboxConfig, serve
 
 V1 = "/public/v1"
 CUSTOMER = {"password": "secret-1", "email": "ana@example.com"}

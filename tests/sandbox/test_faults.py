@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.app import PLANTED_PASSWORD
-from sandbox.config import LEGACY_KEY, V1_KEY
-from sandbox.faults import FaultPlan
-from sandbox.messages import Call
-from sources.contract import LISTS
+from orderbridge.sandbox.app import PLANTED_PASSWORD
+from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY
+from orderbridge.sandbox.faults import FaultPlan
+from orderbridge.sandbox.messages import Call
+from orderbridge.sources.contract import LISTS
 from tests.sandbox.talk import CUSTOMER, V1, raw, shown, talking
 
 LIST, ORDERS, TAKEN = "/promotions?limit=60", f"{V1}/orders", "/customers?limit=20"

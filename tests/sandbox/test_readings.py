@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox import SandboxConfig
-from sandbox.legacy import DELETED
-from sources.gaps import GAPS
+from orderbridge.sandbox import SandboxConfig
+from orderbridge.sandbox.legacy import DELETED
+from orderbridge.sources.gaps import GAPS
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, shown, talking
 
 Request = tuple[str, str, Any]

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox import Sandbox, SandboxConfig, SandboxConfigError
-from sandbox.state import Logged, State
-from sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
+from orderbridge.sandbox import Sandbox, SandboxConfig, SandboxConfigError
+from orderbridge.sandbox.state import Logged, State
+from orderbridge.sources.contract import OPERATIONS, RECORDS, Field, Operation, Record
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, pages, talking
 
 
@@ -126,7 +126,7 @@ def test_an_update_below_the_path_of_a_list_changes_its_record(
     update = Operation(
         "update_customer", "legacy", "PATCH", "/customers/{customerId}", params=ids, input=body
     )
-    monkeypatch.setattr("sandbox.app.OPERATIONS", (*OPERATIONS, update))
+    monkeypatch.setattr("orderbridge.sandbox.app.OPERATIONS", (*OPERATIONS, update))
     with talking(customers=2) as (sandbox, client):
         first, second = sandbox.state.records("customers")
         assert (

@@ -21,27 +21,27 @@ from unittest import mock
 
 import pyarrow as pa
 
-from pipelines.cli.process import prepare_environment
-from pipelines.import_file import run as importing
-from pipelines.import_file.run import ImportOptions, ImportSteps, import_file
-from pipelines.mapping import Mapping
-from pipelines.plan import current_state
-from pipelines.plan.current_state import CurrentCustomers
-from pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.model import PushOptions
-from pipelines.push.resolutions import Answers
-from pipelines.push.run import push
-from pipelines.push.settle import settle
-from pipelines.push.verify import VerifyResult
-from sandbox.config import SandboxConfig
-from sandbox.state import State
-from sources.errors import BridgeError, Unreachable
-from sources.kinds import KindName
+from orderbridge.pipelines.cli.process import prepare_environment
+from orderbridge.pipelines.import_file import run as importing
+from orderbridge.pipelines.import_file.run import ImportOptions, ImportSteps, import_file
+from orderbridge.pipelines.mapping import Mapping
+from orderbridge.pipelines.plan import current_state
+from orderbridge.pipelines.plan.current_state import CurrentCustomers
+from orderbridge.pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.pipelines.push.run import push
+from orderbridge.pipelines.push.settle import settle
+from orderbridge.pipelines.push.verify import VerifyResult
+from orderbridge.sandbox.config import SandboxConfig
+from orderbridge.sandbox.state import State
+from orderbridge.sources.errors import BridgeError, Unreachable
+from orderbridge.sources.kinds import KindName
+from orderbridge.transforms.frames import TEXT, frame
+from orderbridge.transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 from tests.pipelines.push.simulation import FAULTS, HOST, SETTLE_S, Crash, World, crashing
 from tests.soak.walks import Outcome, folder_in_memory
-from transforms.frames import TEXT, frame
-from transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
 DAYS: Final = 14
 VARIANTS: Final = 6

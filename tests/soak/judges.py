@@ -10,23 +10,23 @@ from unittest import mock
 
 import pytest
 
-from pipelines.import_file import run as importing
-from pipelines.import_file.run import ImportOptions
-from pipelines.ledger.model import StateChange
-from pipelines.ledger.store import Ledger
-from pipelines.mapping import Mapping
-from pipelines.plan.model import Plan
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.reconcile import odd_values
-from pipelines.warehouse import build
-from pipelines.warehouse.accepted import Accepted
-from sources import disk
-from sources.decode import rows, schema_inference
-from sources.decode.documented import decode
-from sources.decode.rows import Decoded
-from sources.extract import page_files
-from sources.extract import walk as walks
-from sources.extract.page_files import PageFiles
+from orderbridge.pipelines.import_file import run as importing
+from orderbridge.pipelines.import_file.run import ImportOptions
+from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import Mapping
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.reconcile import odd_values
+from orderbridge.pipelines.warehouse import build
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.sources import disk
+from orderbridge.sources.decode import rows, schema_inference
+from orderbridge.sources.decode.documented import decode
+from orderbridge.sources.decode.rows import Decoded
+from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract import walk as walks
+from orderbridge.sources.extract.page_files import PageFiles
 from tests.crashes.pull import pull_crashes
 from tests.crashes.push import push_crashes
 from tests.soak.fortnight import fortnight_seed

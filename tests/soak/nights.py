@@ -28,29 +28,29 @@ from unittest import mock
 import duckdb
 import httpx
 
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.pull.publishing import Publication
-from pipelines.pull.targets import Targets
-from pipelines.reconcile import reconcile
-from pipelines.reconcile.entities import STEPS
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse import merge, ops
-from pipelines.warehouse.accepted import (
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.pull.publishing import Publication
+from orderbridge.pipelines.pull.targets import Targets
+from orderbridge.pipelines.reconcile import reconcile
+from orderbridge.pipelines.reconcile.entities import STEPS
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse.accepted import (
     Acceptance,
     accepted_file,
     read_acceptances,
     write_acceptances,
 )
-from pipelines.warehouse.build import Build
-from pipelines.warehouse.field_kinds import kept_kinds
-from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.schema_changes import field_names
-from sandbox.config import V1_KEY
-from sources.extract.result import WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
-from sources.http.client import Client
-from sources.settings import ReconcileSettings
+from orderbridge.pipelines.warehouse.build import Build
+from orderbridge.pipelines.warehouse.field_kinds import kept_kinds
+from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.sandbox.config import V1_KEY
+from orderbridge.sources.extract.result import WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.settings import ReconcileSettings
 from tests.soak.transport import requested_url
 from tests.soak.walks import Outcome, folder_in_memory, inline
 

@@ -16,14 +16,14 @@ from unittest import mock
 import httpx
 import pyarrow as pa
 
-from sandbox.config import LEGACY_KEY, V1_KEY
-from sources.contract import LISTS
-from sources.extract import page_files
-from sources.extract.ids import IdHashes, hash_ids
-from sources.extract.result import WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
-from sources.http.client import Client
+from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract.ids import IdHashes, hash_ids
+from orderbridge.sources.extract.result import WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
 from tests.soak.transport import requested_url
 from tests.soak.walks import Outcome, folder_in_memory, inline, judge_ids, tables_of
 

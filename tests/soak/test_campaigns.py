@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from sources.extract import walk as walks
+from orderbridge.sources.extract import walk as walks
 from tests.soak.campaigns import run_seed
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.nights import nights_seed

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import httpx
 
-from sandbox.app import Platform
-from sandbox.messages import Call, SandboxResponse
-from sources.contract import LISTS, PUBLIC_V1_PREFIX, Operation
+from orderbridge.sandbox.app import Platform
+from orderbridge.sandbox.messages import Call, SandboxResponse
+from orderbridge.sources.contract import LISTS, PUBLIC_V1_PREFIX, Operation
 
 _PREFIXES: Final = {"legacy": "", "public_v1": PUBLIC_V1_PREFIX}
 _OPERATIONS: Final[dict[str, Operation]] = {

@@ -20,17 +20,17 @@ from unittest import mock
 import httpx
 import pyarrow.parquet as pq
 
-from sandbox.app import Platform
-from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
-from sandbox.faults import FAULTS
-from sources.contract import LISTS, RECORDS
-from sources.errors import Stopped
-from sources.extract import fetch, page_files, spool
-from sources.extract.result import ListResult, WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
-from sources.gaps import GAPS
-from sources.http.client import Client
+from orderbridge.sandbox.app import Platform
+from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
+from orderbridge.sandbox.faults import FAULTS
+from orderbridge.sources.contract import LISTS, RECORDS
+from orderbridge.sources.errors import Stopped
+from orderbridge.sources.extract import fetch, page_files, spool
+from orderbridge.sources.extract.result import ListResult, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.gaps import GAPS
+from orderbridge.sources.http.client import Client
 from tests.pipelines.pull.truth import Row, comparable, expected
 from tests.soak.transport import InlineExecutor, SandboxTransport
 from tests.sources.rawserver import without_backoff

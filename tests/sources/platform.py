@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import pyarrow.parquet as pq
 
-from sources.errors import HttpRejected, Unreachable
-from sources.extract.result import ListResult, WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
-from sources.http.exchange import Response
-from sources.http.failures import BrokenBody
+from orderbridge.sources.errors import HttpRejected, Unreachable
+from orderbridge.sources.extract.result import ListResult, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.exchange import Response
+from orderbridge.sources.http.failures import BrokenBody
 
 T = TypeVar("T")
 Row = dict[str, Any]

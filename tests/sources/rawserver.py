@@ -99,5 +99,5 @@ def drip(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
 @contextmanager
 def without_backoff() -> Iterator[None]:
     """Inside the block, retries of reads follow at once, in every thread."""
-    with mock.patch("sources.http.retries.delay_s", return_value=0.0):
+    with mock.patch("orderbridge.sources.http.retries.delay_s", return_value=0.0):
         yield

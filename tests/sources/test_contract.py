@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sources.contract import Field
-from sources.inputs import fits, model, paths, pattern, violations
-from sources.kinds import KINDS
+from orderbridge.sources.contract import Field
+from orderbridge.sources.inputs import fits, model, paths, pattern, violations
+from orderbridge.sources.kinds import KINDS
 
 LEAST: dict[str, dict[str, Any]] = {
     "customers": {"password": "x"},
@@ -173,11 +173,11 @@ def with_fields(text):
 
 
 tomllib.loads = with_fields
-import sources.contract
+import orderbridge.sources.contract
 
 tomllib.loads = loads
 
-from sources.inputs import paths
+from orderbridge.sources.inputs import paths
 from tests.pipelines.bridge import bridge
 
 with bridge(Path.cwd()) as made:

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from sources.disk import (
+from orderbridge.sources.disk import (
     copy_access,
     create_private,
     disk_errors,
@@ -21,7 +21,7 @@ from sources.disk import (
     replace_file,
     write_private,
 )
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 
 
 def names(folder: Path) -> list[str]:

@@ -20,18 +20,18 @@ from dlt.extract.exceptions import ResourceExtractionError
 from dlt.pipeline.exceptions import PipelineStepFailed
 
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
-from pipelines.examples import own_pipeline
-from sandbox import Sandbox, SandboxConfig, serve
-from sources import resources
-from sources.contract import CUSTOMER
-from sources.decode.schema_inference import InferredNode
-from sources.errors import Unreachable
-from sources.extract import spool
-from sources.extract.result import WalkOptions
-from sources.http.client import Client
-from sources.legacy import legacy
-from sources.public_v1 import public_v1
-from sources.settings import prepare_dlt
+from orderbridge.pipelines.examples import own_pipeline
+from orderbridge.sandbox import Sandbox, SandboxConfig, serve
+from orderbridge.sources import resources
+from orderbridge.sources.contract import CUSTOMER
+from orderbridge.sources.decode.schema_inference import InferredNode
+from orderbridge.sources.errors import Unreachable
+from orderbridge.sources.extract import spool
+from orderbridge.sources.extract.result import WalkOptions
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.legacy import legacy
+from orderbridge.sources.public_v1 import public_v1
+from orderbridge.sources.settings import prepare_dlt
 from tests.sources.platform import Platform
 from tests.sources.rawserver import serving
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.chance import LEVEL, Share, chance_of_fall, has_fallen
+from orderbridge.transforms.chance import LEVEL, Share, chance_of_fall, has_fallen
 
 
 def exactly(now: Share, before: Share) -> Fraction:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.date_forms import DateOrder
-from transforms.dates import (
+from orderbridge.transforms.date_forms import DateOrder
+from orderbridge.transforms.dates import (
     DateColumn,
     DateContext,
     DateEvidence,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from orderbridge.transforms import findings as of_rows
+from orderbridge.transforms.frames import array, column
+from orderbridge.transforms.keys import canonical_id, fold_case
 from tests.transforms.rows import values
-from transforms import findings as of_rows
-from transforms.frames import array, column
-from transforms.keys import canonical_id, fold_case
 
 
 def test_ids_of_both_families_have_one_form_codes_keep_their_zeros_and_case_is_folded_beyond_ascii() -> (

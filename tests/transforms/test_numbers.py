@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from transforms.numbers import (
+from orderbridge.transforms.numbers import (
     COMMA,
     POINT,
     Notation,

@@ -10,12 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from orderbridge.transforms.cancelled import Cancellation, Witness, means_cancelled, related_columns
+from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS
+from orderbridge.transforms.frames import BIGINT, TEXT, column, frame
+from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.order_fields import FieldChoice, OrderFields
 from tests.pipelines.reconcile.in_parts import choose_fields
-from transforms.cancelled import Cancellation, Witness, means_cancelled, related_columns
-from transforms.customer_index import ORDERING_CUSTOMERS
-from transforms.frames import BIGINT, TEXT, column, frame
-from transforms.keys import BOOKKEEPING
-from transforms.order_fields import FieldChoice, OrderFields
 
 CUSTOMERS = frame(
     ORDERING_CUSTOMERS,

@@ -14,17 +14,21 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-from pipelines.reconcile.order_totals import CUSTOMER_ORDERS
+from orderbridge.pipelines.reconcile.order_totals import CUSTOMER_ORDERS
+from orderbridge.transforms.customer_index import (
+    ORDERING_CUSTOMERS,
+    CustomerIndex,
+    CustomerNotation,
+)
+from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.findings import FINDINGS
+from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, column, frame
+from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.order_fields import AmountEvidence, OrderFields, money
+from orderbridge.transforms.order_lines import ORDER_LINES, line_sums
+from orderbridge.transforms.orders import ORDERS, order_customers
 from tests.pipelines.reconcile.in_parts import Orders, customer_orders, order_lines, orders
 from tests.transforms.rows import values
-from transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex, CustomerNotation
-from transforms.dates import DateContext
-from transforms.findings import FINDINGS
-from transforms.frames import BIGINT, MONEY, TEXT, column, frame
-from transforms.keys import BOOKKEEPING
-from transforms.order_fields import AmountEvidence, OrderFields, money
-from transforms.order_lines import ORDER_LINES, line_sums
-from transforms.orders import ORDERS, order_customers
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 IN_UTC = DateContext(AS_OF, timezone="UTC")

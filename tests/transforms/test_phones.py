@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from pipelines.push.listing import differing_fields
-from transforms.frames import TEXT
-from transforms.phones import same_phone
+from orderbridge.pipelines.push.listing import differing_fields
+from orderbridge.transforms.frames import TEXT
+from orderbridge.transforms.phones import same_phone
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,15 @@ from typing import Any
 
 from pandas.testing import assert_frame_equal
 
+from orderbridge.transforms.findings import FINDINGS
+from orderbridge.transforms.frames import frame
+from orderbridge.transforms.price_lists import (
+    CUSTOMER_PRICE_LISTS,
+    PRICE_LISTS,
+    RAW_PRICE_LISTS,
+    price_lists,
+)
 from tests.transforms.rows import values
-from transforms.findings import FINDINGS
-from transforms.frames import frame
-from transforms.price_lists import CUSTOMER_PRICE_LISTS, PRICE_LISTS, RAW_PRICE_LISTS, price_lists
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
 NOBODY = frame(CUSTOMER_PRICE_LISTS)

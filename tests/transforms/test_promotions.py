@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
+from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.findings import FINDINGS
+from orderbridge.transforms.frames import frame
+from orderbridge.transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
 from tests.transforms.rows import values
-from transforms.dates import DateContext
-from transforms.findings import FINDINGS
-from transforms.frames import frame
-from transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LONG_PAST, PAST, FUTURE = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"

@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from orderbridge.transforms.frames import TEXT, frame
+from orderbridge.transforms.upserts import decisions as of_plan
+from orderbridge.transforms.upserts.confirmed import changed_fields, price_jumps
+from orderbridge.transforms.upserts.decisions import decide_customers, duplicates, sharing
 from tests.transforms.rows import values
-from transforms.frames import TEXT, frame
-from transforms.upserts import decisions as of_plan
-from transforms.upserts.confirmed import changed_fields, price_jumps
-from transforms.upserts.decisions import decide_customers, duplicates, sharing
 
 CONFIRMED = {"key": TEXT, "field": TEXT, "value": TEXT}
 SMALL = '[{{"url":"u","order":{}}}]'

@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.erp.compare import Compared, Pairs, is_given
-from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import TEXT, Bools, Ints, array, column, positions
+from orderbridge.transforms.erp.compare import Compared, Pairs, is_given
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.frames import TEXT, Bools, Ints, array, column, positions
 
 FREQUENT: Final = 20
 """A value that more rows of one side than this have in common identifies none of them."""

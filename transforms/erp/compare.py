@@ -24,9 +24,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.documents import default_row_per_owner
-from transforms.erp.match_keys import code, document_number
-from transforms.frames import (
+from orderbridge.transforms.documents import default_row_per_owner
+from orderbridge.transforms.erp.match_keys import code, document_number
+from orderbridge.transforms.frames import (
     BIGINT,
     TEXT,
     THREADS,
@@ -40,8 +40,8 @@ from transforms.frames import (
     typed,
     unlike,
 )
-from transforms.phones import same_phone
-from transforms.texts import email_key, single_spaced, tidied
+from orderbridge.transforms.phones import same_phone
+from orderbridge.transforms.texts import email_key, single_spaced, tidied
 
 Same = Callable[["pd.Series[str]", "pd.Series[str]", "str | None"], "pd.Series[bool]"]
 """Of values of the ERP and the platform, and the country of phone numbers: which are equal."""

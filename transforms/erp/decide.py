@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.erp.candidates import Evidence
-from transforms.erp.compare import Pairs
-from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import BIGINT, TEXT, Bools, Ints, array, column, frame, typed
+from orderbridge.transforms.erp.candidates import Evidence
+from orderbridge.transforms.erp.compare import Pairs
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.frames import BIGINT, TEXT, Bools, Ints, array, column, frame, typed
 
 CERTAIN_FROM: Final = 5
 """The least weight of a match."""

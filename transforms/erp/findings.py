@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from transforms.erp.candidates import Evidence, UsableKeys
-from transforms.erp.compare import Pairs
-from transforms.erp.decide import Decisions, texts_of
-from transforms.erp.match_keys import code
-from transforms.findings import UniqueValues, rule_findings, shared_value_findings
-from transforms.frames import TEXT, Bools, joined_text
+from orderbridge.transforms.erp.candidates import Evidence, UsableKeys
+from orderbridge.transforms.erp.compare import Pairs
+from orderbridge.transforms.erp.decide import Decisions, texts_of
+from orderbridge.transforms.erp.match_keys import code
+from orderbridge.transforms.findings import UniqueValues, rule_findings, shared_value_findings
+from orderbridge.transforms.frames import TEXT, Bools, joined_text
 
 LINE_ENTITY: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""

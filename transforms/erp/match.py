@@ -19,13 +19,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.documents import sort_documents
-from transforms.erp.candidates import Candidates, weigh
-from transforms.erp.compare import compare
-from transforms.erp.decide import decide
-from transforms.erp.findings import decision_findings, line_findings, pair_findings
-from transforms.erp.match_keys import MATCH_KEYS, document_number, key_values
-from transforms.erp.tables import (
+from orderbridge.transforms.documents import sort_documents
+from orderbridge.transforms.erp.candidates import Candidates, weigh
+from orderbridge.transforms.erp.compare import compare
+from orderbridge.transforms.erp.decide import decide
+from orderbridge.transforms.erp.findings import decision_findings, line_findings, pair_findings
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS, document_number, key_values
+from orderbridge.transforms.erp.tables import (
     ERP_FIELDS,
     PLATFORM_DOCUMENTS,
     customers_table,
@@ -34,8 +34,8 @@ from transforms.erp.tables import (
     line_names,
     pairs_table,
 )
-from transforms.findings import combine_findings
-from transforms.frames import (
+from orderbridge.transforms.findings import combine_findings
+from orderbridge.transforms.frames import (
     BIGINT,
     BOOLEAN,
     TEXT,
@@ -46,7 +46,7 @@ from transforms.frames import (
     is_strictly_increasing,
     typed,
 )
-from transforms.texts import tidied
+from orderbridge.transforms.texts import tidied
 
 REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
 """What a person has decided about pairs, in the order of the decisions.

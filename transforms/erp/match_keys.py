@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from transforms.frames import THREADS, array
-from transforms.texts import (
+from orderbridge.transforms.frames import THREADS, array
+from orderbridge.transforms.texts import (
     EMAIL_FORM,
     email_key,
     lookalike_key,

@@ -11,8 +11,17 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.frames import BIGINT, TEXT, TIMESTAMP, Column, frame, joined_text, to_arrow, typed
-from transforms.upserts.confirmed import changed_fields
+from orderbridge.transforms.frames import (
+    BIGINT,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    frame,
+    joined_text,
+    to_arrow,
+    typed,
+)
+from orderbridge.transforms.upserts.confirmed import changed_fields
 
 VARIANT_LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
 """Further columns: the fields of the interface that the file has."""

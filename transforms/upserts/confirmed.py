@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from transforms.frames import BIGINT, TEXT, Column, look_up, typed
+from orderbridge.transforms.frames import BIGINT, TEXT, Column, look_up, typed
 
 PRICE_JUMPS: Final = {"row": BIGINT, "before": TEXT, "now": TEXT, "power": BIGINT}
 JUMP: Final = 8.0

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import (
+from orderbridge.transforms.frames import (
     BIGINT,
     BOOLEAN,
     TEXT,
@@ -32,9 +32,9 @@ from transforms.frames import (
     take_or_null,
     typed,
 )
-from transforms.keys import canonical_id, clean_text
-from transforms.phones import same_phone
-from transforms.texts import email_key, lookalike_key
+from orderbridge.transforms.keys import canonical_id, clean_text
+from orderbridge.transforms.phones import same_phone
+from orderbridge.transforms.texts import email_key, lookalike_key
 
 _TEXT: Final = pd.ArrowDtype(TEXT)
 CUSTOMER_KEYS: Final = {"erpCode": "erp_code", "email": "email", "loginCode": "login_code"}

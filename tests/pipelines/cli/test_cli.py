@@ -20,19 +20,19 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli import demo
-from pipelines.cli.main import orderbridge
-from pipelines.cli.reconcile import _lines
-from pipelines.cli.run import summary
-from pipelines.pull.model import PullResult
-from pipelines.reconcile.erp_customers import MatchSummary
-from pipelines.reconcile.reconcile import ReconcileResult
-from pipelines.reporting.notification import run_summary
-from pipelines.warehouse.lock import run_lock
-from sources import errors
-from sources.contract import LISTS
-from sources.extract.result import ListResult
-from sources.settings.setting import SETTINGS
+from orderbridge.pipelines.cli import demo
+from orderbridge.pipelines.cli.main import orderbridge
+from orderbridge.pipelines.cli.reconcile import _lines
+from orderbridge.pipelines.cli.run import summary
+from orderbridge.pipelines.pull.model import PullResult
+from orderbridge.pipelines.reconcile.erp_customers import MatchSummary
+from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
+from orderbridge.pipelines.reporting.notification import run_summary
+from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.sources import errors
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.settings.setting import SETTINGS
 from tests.pipelines.bridge import LISTED, Bridge, command, start
 from tests.pipelines.cli.test_terminal import HOSTILE, is_safe
 from tests.pipelines.pull.truth import RESOURCES

@@ -14,13 +14,18 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli import push, verify
-from pipelines.cli.import_file import ask_passwords, ask_totals
-from pipelines.cli.review import _ask
-from pipelines.push.verify import VerifyResult
-from pipelines.reconcile.reconcile import reconcile
-from pipelines.warehouse.reviews import doubtful_pairs, read_reviews, review_frame, write_reviews
-from sources.errors import UsageError
+from orderbridge.pipelines.cli import push, verify
+from orderbridge.pipelines.cli.import_file import ask_passwords, ask_totals
+from orderbridge.pipelines.cli.review import _ask
+from orderbridge.pipelines.push.verify import VerifyResult
+from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.warehouse.reviews import (
+    doubtful_pairs,
+    read_reviews,
+    review_frame,
+    write_reviews,
+)
+from orderbridge.sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, Done, command
 
 RULE = "customers.erp_code_duplicate"
@@ -247,8 +252,8 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     monkeypatch: pytest.MonkeyPatch, environment: str, typed: str, is_agreed: bool
 ) -> None:
     plan: Any = SimpleNamespace(folder="plan-1", manifest=SimpleNamespace(environment=environment))
-    monkeypatch.setattr("pipelines.push.checks.describe_plan", lambda _: "17 customers")
-    monkeypatch.setattr("pipelines.push.checks.operations_left", lambda _: (17, 0))
+    monkeypatch.setattr("orderbridge.pipelines.push.checks.describe_plan", lambda _: "17 customers")
+    monkeypatch.setattr("orderbridge.pipelines.push.checks.operations_left", lambda _: (17, 0))
     answers: list[object] = []
     ask = click.Command("ask", callback=lambda: answers.append(push.agree(plan, ["Ana \x1b[2J"])))
     assert CliRunner().invoke(ask).exit_code == 0

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pipelines.cli import init, project_files
-from pipelines.cli.main import orderbridge
-from sources.errors import ExitCode, UsageError
+from orderbridge.pipelines.cli import init, project_files
+from orderbridge.pipelines.cli.main import orderbridge
+from orderbridge.sources.errors import ExitCode, UsageError
 from tests.pipelines.bridge import bridge, command
 
 CHECKOUT = Path(__file__).parents[3]

@@ -12,11 +12,11 @@ from unittest import mock
 
 import pytest
 
-from pipelines.cli.process import STOP
-from pipelines.reporting import notification
-from sources.contract import LISTS
-from sources.errors import UsageError
-from sources.settings import Secret
+from orderbridge.pipelines.cli.process import STOP
+from orderbridge.pipelines.reporting import notification
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import Secret
 from tests.pipelines.bridge import LISTED, Bridge
 from tests.sources.rawserver import RawServer, serving
 
@@ -143,7 +143,9 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
     missing = str(fresh.folder / "no such folder" / "other.duckdb")
     copy = {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": missing}
     copied = fresh.command("run", NOTIFY__URL=webhook.url, **copy)
-    with mock.patch("pipelines.reporting.report.report", side_effect=UsageError("no space left")):
+    with mock.patch(
+        "orderbridge.pipelines.reporting.report.report", side_effect=UsageError("no space left")
+    ):
         reported = fresh.command(
             "run", "--report", str(fresh.folder / "report.html"), NOTIFY__URL=webhook.url
         )

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli.main import orderbridge
-from pipelines.cli.preview import PASSWORD_NAME, preview
-from pipelines.cli.template import template
-from pipelines.imports import open_inputs
-from pipelines.mapping import load
-from pipelines.mapping.field_paths import all_paths
-from sources.errors import UsageError
-from sources.files import ReadOptions
-from sources.kinds import KINDS
+from orderbridge.pipelines.cli.main import orderbridge
+from orderbridge.pipelines.cli.preview import PASSWORD_NAME, preview
+from orderbridge.pipelines.cli.template import template
+from orderbridge.pipelines.imports import open_inputs
+from orderbridge.pipelines.mapping import load
+from orderbridge.pipelines.mapping.field_paths import all_paths
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.kinds import KINDS
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
 Captured = pytest.CaptureFixture[str]
@@ -124,7 +124,7 @@ def test_passwords_are_not_shown(tmp_path: Path, capsys: Captured) -> None:
         assert "planted" not in out
     assert "planted-2" in (tmp_path / "out.csv").read_text("utf-8")
     known = tomllib.loads(
-        files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
+        files("orderbridge.pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
     )
     assert all(map(PASSWORD_NAME.search, ("password", *known["customers"]["password"].split(", "))))
 

@@ -16,10 +16,10 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli import main as cli
-from pipelines.cli.process import STOP
-from pipelines.warehouse.build import warehouse_errors
-from sources.errors import Stopped, UsageError
+from orderbridge.pipelines.cli import main as cli
+from orderbridge.pipelines.cli.process import STOP
+from orderbridge.pipelines.warehouse.build import warehouse_errors
+from orderbridge.sources.errors import Stopped, UsageError
 from tests.pipelines.bridge import Bridge, command, start
 from tests.pipelines.push.plans import customer, place
 

@@ -22,13 +22,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.cli import console
-from pipelines.cli.console import Reporter
-from pipelines.cli.terminal import escape, escape_lines, print_lines, to_json
-from sandbox.app import Platform
-from sandbox.config import SandboxConfig
-from sandbox.public_v1 import KEYS, Key
-from sources.files.formulas import neutralize
+from orderbridge.pipelines.cli import console
+from orderbridge.pipelines.cli.console import Reporter
+from orderbridge.pipelines.cli.terminal import escape, escape_lines, print_lines, to_json
+from orderbridge.sandbox.app import Platform
+from orderbridge.sandbox.config import SandboxConfig
+from orderbridge.sandbox.public_v1 import KEYS, Key
+from orderbridge.sources.files.formulas import neutralize
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge
 from tests.pipelines.reporting.page import Page
 

@@ -8,13 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.import_file.run import ImportOptions, ImportResult, ImportSteps, import_file
-from pipelines.plan.model import Plan
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.pull.pull import pull
-from pipelines.push.model import PushHooks, PushOptions, PushResult
-from pipelines.push.run import push
-from sources.kinds import KindName
+from orderbridge.pipelines.import_file.run import (
+    ImportOptions,
+    ImportResult,
+    ImportSteps,
+    import_file,
+)
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.push.model import PushHooks, PushOptions, PushResult
+from orderbridge.pipelines.push.run import push
+from orderbridge.sources.kinds import KindName
 from tests.pipelines.push.plans import YES, Place
 
 CUSTOMERS = "Código;Nombre;Correo\n" + "".join(

@@ -13,13 +13,13 @@ import click
 import openpyxl
 import pytest
 
-from pipelines.cli import import_file as command
-from pipelines.cli.console import Reporter
-from pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
-from pipelines.imports.open import open_input_table
-from pipelines.mapping import Mapping, load, propose, sample
-from pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
-from sources.errors import UsageError
+from orderbridge.pipelines.cli import import_file as command
+from orderbridge.pipelines.cli.console import Reporter
+from orderbridge.pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
+from orderbridge.pipelines.imports.open import open_input_table
+from orderbridge.pipelines.mapping import Mapping, load, propose, sample
+from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
+from orderbridge.sources.errors import UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.import_file.test_result import correct
 

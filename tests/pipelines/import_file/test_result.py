@@ -10,18 +10,18 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
-from pipelines.cli.push import refresh_workbook
-from pipelines.import_file import result as writing
-from pipelines.import_file.mappings import keep_mapping
-from pipelines.import_file.run import ImportResult
-from pipelines.mapping import MappedColumn, Mapping
-from pipelines.plan.rejects import CODES_FILE
-from pipelines.push.model import PushOptions
-from pipelines.push.resolutions import Answers
-from pipelines.push.results import STATUSES
-from pipelines.push.settle import settle
-from sources.errors import UsageError
-from sources.files import ReadOptions
+from orderbridge.pipelines.cli.push import refresh_workbook
+from orderbridge.pipelines.import_file import result as writing
+from orderbridge.pipelines.import_file.mappings import keep_mapping
+from orderbridge.pipelines.import_file.run import ImportResult
+from orderbridge.pipelines.mapping import MappedColumn, Mapping
+from orderbridge.pipelines.plan.rejects import CODES_FILE
+from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.pipelines.push.results import STATUSES
+from orderbridge.pipelines.push.settle import settle
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions
 from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.push.plans import outcomes
 

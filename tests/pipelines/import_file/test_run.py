@@ -9,17 +9,17 @@ from unittest import mock
 
 import pytest
 
-from pipelines.cli.push import lines_of
-from pipelines.import_file import run
-from pipelines.import_file.examples import examples
-from pipelines.import_file.mappings import keep_mapping
-from pipelines.mapping import MappedColumn, Mapping
-from pipelines.plan.model import DIFFERENCES_FILE, Plan
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.push.model import PushOptions
-from pipelines.push.passwords import PASSWORDS_FILE
-from sources.errors import Unreachable, UsageError
+from orderbridge.pipelines.cli.push import lines_of
+from orderbridge.pipelines.import_file import run
+from orderbridge.pipelines.import_file.examples import examples
+from orderbridge.pipelines.import_file.mappings import keep_mapping
+from orderbridge.pipelines.mapping import MappedColumn, Mapping
+from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan
+from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+from orderbridge.sources.errors import Unreachable, UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.push.plans import patch
 

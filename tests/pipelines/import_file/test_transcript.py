@@ -12,7 +12,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from sandbox import SandboxConfig, serve
+from orderbridge.sandbox import SandboxConfig, serve
 from tests.pipelines.bridge import start
 from tests.pipelines.import_file.test_result import correct
 from tests.pipelines.push.plans import settings

@@ -15,14 +15,20 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from pipelines.imports import Inputs, ReadyInputs, RejectedInput, SkippedLine, open_inputs
-from pipelines.imports import lines as walking
-from pipelines.imports.groups import filled_down
-from pipelines.imports.json_columns import as_json
-from pipelines.mapping import load, to_toml
-from pipelines.mapping.field_paths import all_paths
-from sources.errors import UsageError
-from sources.kinds import KINDS
+from orderbridge.pipelines.imports import (
+    Inputs,
+    ReadyInputs,
+    RejectedInput,
+    SkippedLine,
+    open_inputs,
+)
+from orderbridge.pipelines.imports import lines as walking
+from orderbridge.pipelines.imports.groups import filled_down
+from orderbridge.pipelines.imports.json_columns import as_json
+from orderbridge.pipelines.mapping import load, to_toml
+from orderbridge.pipelines.mapping.field_paths import all_paths
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import KINDS
 from tests.sources.files.workbooks import cell, sheet, text, workbook
 
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -461,7 +467,7 @@ GROUPED = '[columns]\ncode = "erpCode"\nname = "firstName"\nnif = "documents[+].
 @pytest.fixture(params=[1, 100])
 def _rows_of_a_batch(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(walking, "BATCH_ROWS", request.param)
-    monkeypatch.setattr("pipelines.imports.inputs.BATCH_ROWS", request.param)
+    monkeypatch.setattr("orderbridge.pipelines.imports.inputs.BATCH_ROWS", request.param)
 
 
 @BATCHES

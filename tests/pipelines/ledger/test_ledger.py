@@ -16,14 +16,14 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from pipelines.ledger.clock import ClockReading, LedgerClock, elapsed_s
-from pipelines.ledger.keys import body_hash, key_hashes
-from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
-from pipelines.ledger.store import Ledger, LedgerError
-from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.eligibility import PushRules, UnsettledUpdates
-from pipelines.push.plan_ledger import PlanLedger
-from sources.errors import UsageError
+from orderbridge.pipelines.ledger.clock import ClockReading, LedgerClock, elapsed_s
+from orderbridge.pipelines.ledger.keys import body_hash, key_hashes
+from orderbridge.pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
+from orderbridge.pipelines.ledger.store import Ledger, LedgerError
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.push.eligibility import PushRules, UnsettledUpdates
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.sources.errors import UsageError
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
 
 VARIANT = "/products/1/variants/7"
@@ -442,7 +442,9 @@ def test_what_is_no_ledger_of_a_known_version_is_refused_and_left_alone(
 
 def make_older(connection: sqlite3.Connection) -> None:
     """Turns a ledger into one of version 4: values by ids."""
-    tables = files("pipelines.ledger").joinpath("tables.sql").read_text("utf-8").split(";")
+    tables = (
+        files("orderbridge.pipelines.ledger").joinpath("tables.sql").read_text("utf-8").split(";")
+    )
     (confirmed,) = [table for table in tables if "TABLE confirmed" in table]
     ids = confirmed.replace("path TEXT", "product_id TEXT NOT NULL, variant_id TEXT")
     connection.executescript(

@@ -11,13 +11,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.mapping import Formats, Lookup, MappedColumn, Mapping, load, propose, to_toml
-from pipelines.mapping.cells import WORDS, Reading, is_date_form
-from pipelines.mapping.field_paths import all_paths, resolve
-from sources.errors import UsageError
-from sources.files import ReadOptions
-from sources.kinds import KINDS
-from transforms.numbers import COMMA, POINT, Notation
+from orderbridge.pipelines.mapping import (
+    Formats,
+    Lookup,
+    MappedColumn,
+    Mapping,
+    load,
+    propose,
+    to_toml,
+)
+from orderbridge.pipelines.mapping.cells import WORDS, Reading, is_date_form
+from orderbridge.pipelines.mapping.field_paths import all_paths, resolve
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.kinds import KINDS
+from orderbridge.transforms.numbers import COMMA, POINT, Notation
 
 DOCS = Path(__file__).parents[3] / "docs"
 GUIDES = "".join((DOCS / name).read_text("utf-8") for name in ("mapping.md", "push.md"))
@@ -181,7 +189,7 @@ def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
 
 def test_every_field_that_has_column_names_is_one_of_its_kind() -> None:
     tables = tomllib.loads(
-        files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
+        files("orderbridge.pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
     )
     weak = tables.pop("weak")
     named = [(kind, path) for names in (tables, weak) for kind in names for path in names[kind]]

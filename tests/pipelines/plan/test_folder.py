@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.plan.folder import HIDDEN, hidden_folder, publish_folder
-from pipelines.plan.model import Plan, file_sha256
-from sources.disk import create_private
-from sources.errors import UsageError
+from orderbridge.pipelines.plan.folder import HIDDEN, hidden_folder, publish_folder
+from orderbridge.pipelines.plan.model import Plan, file_sha256
+from orderbridge.sources.disk import create_private
+from orderbridge.sources.errors import UsageError
 from tests.pipelines.push.plans import altered, customer, write_plan
 
 
@@ -33,7 +33,8 @@ def test_a_plan_appears_once_whole_synced_and_for_its_owner_alone(
     synced: list[tuple[str, bool]] = []
     target = tmp_path / "plan"
     monkeypatch.setattr(
-        "pipelines.plan.folder.sync", lambda path: synced.append((path.name, target.exists()))
+        "orderbridge.pipelines.plan.folder.sync",
+        lambda path: synced.append((path.name, target.exists())),
     )
     assert publish(tmp_path)
     *files, folder, parent = synced

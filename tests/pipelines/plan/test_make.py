@@ -20,24 +20,24 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from pipelines.cli.process import prepare_environment
-from pipelines.ledger.model import StateChange
-from pipelines.ledger.store import Ledger
-from pipelines.mapping import load
-from pipelines.plan import dedupe, make
-from pipelines.plan.make import PlanOptions, PlanResult, make_plan
-from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason
-from pipelines.plan.summary import PlanStatistics, summary
-from pipelines.plan.suspicious import SuspiciousValues
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.warehouse import ops
-from pipelines.warehouse.source import record_source
-from sources.errors import BridgeError, ExitCode, UsageError
-from sources.files import encoding
-from sources.files.formulas import neutralize, people_rows
-from sources.kinds import KindName
-from sources.settings import DataSource
+from orderbridge.pipelines.cli.process import prepare_environment
+from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import load
+from orderbridge.pipelines.plan import dedupe, make
+from orderbridge.pipelines.plan.make import PlanOptions, PlanResult, make_plan
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason
+from orderbridge.pipelines.plan.summary import PlanStatistics, summary
+from orderbridge.pipelines.plan.suspicious import SuspiciousValues
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.source import record_source
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.files import encoding
+from orderbridge.sources.files.formulas import neutralize, people_rows
+from orderbridge.sources.kinds import KindName
+from orderbridge.sources.settings import DataSource
 from tests.pipelines.bridge import Bridge, command, pulled
 
 FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}
@@ -196,7 +196,7 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_
     ]
     assert jumps == [(3, "18.0", "1800", 2)]
     assert "- line 3: 18.0 → 1800 (about ×100)" in summary_of(made)
-    with mock.patch("pipelines.plan.decide.MAX_JUMPS", 1):
+    with mock.patch("orderbridge.pipelines.plan.decide.MAX_JUMPS", 1):
         assert "- and 1 more\n" in summary_of(
             variants(work, "1;1001;a;1.800,00;\n1;1002;a;1.800,00;\n")
         )
@@ -391,10 +391,12 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
     assert set(expected) == {*names.split(), ".gitignore"}
     (elsewhere := work / "elsewhere").mkdir()
     arguments = ["plan", "variants", "../in.csv", "--mapping", "../mapping.toml", "--out", "plan"]
-    root = str(Path(__file__).parents[3])
-    env = {**os.environ, "PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "PYTHONPATH": root}
+    env = {**os.environ, "PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo"}
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *arguments], env=env, cwd=elsewhere, check=False
+        [sys.executable, "-m", "orderbridge.pipelines.cli", *arguments],
+        env=env,
+        cwd=elsewhere,
+        check=False,
     )
     assert done.returncode == 5
     assert files_of(elsewhere / "plan") == expected

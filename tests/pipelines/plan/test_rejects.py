@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
-from pipelines.mapping.model import MappedColumn, Mapping
-from pipelines.plan.model import REJECTS_FILE
-from pipelines.plan.rejects import REFILL_NOTE, RejectsWriter
-from sources.files import ReadOptions, RejectedRow, Row, open_table
-from sources.files.formulas import neutralize
+from orderbridge.pipelines.imports.open import (
+    REJECT_COLUMNS,
+    count_reject_columns,
+    open_input_table,
+)
+from orderbridge.pipelines.mapping.model import MappedColumn, Mapping
+from orderbridge.pipelines.plan.model import REJECTS_FILE
+from orderbridge.pipelines.plan.rejects import REFILL_NOTE, RejectsWriter
+from orderbridge.sources.files import ReadOptions, RejectedRow, Row, open_table
+from orderbridge.sources.files.formulas import neutralize
 
 WHY = ("price", "not_a_number", "no number, in that sense")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.ledger.store import Ledger
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from sources.errors import UsageError
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, command
 from tests.pipelines.pull.truth import RESOURCES, same
 

@@ -10,23 +10,22 @@ from unittest import mock
 
 import pytest
 
-import sandbox.app
-import sandbox.records
-from pipelines.cli.pull import print_pull
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.reconcile.entities import STEPS, Entity, StepInputs
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse.descriptions import column_description
-from sandbox.config import SandboxConfig
-from sandbox.messages import Call, encoded
-from sandbox.public_v1 import PublicV1
-from sandbox.rows import Rows
-from sources.contract import LISTS, OPERATIONS, RECORDS, Operation, Record
-from sources.extract.result import ListResult
+from orderbridge.pipelines.cli.pull import print_pull
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reconcile.entities import STEPS, Entity, StepInputs
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse.descriptions import column_description
+from orderbridge.sandbox import app, records
+from orderbridge.sandbox.config import SandboxConfig
+from orderbridge.sandbox.messages import Call, encoded
+from orderbridge.sandbox.public_v1 import PublicV1
+from orderbridge.sandbox.rows import Rows
+from orderbridge.sources.contract import LISTS, OPERATIONS, RECORDS, Operation, Record
+from orderbridge.sources.extract.result import ListResult
+from orderbridge.transforms import findings
+from orderbridge.transforms.rules import read_rules
 from tests.pipelines.bridge import Bridge, bridge
-from transforms import findings
-from transforms.rules import read_rules
 
 NAME = "invoices"
 COUNT = 50
@@ -37,7 +36,7 @@ def _reconcile(inputs: StepInputs) -> Entity:
     return Entity(raw.rename(columns={"id": "invoice_id"}))
 
 
-def _generator(config: SandboxConfig) -> sandbox.records.Generate:
+def _generator(config: SandboxConfig) -> records.Generate:
     return lambda n: encoded(
         {"id": f"inv_{n:04d}", "number": f"F-{n}", "total": 10.5, "lines": [{"sku": f"{n}"}]}
     )
@@ -60,10 +59,10 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bridge]:
     )
     monkeypatch.setitem(RECORDS, NAME, record)
     monkeypatch.setitem(LISTS, NAME, operation)
-    monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, operation))
-    monkeypatch.setitem(sandbox.records.GENERATORS, NAME, _generator)
+    monkeypatch.setattr(app, "OPERATIONS", (*OPERATIONS, operation))
+    monkeypatch.setitem(records.GENERATORS, NAME, _generator)
     monkeypatch.setitem(STEPS, NAME, _reconcile)
-    text = files("transforms").joinpath("rules.toml").read_text("utf-8")
+    text = files("orderbridge.transforms").joinpath("rules.toml").read_text("utf-8")
     for rule in read_rules(text.replace("[lists]\n", '[lists]\ninvoices = "an invoice"\n')):
         monkeypatch.setitem(findings._BY_NAME, (rule.entity, rule.name), rule)
     with bridge(tmp_path, page_limit=20, others=COUNT) as bridged:

@@ -12,24 +12,24 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.pull.model import PullOptions
-from pipelines.pull.order_tail import OrderTail
-from pipelines.pull.pull import pull
-from pipelines.pull.targets import Targets
-from pipelines.pull.walking import ListWalks
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.reporting.notification import run_summary
-from pipelines.reporting.status import read_status
-from pipelines.warehouse import merge, ops
-from pipelines.warehouse.build import Build
-from pipelines.warehouse.load import CATALOG, LOADED
-from sandbox.app import Platform
-from sandbox.config import V1_KEY, SandboxConfig
-from sources.contract import RECORDS
-from sources.errors import UsageError
-from sources.extract.result import ListResult, no_progress
-from sources.http.client import Client
-from sources.settings import PublicV1Settings, Secret
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.order_tail import OrderTail
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.pull.targets import Targets
+from orderbridge.pipelines.pull.walking import ListWalks
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.reporting.notification import run_summary
+from orderbridge.pipelines.reporting.status import read_status
+from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse.build import Build
+from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
+from orderbridge.sandbox.app import Platform
+from orderbridge.sandbox.config import V1_KEY, SandboxConfig
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.extract.result import ListResult, no_progress
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.settings import PublicV1Settings, Secret
 from tests.pipelines.bridge import Bridge, pulled
 from tests.soak.transport import SandboxTransport
 from tests.soak.walks import inline

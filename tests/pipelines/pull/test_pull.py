@@ -16,16 +16,16 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.cli.pull import ending, print_pull
-from pipelines.pull import walking
-from pipelines.pull.check import check
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.warehouse import merge
-from sources.contract import records_of
-from sources.errors import AccessError, CoverageError, UsageError
-from sources.extract.result import ListResult
-from sources.extract.walk import walk
+from orderbridge.pipelines.cli.pull import ending, print_pull
+from orderbridge.pipelines.pull import walking
+from orderbridge.pipelines.pull.check import check
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.warehouse import merge
+from orderbridge.sources.contract import records_of
+from orderbridge.sources.errors import AccessError, CoverageError, UsageError
+from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.extract.walk import walk
 from tests.pipelines.bridge import SMALL, Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, comparable, expected, found, ids, same
 from tests.sources.rawserver import without_backoff

@@ -16,22 +16,28 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.pull import walking
-from pipelines.pull.check import check, permission_warnings, worst_exit_code
-from pipelines.pull.model import PullOptions, PullResult
-from pipelines.pull.publishing import check_coverage, quarantine_file, staged_quarantine
-from pipelines.pull.targets import Targets, Whoami, read_targets, read_whoami
-from pipelines.pull.walking import ListWalks
-from pipelines.warehouse.build import Build
-from sandbox.public_v1 import KEYS, Key
-from sources.contract import RECORDS
-from sources.decode.rows import InvalidRow, quarantine
-from sources.errors import AccessError, ContractBroken, ExitCode, Unreachable, UsageError
-from sources.extract.result import ListResult, no_progress
-from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import CursorPosition
-from sources.http.failures import BrokenBody
-from sources.settings import LegacySettings, PublicV1Settings, Secret
+from orderbridge.pipelines.pull import walking
+from orderbridge.pipelines.pull.check import check, permission_warnings, worst_exit_code
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.pull.publishing import check_coverage, quarantine_file, staged_quarantine
+from orderbridge.pipelines.pull.targets import Targets, Whoami, read_targets, read_whoami
+from orderbridge.pipelines.pull.walking import ListWalks
+from orderbridge.pipelines.warehouse.build import Build
+from orderbridge.sandbox.public_v1 import KEYS, Key
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.decode.rows import InvalidRow, quarantine
+from orderbridge.sources.errors import (
+    AccessError,
+    ContractBroken,
+    ExitCode,
+    Unreachable,
+    UsageError,
+)
+from orderbridge.sources.extract.result import ListResult, no_progress
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.v1_pages import CursorPosition
+from orderbridge.sources.http.failures import BrokenBody
+from orderbridge.sources.settings import LegacySettings, PublicV1Settings, Secret
 from tests.pipelines.bridge import bridge
 
 ROW = quarantine((2, 7), b'{"id":"\xff"}', InvalidRow("row: not UTF-8"), None)

@@ -21,21 +21,21 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.cli.main import _stopped
-from pipelines.cli.process import KEPT, STOP
-from pipelines.pull import publishing, walking
-from pipelines.pull.model import PullOptions
-from pipelines.pull.publishing import Publication
-from pipelines.pull.pull import pull
-from pipelines.warehouse import merge
-from pipelines.warehouse.build import Build
-from pipelines.warehouse.failure import failure_file, was_published
-from pipelines.warehouse.failure import read as read_failure
-from pipelines.warehouse.load import load
-from sources.errors import PlatformError, Stopped, UsageError
-from sources.extract import walk as walks
-from sources.extract.page_files import PageFiles
-from sources.extract.result import ListResult
+from orderbridge.pipelines.cli.main import _stopped
+from orderbridge.pipelines.cli.process import KEPT, STOP
+from orderbridge.pipelines.pull import publishing, walking
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.publishing import Publication
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.warehouse import merge
+from orderbridge.pipelines.warehouse.build import Build
+from orderbridge.pipelines.warehouse.failure import failure_file, was_published
+from orderbridge.pipelines.warehouse.failure import read as read_failure
+from orderbridge.pipelines.warehouse.load import load
+from orderbridge.sources.errors import PlatformError, Stopped, UsageError
+from orderbridge.sources.extract import walk as walks
+from orderbridge.sources.extract.page_files import PageFiles
+from orderbridge.sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, change_all, same
 
@@ -109,7 +109,7 @@ def test_a_signal_after_a_pull_has_published_does_not_deny_it(
         if published.path.stat().st_ino != before:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("sources.disk.sync", interrupted)
+    monkeypatch.setattr("orderbridge.sources.disk.sync", interrupted)
     monkeypatch.setattr(STOP, "note", KEPT)
     with pytest.raises(KeyboardInterrupt) as caught:
         published.pull("price_lists")
@@ -126,7 +126,7 @@ def test_a_copy_that_fails_or_is_cut_off_leaves_a_note_until_one_succeeds(
     errors = (KeyboardInterrupt(), PlatformError("interrupted by the server"))
     copy = mock.Mock(side_effect=[*errors, None])
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "duckdb")
-    monkeypatch.setattr("pipelines.warehouse.run.copy_to_destination", copy)
+    monkeypatch.setattr("orderbridge.pipelines.warehouse.run.copy_to_destination", copy)
     for error, code in zip(errors, (130, 4), strict=True):
         with pytest.raises(type(error)) as caught:
             published.pull("price_lists")

@@ -12,9 +12,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sandbox.state import State
-from sources.contract import RECORDS, Field
-from sources.decode.table_schema import parent_key
+from orderbridge.sandbox.state import State
+from orderbridge.sources.contract import RECORDS, Field
+from orderbridge.sources.decode.table_schema import parent_key
 from tests.pipelines.bridge import Bridge, reading
 
 Row = dict[str, Any]

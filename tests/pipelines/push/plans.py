@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from pipelines.cli.process import prepare_environment
-from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.model import LedgerRow
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import (
+from orderbridge.pipelines.cli.process import prepare_environment
+from orderbridge.pipelines.ledger.clock import ClockReading
+from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
     OPERATIONS_FILE,
@@ -31,22 +31,28 @@ from pipelines.plan.model import (
     PlannedOperation,
     sent_as,
 )
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.push.listing import CustomerListing, Key, records_by_key
-from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.results import RESULT_COLUMNS
-from pipelines.push.run import push
-from sandbox import Sandbox, SandboxConfig, serve
-from sources.contract import CUSTOMER
-from sources.errors import Unreachable
-from sources.files.formulas import people_rows
-from sources.http.client import Client
-from sources.http.exchange import WriteOutcome
-from sources.http.retries import RetryPolicy
-from sources.kinds import ADDED_FIELDS, KindName
-from sources.settings import HttpSettings
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.push.listing import CustomerListing, Key, records_by_key
+from orderbridge.pipelines.push.model import (
+    SETTLE_S,
+    PushDependencies,
+    PushHooks,
+    PushOptions,
+    PushResult,
+)
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.results import RESULT_COLUMNS
+from orderbridge.pipelines.push.run import push
+from orderbridge.sandbox import Sandbox, SandboxConfig, serve
+from orderbridge.sources.contract import CUSTOMER
+from orderbridge.sources.errors import Unreachable
+from orderbridge.sources.files.formulas import people_rows
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.exchange import WriteOutcome
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.kinds import ADDED_FIELDS, KindName
+from orderbridge.sources.settings import HttpSettings
 from tests.pipelines.bridge import Done, command, reading
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)

@@ -21,22 +21,22 @@ from unittest import mock
 
 import msgspec
 
-from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.model import LedgerRow
-from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push import checks, run
-from pipelines.push.listing import CustomerListing, Key
-from pipelines.push.model import PushDependencies, PushOptions, PushResult
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import push
-from sandbox.config import SandboxConfig
-from sandbox.state import State
-from sources.errors import BridgeError, HttpRejected, Unreachable
-from sources.http.exchange import WriteOutcome
-from sources.http.retries import RetryPolicy
-from sources.kinds import KINDS, KindName
-from sources.settings import LegacySettings, ReconcileSettings, Secret
+from orderbridge.pipelines.ledger.clock import ClockReading
+from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.push import checks, run
+from orderbridge.pipelines.push.listing import CustomerListing, Key
+from orderbridge.pipelines.push.model import PushDependencies, PushOptions, PushResult
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.run import push
+from orderbridge.sandbox.config import SandboxConfig
+from orderbridge.sandbox.state import State
+from orderbridge.sources.errors import BridgeError, HttpRejected, Unreachable
+from orderbridge.sources.http.exchange import WriteOutcome
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.kinds import KINDS, KindName
+from orderbridge.sources.settings import LegacySettings, ReconcileSettings, Secret
 from tests.pipelines.push.plans import (
     LOST,
     Answering,

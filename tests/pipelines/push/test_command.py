@@ -12,12 +12,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.ledger.push_log import publish_push_log
-from pipelines.plan.make import PlanOptions, make_plan
-from pipelines.plan.model import Plan
-from pipelines.push.passwords import PASSWORDS_FILE
-from pipelines.warehouse import ops
-from sources.errors import UsageError
+from orderbridge.pipelines.ledger.push_log import publish_push_log
+from orderbridge.pipelines.plan.make import PlanOptions, make_plan
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.sources.errors import UsageError
 from tests.pipelines.push.plans import Place, customer, patch, place, subcategory, warehouse
 
 

@@ -14,17 +14,17 @@ from typing import Final
 
 import pytest
 
-import sandbox.app
-from pipelines.cli.template import template
-from pipelines.mapping.field_paths import all_paths
-from pipelines.plan.make import PlanOptions, PlanResult, make_plan
-from pipelines.plan.model import Plan
-from pipelines.push.verify import VERIFY_FILE, verify
-from sources import inputs
-from sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
-from sources.decode.table_schema import snake
-from sources.errors import UsageError
-from sources.kinds import KINDS, InputKind, KindName
+from orderbridge.pipelines.cli.template import template
+from orderbridge.pipelines.mapping.field_paths import all_paths
+from orderbridge.pipelines.plan.make import PlanOptions, PlanResult, make_plan
+from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.verify import VERIFY_FILE, verify
+from orderbridge.sandbox import app
+from orderbridge.sources import inputs
+from orderbridge.sources.contract import LISTS, OPERATIONS, Field, Operation, Record, path_pattern
+from orderbridge.sources.decode.table_schema import snake
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import KINDS, InputKind, KindName
 from tests.pipelines.push.plans import Place
 
 CELLS: Final = {"number": "1.5", "boolean": "true", "date": "2026-01-31"}
@@ -91,7 +91,7 @@ def test_every_column_of_a_kind_is_sent_once_and_then_unchanged(at: Place, kind:
 def rates(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
     """`rates`, or another operation, in the contract, which is all that the sandbox needs."""
     operation = getattr(request, "param", UPDATE)
-    monkeypatch.setattr(sandbox.app, "OPERATIONS", (*OPERATIONS, operation))
+    monkeypatch.setattr(app, "OPERATIONS", (*OPERATIONS, operation))
     monkeypatch.setitem(
         KINDS, NAME, InputKind(NAME, operation.name.removeprefix("update_"), operation)
     )
@@ -104,7 +104,7 @@ def forget() -> None:
     """What is kept of the kinds' fields."""
     for function in [
         *vars(inputs).values(),
-        *vars(sys.modules["pipelines.mapping.propose"]).values(),
+        *vars(sys.modules["orderbridge.pipelines.mapping.propose"]).values(),
     ]:
         getattr(function, "cache_clear", list)()
 

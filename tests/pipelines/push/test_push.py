@@ -22,21 +22,27 @@ from unittest import mock
 import msgspec
 import pytest
 
-from pipelines.cli.push import print_result
-from pipelines.ledger.store import Ledger
-from pipelines.plan.make import PlanOptions, make_plan
-from pipelines.plan.model import Plan, PlannedOperation, file_sha256
-from pipelines.push import passwords, send
-from pipelines.push.model import SETTLE_S, PushOptions, PushResult
-from pipelines.push.pace import SETBACKS_MAX
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.run import PROBES_MAX, ledger_lock
-from pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
-from sandbox import public_v1
-from sources.errors import BridgeError, HttpRejected, LockedError, Unreachable, UsageError
-from sources.files.formulas import people_rows
-from sources.http.exchange import WriteOutcome
-from sources.kinds import KindName
+from orderbridge.pipelines.cli.push import print_result
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.make import PlanOptions, make_plan
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation, file_sha256
+from orderbridge.pipelines.push import passwords, send
+from orderbridge.pipelines.push.model import SETTLE_S, PushOptions, PushResult
+from orderbridge.pipelines.push.pace import SETBACKS_MAX
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.run import PROBES_MAX, ledger_lock
+from orderbridge.pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
+from orderbridge.sandbox import public_v1
+from orderbridge.sources.errors import (
+    BridgeError,
+    HttpRejected,
+    LockedError,
+    Unreachable,
+    UsageError,
+)
+from orderbridge.sources.files.formulas import people_rows
+from orderbridge.sources.http.exchange import WriteOutcome
+from orderbridge.sources.kinds import KindName
 from tests.pipelines.push.plans import (
     LOST,
     WAITS,
@@ -542,7 +548,9 @@ def test_a_plan_is_not_sent_again_with_another_ledger(
 ) -> None:
     killed, replacing = stocks(at), stocks(at)
     with (
-        mock.patch("pipelines.push.run.results.ResultsWriter.write", side_effect=SystemExit),
+        mock.patch(
+            "orderbridge.pipelines.push.run.results.ResultsWriter.write", side_effect=SystemExit
+        ),
         pytest.raises(SystemExit),
     ):
         at.push(killed)

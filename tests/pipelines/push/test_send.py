@@ -9,17 +9,17 @@ from unittest import mock
 
 import pytest
 
-from pipelines.ledger.model import StateChange
-from pipelines.plan.model import PlannedOperation
-from pipelines.push import pace
-from pipelines.push.eligibility import PushRules
-from pipelines.push.model import PushOptions
-from pipelines.push.outcome import classify
-from pipelines.push.run import push
-from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendTask
-from sources.errors import ExitCode, HttpRejected, Unreachable, UsageError
-from sources.http.exchange import WriteOutcome
-from sources.http.retries import RetryPolicy
+from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.plan.model import PlannedOperation
+from orderbridge.pipelines.push import pace
+from orderbridge.pipelines.push.eligibility import PushRules
+from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.push.outcome import classify
+from orderbridge.pipelines.push.run import push
+from orderbridge.pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendTask
+from orderbridge.sources.errors import ExitCode, HttpRejected, Unreachable, UsageError
+from orderbridge.sources.http.exchange import WriteOutcome
+from orderbridge.sources.http.retries import RetryPolicy
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse
 from tests.pipelines.push.simulation import simulate
 

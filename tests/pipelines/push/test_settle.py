@@ -15,19 +15,19 @@ import duckdb
 import msgspec
 import pytest
 
-from pipelines.ledger.store import Ledger
-from pipelines.push import verify as verifying
-from pipelines.push.eligibility import PushRules
-from pipelines.push.listing import differing_fields, keys_in_row
-from pipelines.push.model import SETTLE_S
-from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.resolutions import Answers
-from pipelines.push.settle import SettleResult, settle
-from pipelines.push.verify import VerifyResult, verify
-from sources.contract import CUSTOMER
-from sources.errors import ExitCode, HttpRejected, UsageError
-from sources.http.exchange import WriteOutcome
-from sources.kinds import KINDS
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.push import verify as verifying
+from orderbridge.pipelines.push.eligibility import PushRules
+from orderbridge.pipelines.push.listing import differing_fields, keys_in_row
+from orderbridge.pipelines.push.model import SETTLE_S
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.pipelines.push.settle import SettleResult, settle
+from orderbridge.pipelines.push.verify import VerifyResult, verify
+from orderbridge.sources.contract import CUSTOMER
+from orderbridge.sources.errors import ExitCode, HttpRejected, UsageError
+from orderbridge.sources.http.exchange import WriteOutcome
+from orderbridge.sources.kinds import KINDS
 from tests.pipelines.push.plans import (
     LOST,
     WAITS,
@@ -207,7 +207,7 @@ def test_a_repeat_ends_no_wait_for_the_first_attempt_and_its_refusal_no_doubt(at
 
 def test_what_a_killed_push_left_in_flight_is_in_doubt_for_every_later_push(at: Place) -> None:
     plan = at.plan([customer(1)])
-    killed = mock.patch("pipelines.push.send.SendLoop._receive", side_effect=SystemExit)
+    killed = mock.patch("orderbridge.pipelines.push.send.SendLoop._receive", side_effect=SystemExit)
     with killed, pytest.raises(SystemExit):
         at.push(plan)
     shutil.rmtree(plan)

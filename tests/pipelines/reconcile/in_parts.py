@@ -17,19 +17,19 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.reconcile import parts
-from pipelines.reconcile.customers import reconcile_customers
-from pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
-from pipelines.reconcile.parts import Findings, Parts, folder_of
-from transforms.cancelled import Cancellation
-from transforms.customer_index import CustomerIndex, CustomerNotation
-from transforms.dates import DateContext
-from transforms.findings import combine_findings
-from transforms.frames import column, constant, from_arrow
-from transforms.keys import BOOKKEEPING
-from transforms.order_fields import AmountEvidence, FieldChoice, OrderFields, texts_of
-from transforms.order_fields import choose_fields as choose
+from orderbridge.pipelines.reconcile import parts
+from orderbridge.pipelines.reconcile.customers import reconcile_customers
+from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
+from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
+from orderbridge.pipelines.reconcile.parts import Findings, Parts, folder_of
+from orderbridge.transforms.cancelled import Cancellation
+from orderbridge.transforms.customer_index import CustomerIndex, CustomerNotation
+from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.findings import combine_findings
+from orderbridge.transforms.frames import column, constant, from_arrow
+from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.order_fields import AmountEvidence, FieldChoice, OrderFields, texts_of
+from orderbridge.transforms.order_fields import choose_fields as choose
 
 
 @cache

@@ -11,12 +11,12 @@ import dask
 import pytest
 from distributed import LocalCluster
 
-from pipelines.reconcile import cluster as cluster_module
-from pipelines.reconcile import match, orders, parts
-from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reconcile.reconcile import Reconciling, reconcile
-from sources.errors import ExitCode, UsageError
+from orderbridge.pipelines.reconcile import cluster as cluster_module
+from orderbridge.pipelines.reconcile import match, orders, parts
+from orderbridge.pipelines.reconcile.cluster import Cluster
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
+from orderbridge.sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop
 from tests.pipelines.reconcile.test_erp_customers import shop as shop
 from tests.pipelines.reconcile.test_reconcile import tables_of

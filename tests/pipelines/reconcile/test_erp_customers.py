@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 import xlsxwriter
 
-from pipelines.imports import RejectedInput, open_inputs
-from pipelines.mapping import load
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.reconcile import match
-from pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_erp_customers
-from pipelines.reconcile.erp_variants import read_erp_variants
-from pipelines.reconcile.reconcile import Reconciling, reconcile
-from pipelines.reporting import erp_result
-from pipelines.reporting.erp_result import COLUMNS
-from sources.errors import BridgeError, UsageError
-from sources.files import Row, open_table
+from orderbridge.pipelines.imports import RejectedInput, open_inputs
+from orderbridge.pipelines.mapping import load
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reconcile import match
+from orderbridge.pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_erp_customers
+from orderbridge.pipelines.reconcile.erp_variants import read_erp_variants
+from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
+from orderbridge.pipelines.reporting import erp_result
+from orderbridge.pipelines.reporting.erp_result import COLUMNS
+from orderbridge.sources.errors import BridgeError, UsageError
+from orderbridge.sources.files import Row, open_table
+from orderbridge.transforms.erp.match import match_part
+from orderbridge.transforms.erp.variants import variants
 from tests.pipelines.bridge import Bridge, Done, bridge, pulled
 from tests.pipelines.push.plans import patch, place
 from tests.transforms.rows import values
-from transforms.erp.match import match_part
-from transforms.erp.variants import variants
 
 HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
 # As an ERP writes it, and what the platform says of the same customers: equal, equal but for how it is written,

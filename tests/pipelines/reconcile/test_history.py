@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.reconcile.history import HISTORIES, record_history
-from pipelines.warehouse import merge
+from orderbridge.pipelines.reconcile.history import HISTORIES, record_history
+from orderbridge.pipelines.warehouse import merge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-from pipelines.reconcile.order_totals import reconcile_lines
+from orderbridge.pipelines.reconcile.order_totals import reconcile_lines
+from orderbridge.transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
+from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.documents import RAW_DOCUMENTS
+from orderbridge.transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
+from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.order_fields import OrderFields
 from tests.pipelines.reconcile.in_parts import build_of, customers, found_in, orders, rows_of
 from tests.transforms.rows import values
-from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
-from transforms.dates import DateContext
-from transforms.documents import RAW_DOCUMENTS
-from transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
-from transforms.keys import BOOKKEEPING
-from transforms.order_fields import OrderFields
 
 AS_OF: Final = datetime(2026, 3, 29, 12, tzinfo=UTC)
 ORDER_TEXTS: Final = ("client_id", "placed_at", "status", "money")

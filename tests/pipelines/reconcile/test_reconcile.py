@@ -13,26 +13,26 @@ import duckdb
 import pandas as pd
 import pytest
 
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.reconcile import entities
-from pipelines.reconcile import reconcile as reconciling
-from pipelines.reconcile.entities import STEPS
-from pipelines.reconcile.odd_values import odd_values
-from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
-from pipelines.warehouse import ops
-from pipelines.warehouse.accepted import (
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reconcile import entities
+from orderbridge.pipelines.reconcile import reconcile as reconciling
+from orderbridge.pipelines.reconcile.entities import STEPS
+from orderbridge.pipelines.reconcile.odd_values import odd_values
+from orderbridge.pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.accepted import (
     Acceptance,
     accepted_file,
     read_acceptances,
     write_acceptances,
 )
-from pipelines.warehouse.lock import run_lock
-from sources.contract import LISTS
-from sources.errors import BridgeError, LockedError, UsageError
+from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import BridgeError, LockedError, UsageError
+from orderbridge.transforms.promotions import promotions
 from tests.pipelines.bridge import Bridge, pulled
 from tests.transforms.rows import values
-from transforms.promotions import promotions
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import bridge
 from tests.pipelines.reporting.page import write_erp_file
 

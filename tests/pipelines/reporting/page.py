@@ -8,8 +8,8 @@ from pathlib import Path
 
 import duckdb
 
-from pipelines.reporting.report import report
-from pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.reporting.report import report
+from orderbridge.pipelines.warehouse.build import open_warehouse
 from tests.pipelines.bridge import Bridge
 
 PRIVATE = ("Secundina", "secreta@example.com", "Nombre Del Fichero", "C-NUEVO", "nueva@example.com")

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.reporting.notebook import MASK, masked, tidy
-from pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.reporting.notebook import MASK, masked, tidy
+from orderbridge.pipelines.warehouse.build import open_warehouse
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
 from tests.pipelines.reporting.page import change, leftovers, personal
 

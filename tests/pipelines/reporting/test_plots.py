@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 
 import pandas as pd
 
-from pipelines.reporting import plots
-from pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, time_chart
-from pipelines.reporting.plots import Plot
-from pipelines.reporting.tables import MAX_LABEL, label
+from orderbridge.pipelines.reporting import plots
+from orderbridge.pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, time_chart
+from orderbridge.pipelines.reporting.plots import Plot
+from orderbridge.pipelines.reporting.tables import MAX_LABEL, label
 
 TODAY = date(2026, 11, 21)
 

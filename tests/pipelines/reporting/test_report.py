@@ -11,20 +11,20 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pipelines.cli.reconcile import print_reconcile
-from pipelines.cli.status import lines
-from pipelines.reconcile.reconcile import reconcile
-from pipelines.reporting.notification import run_summary
-from pipelines.reporting.report import START, report
-from pipelines.reporting.status import Status, _is_older, read_status
-from pipelines.reporting.tables import anchor
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import LastRead
-from sources.contract import LISTS
-from sources.errors import UsageError
+from orderbridge.pipelines.cli.reconcile import print_reconcile
+from orderbridge.pipelines.cli.status import lines
+from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.reporting.notification import run_summary
+from orderbridge.pipelines.reporting.report import START, report
+from orderbridge.pipelines.reporting.status import Status, _is_older, read_status
+from orderbridge.pipelines.reporting.tables import anchor
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.ops import LastRead
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import UsageError
+from orderbridge.transforms.rules import RULES
 from tests.pipelines.bridge import command, pulled
 from tests.pipelines.reporting.page import change, made, personal
-from transforms.rules import RULES
 
 RUN = "(SELECT max(ended_at) FROM ops.runs)"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.process import prepare_environment
-from sources.settings import load_dlt
+from orderbridge.pipelines.cli.process import prepare_environment
+from orderbridge.sources.settings import load_dlt
 from tests.pipelines.warehouse.destinations import KINDS, Destination, Postgres, Shop
 from tests.postgres import server
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
-from pipelines.warehouse.destination import copy_to_destination
-from pipelines.warehouse.destination_files import POINTER
-from sources.settings import WarehouseSettings
+from orderbridge.pipelines.warehouse.destination import copy_to_destination
+from orderbridge.pipelines.warehouse.destination_files import POINTER
+from orderbridge.sources.settings import WarehouseSettings
 from tests.postgres import PASSWORD, connect
 
 Rows = list[dict[str, str]]

@@ -22,10 +22,10 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.warehouse import lock
-from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
-from pipelines.warehouse.destination_errors import destination_errors
-from pipelines.warehouse.failure import (
+from orderbridge.pipelines.warehouse import lock
+from orderbridge.pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from orderbridge.pipelines.warehouse.destination_errors import destination_errors
+from orderbridge.pipelines.warehouse.failure import (
     clear_failure,
     describe_error,
     failure_file,
@@ -33,11 +33,11 @@ from pipelines.warehouse.failure import (
     read,
     record_failure,
 )
-from pipelines.warehouse.lock import lock_holder, run_lock
-from sources.contract import LISTS, RECORDS
-from sources.disk import open_private
-from sources.errors import BridgeError, LockedError, UsageError
-from sources.settings import warehouse_settings
+from orderbridge.pipelines.warehouse.lock import lock_holder, run_lock
+from orderbridge.sources.contract import LISTS, RECORDS
+from orderbridge.sources.disk import open_private
+from orderbridge.sources.errors import BridgeError, LockedError, UsageError
+from orderbridge.sources.settings import warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge, start, wait_for
 
 OLDER_CLIENT = "duckdb==1.2.2"

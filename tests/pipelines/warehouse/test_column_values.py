@@ -9,11 +9,11 @@ from unittest import mock
 
 import duckdb
 
-from pipelines.reconcile.odd_values import lost_values
-from pipelines.warehouse import accepted, ops
-from pipelines.warehouse.accepted import Acceptance, Accepted
-from pipelines.warehouse.column_values import _RECORD_JUMPS, record_column_values
-from sources.extract.result import ListResult
+from orderbridge.pipelines.reconcile.odd_values import lost_values
+from orderbridge.pipelines.warehouse import accepted, ops
+from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
+from orderbridge.pipelines.warehouse.column_values import _RECORD_JUMPS, record_column_values
+from orderbridge.sources.extract.result import ListResult
 
 
 class Pulse(NamedTuple):

@@ -11,16 +11,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.cli.reconcile import match_lines
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse import coverage, merge, ops
-from pipelines.warehouse.ops import last_reads
-from pipelines.warehouse.views import statements
-from sources.decode.rows import InvalidRow, quarantine
-from sources.extract.result import ListResult, Verdict
+from orderbridge.pipelines.cli.reconcile import match_lines
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse import coverage, merge, ops
+from orderbridge.pipelines.warehouse.ops import last_reads
+from orderbridge.pipelines.warehouse.views import statements
+from orderbridge.sources.decode.rows import InvalidRow, quarantine
+from orderbridge.sources.extract.result import ListResult, Verdict
 from tests.pipelines.bridge import Bridge
 
 BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)

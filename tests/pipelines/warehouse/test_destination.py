@@ -17,18 +17,18 @@ import sqlglot
 from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped] # it ships no types
 from sqlglot import exp
 
-from pipelines.reconcile.reconcile import reconcile
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.destination import (
+from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.destination import (
     _Database,
     check_destination,
     connect_destination,
     create_views,
 )
-from pipelines.warehouse.destination_errors import destination_errors
-from pipelines.warehouse.destination_files import POINTER, ParquetStore
-from sources.errors import PlatformError, UsageError
-from sources.settings import WarehouseSettings
+from orderbridge.pipelines.warehouse.destination_errors import destination_errors
+from orderbridge.pipelines.warehouse.destination_files import POINTER, ParquetStore
+from orderbridge.sources.errors import PlatformError, UsageError
+from orderbridge.sources.settings import WarehouseSettings
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Shop
 from tests.postgres import PASSWORD
@@ -214,7 +214,7 @@ def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
     shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy, synced = destination.copy, []
-    for module in ("sources.disk", "pipelines.warehouse.destination_files"):
+    for module in ("orderbridge.sources.disk", "orderbridge.pipelines.warehouse.destination_files"):
         monkeypatch.setattr(
             f"{module}.sync", lambda path: synced.append((path, (copy / POINTER).exists()))
         )

@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import ops
-from pipelines.warehouse.accepted import Acceptance, Accepted
-from pipelines.warehouse.finding_history import in_words, new_findings, record_findings
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
+from orderbridge.pipelines.warehouse.finding_history import in_words, new_findings, record_findings
 
 START = datetime(2026, 5, 1, 3, tzinfo=UTC)
 PHONE, GONE = "customers.phone_without_digits", "orders.values_gone"

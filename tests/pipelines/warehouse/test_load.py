@@ -14,11 +14,11 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse.load import LOADED, attached, load
-from sources.errors import BridgeError
-from sources.extract.result import ListResult, WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
+from orderbridge.pipelines.warehouse.load import LOADED, attached, load
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.extract.result import ListResult, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
 from tests.sources.platform import Platform
 
 
@@ -102,7 +102,9 @@ def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
     )
     for n, (error, expected, words) in enumerate(cases):
         failing = dlt.resource(rows, name="customers")(error)
-        monkeypatch.setattr("sources.resources.file_resources", mock.Mock(return_value=[failing]))
+        monkeypatch.setattr(
+            "orderbridge.sources.resources.file_resources", mock.Mock(return_value=[failing])
+        )
         with pytest.raises(expected, match=words) as caught:
             load([ListResult("customers")], tmp_path / f"load{n}")
         assert "Zoë" not in str(caught.value)

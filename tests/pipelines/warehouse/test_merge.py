@@ -15,13 +15,18 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.warehouse import merge, ops
-from pipelines.warehouse.column_values import record_column_values
-from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.merge import MergeCounts, interruptible, merge_list, shrink_reason
-from sources.decode.rows import InvalidRow, quarantine
-from sources.errors import BridgeError, Stopped
-from sources.extract.result import ListResult, Verdict
+from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse.column_values import record_column_values
+from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.merge import (
+    MergeCounts,
+    interruptible,
+    merge_list,
+    shrink_reason,
+)
+from orderbridge.sources.decode.rows import InvalidRow, quarantine
+from orderbridge.sources.errors import BridgeError, Stopped
+from orderbridge.sources.extract.result import ListResult, Verdict
 
 ROW = quarantine((1, 1), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
 LOST = "{} of {} known records are not in the list any more"

@@ -10,16 +10,16 @@ from unittest import mock
 
 import pytest
 
-from pipelines.warehouse import destination as copies
-from pipelines.warehouse.destination import (
+from orderbridge.pipelines.warehouse import destination as copies
+from orderbridge.pipelines.warehouse.destination import (
     _Database,
     connect_destination,
     copy_to_destination,
     create_views,
 )
-from pipelines.warehouse.destination_changes import CopyNotes
-from pipelines.warehouse.views import VIEWS
-from sources.errors import ExitCode, PlatformError, UsageError
+from orderbridge.pipelines.warehouse.destination_changes import CopyNotes
+from orderbridge.pipelines.warehouse.views import VIEWS
+from orderbridge.sources.errors import ExitCode, PlatformError, UsageError
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.warehouse.destinations import Postgres, Shop
 from tests.postgres import PASSWORD, connect

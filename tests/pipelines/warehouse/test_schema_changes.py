@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import duckdb
 
-from pipelines.cli.status import lines
-from pipelines.pull.model import PullOptions
-from pipelines.pull.pull import pull
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.reporting.status import read_status
-from pipelines.warehouse import ops
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.schema_changes import schema_changes
+from orderbridge.pipelines.cli.status import lines
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.reporting.status import read_status
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.schema_changes import schema_changes
 from tests.pipelines.bridge import Bridge
 
 

@@ -8,12 +8,12 @@ from unittest import mock
 import duckdb
 import pytest
 
-from pipelines.pull import walking
-from pipelines.warehouse.source import read_source
-from sandbox import SandboxConfig, serve
-from sources.contract import RECORDS
-from sources.errors import Unreachable, UsageError
-from sources.settings import DataSource
+from orderbridge.pipelines.pull import walking
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.sandbox import SandboxConfig, serve
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.errors import Unreachable, UsageError
+from orderbridge.sources.settings import DataSource
 from tests.pipelines.bridge import SMALL, Bridge, settings
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse.ops import record_promotion_uses
-from pipelines.warehouse.views import create_views, statements
-from sources.settings import ReconcileSettings
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse.ops import record_promotion_uses
+from orderbridge.pipelines.warehouse.views import create_views, statements
+from orderbridge.sources.settings import ReconcileSettings
 
 AS_OF = datetime(2026, 7, 1, 2, tzinfo=UTC)  # in Lima still the last day of June
 

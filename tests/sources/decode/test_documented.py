@@ -11,11 +11,11 @@ from hashlib import sha256
 import pyarrow as pa
 import pytest
 
-from sources.contract import CUSTOMER, RECORDS, Field, Record
-from sources.decode.documented import by_rows, columnar, decode
-from sources.decode.rows import Decoded, Page
-from sources.decode.table_schema import parent_key, schema_of, snake, table_schema
-from sources.errors import ContractBroken
+from orderbridge.sources.contract import CUSTOMER, RECORDS, Field, Record
+from orderbridge.sources.decode.documented import by_rows, columnar, decode
+from orderbridge.sources.decode.rows import Decoded, Page
+from orderbridge.sources.decode.table_schema import parent_key, schema_of, snake, table_schema
+from orderbridge.sources.errors import ContractBroken
 
 PROMOTION, PRICE_LIST = RECORDS["promotions"], RECORDS["price_lists"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sources.contract import ORDER
-from sources.decode.rows import Decoded, Page
-from sources.decode.schema_inference import KeptKind
-from sources.decode.stored_types import as_stored
-from sources.decode.table_schema import DECIMAL, FIELD, NAME_MAX
-from sources.decode.undocumented import InferredSchema
-from sources.errors import ContractBroken
+from orderbridge.sources.contract import ORDER
+from orderbridge.sources.decode.rows import Decoded, Page
+from orderbridge.sources.decode.schema_inference import KeptKind
+from orderbridge.sources.decode.stored_types import as_stored
+from orderbridge.sources.decode.table_schema import DECIMAL, FIELD, NAME_MAX
+from orderbridge.sources.decode.undocumented import InferredSchema
+from orderbridge.sources.errors import ContractBroken
 
 MONEY = "decimal128(38, 9)"
 

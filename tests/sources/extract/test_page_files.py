@@ -18,17 +18,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sources.contract import LISTS
-from sources.decode.rows import Decoded, Page
-from sources.decode.undocumented import InferredSchema
-from sources.errors import BridgeError
-from sources.extract import page_files
-from sources.extract.ids import Hashes, IdHashes, hash_ids, rows_with_shared_hash
-from sources.extract.legacy_pages import LegacyPages
-from sources.extract.page_files import PageFiles, read_batches
-from sources.extract.pages import Paginator
-from sources.extract.spool import Spool, SpoolFolder, run_folder
-from sources.extract.v1_pages import V1Cursor
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.decode.rows import Decoded, Page
+from orderbridge.sources.decode.undocumented import InferredSchema
+from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract.ids import Hashes, IdHashes, hash_ids, rows_with_shared_hash
+from orderbridge.sources.extract.legacy_pages import LegacyPages
+from orderbridge.sources.extract.page_files import PageFiles, read_batches
+from orderbridge.sources.extract.pages import Paginator
+from orderbridge.sources.extract.spool import Spool, SpoolFolder, run_folder
+from orderbridge.sources.extract.v1_pages import V1Cursor
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_a_row_that_came_twice_is_there_as_it_came_last(
         return np.array([int(key) % 3 for key in keys.to_pylist()], np.uint64)
 
     if collides:
-        monkeypatch.setattr("sources.extract.page_files.hash_ids", colliding)
+        monkeypatch.setattr("orderbridge.sources.extract.page_files.hash_ids", colliding)
     pages = [
         [customer(1, "old"), customer(2)],
         [customer(3)],
@@ -222,7 +222,7 @@ def test_hashes_are_equal_exactly_for_equal_ids() -> None:
 def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_rows: int
 ) -> None:
-    monkeypatch.setattr("sources.extract.ids.PART_ROWS", part_rows)
+    monkeypatch.setattr("orderbridge.sources.extract.ids.PART_ROWS", part_rows)
 
     def hashes(name: str, *keys: int) -> IdHashes:
         kept = IdHashes(tmp_path / name)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sources.errors import ContractBroken, HttpRejected
-from sources.extract.legacy_pages import WITHOUT_NEW_ID, LegacyPages
-from sources.extract.pages import Paginator, Request
-from sources.extract.proof import agree, have_equal_pages, next_limit, observations_of
-from sources.extract.result import Sweep
-from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
-from sources.http.failures import BrokenBody
+from orderbridge.sources.errors import ContractBroken, HttpRejected
+from orderbridge.sources.extract.legacy_pages import WITHOUT_NEW_ID, LegacyPages
+from orderbridge.sources.extract.pages import Paginator, Request
+from orderbridge.sources.extract.proof import agree, have_equal_pages, next_limit, observations_of
+from orderbridge.sources.extract.result import Sweep
+from orderbridge.sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
+from orderbridge.sources.http.failures import BrokenBody
 from tests.soak.platforms import platform_seed
 from tests.soak.walks import Outcome, walk_seed
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sandbox.app import Platform
-from sandbox.config import V1_KEY, SandboxConfig
-from sandbox.faults import Draw
-from sandbox.messages import Call
-from sources.extract import page_files
-from sources.extract.pages import PageBody
-from sources.extract.result import ListResult, WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.v1_pages import CursorPosition, TailMismatch, V1Cursor
-from sources.extract.walk import walk
-from sources.http.client import Client
+from orderbridge.sandbox.app import Platform
+from orderbridge.sandbox.config import V1_KEY, SandboxConfig
+from orderbridge.sandbox.faults import Draw
+from orderbridge.sandbox.messages import Call
+from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract.pages import PageBody
+from orderbridge.sources.extract.result import ListResult, WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.v1_pages import CursorPosition, TailMismatch, V1Cursor
+from orderbridge.sources.extract.walk import walk
+from orderbridge.sources.http.client import Client
 from tests.soak.transport import SandboxTransport
 from tests.soak.walks import inline
 from tests.sources.platform import rows_of

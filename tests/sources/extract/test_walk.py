@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sources.contract import Record
-from sources.decode.documented import decode
-from sources.decode.rows import Decoded, Page
-from sources.errors import ContractBroken, HttpRejected, Stopped, Unreachable
-from sources.extract import page_files
-from sources.extract.ids import ID_CONFLICT, IdHashes, hash_ids
-from sources.extract.result import WalkOptions
-from sources.extract.spool import SpoolFolder
-from sources.extract.walk import walk
+from orderbridge.sources.contract import Record
+from orderbridge.sources.decode.documented import decode
+from orderbridge.sources.decode.rows import Decoded, Page
+from orderbridge.sources.errors import ContractBroken, HttpRejected, Stopped, Unreachable
+from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract.ids import ID_CONFLICT, IdHashes, hash_ids
+from orderbridge.sources.extract.result import WalkOptions
+from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.walk import walk
 from tests.sources.platform import Orders, Platform, Replies, Row, ids, rejected, rows_of, walked
 
 
@@ -578,7 +578,9 @@ def test_a_page_is_bounded_before_its_rows_are_made(
 ) -> None:
     body = b'{"data":[' + row * rows + row[:-1] + b"]}"
     made = mock.Mock(side_effect=AssertionError("rows were made"))
-    monkeypatch.setattr("sources.extract.pages._members", made) if "values" in words else None
+    monkeypatch.setattr(
+        "orderbridge.sources.extract.pages._members", made
+    ) if "values" in words else None
     result = walked(Replies(lambda _: body), tmp_path)
     assert isinstance(result.error, ContractBroken)
     assert words in result.error.message

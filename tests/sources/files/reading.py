@@ -8,9 +8,16 @@ from unittest import mock
 
 import pytest
 
-from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, SourceTable, encoding, open_table
-from sources.files.reader import ArrowBlocks
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import (
+    ReadOptions,
+    RejectedRow,
+    Row,
+    SourceTable,
+    encoding,
+    open_table,
+)
+from orderbridge.sources.files.reader import ArrowBlocks
 
 
 def table(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> SourceTable:

@@ -9,8 +9,8 @@ from unittest import mock
 
 import pytest
 
-from sources.errors import UsageError
-from sources.files import ReadOptions, encoding
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions, encoding
 from tests.sources.files.reading import cells, check, error_of, rows_of, table
 
 LANGUAGES = dict(

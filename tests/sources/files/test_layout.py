@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sources.errors import UsageError
-from sources.files import ReadOptions, encoding
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions, encoding
 from tests.sources.files.reading import check, described, error_of, rows_of, table
 
 QUOTED = '"Z1";"x; y";"9,00"\n'

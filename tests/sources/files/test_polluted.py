@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from itertools import combinations
 from pathlib import Path
 
-from sources.errors import UsageError
+from orderbridge.sources.errors import UsageError
 from tests.sources.files.reading import rows_of, table
 
 HEADER = "Código;Nombre;Color;PVP;Nota\n"

@@ -14,10 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, dialect, encoding, open_table, reader
-from sources.files.dialect import Dialect
-from sources.files.formulas import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import (
+    ReadOptions,
+    RejectedRow,
+    Row,
+    dialect,
+    encoding,
+    open_table,
+    reader,
+)
+from orderbridge.sources.files.dialect import Dialect
+from orderbridge.sources.files.formulas import (
     CsvFile,
     UnescapedTable,
     csv_lines,
@@ -27,8 +35,8 @@ from sources.files.formulas import (
     people_rows,
     unescape,
 )
-from sources.files.reader import ArrowBlocks
-from sources.files.row_shape import RowShape
+from orderbridge.sources.files.reader import ArrowBlocks
+from orderbridge.sources.files.row_shape import RowShape
 from tests.sources.files.reading import cells, check, rows_of, table
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"

@@ -14,8 +14,8 @@ from xml.parsers.expat import ExpatError
 import numpy as np
 import pytest
 
-from sources.errors import UsageError
-from sources.files import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import (
     CellRules,
     ReadOptions,
     RejectedRow,
@@ -24,9 +24,15 @@ from sources.files import (
     open_table,
     sheet_xml,
 )
-from sources.files import workbook as workbooks
-from sources.files.sheet_cells import Cell, CellKind, column_of, number_format, number_text
-from sources.files.sheet_xml import SheetScan, WorkbookXml
+from orderbridge.sources.files import workbook as workbooks
+from orderbridge.sources.files.sheet_cells import (
+    Cell,
+    CellKind,
+    column_of,
+    number_format,
+    number_text,
+)
+from orderbridge.sources.files.sheet_xml import SheetScan, WorkbookXml
 from tests.sources.files.reading import cells, described, rows_of
 from tests.sources.files.workbooks import of_texts, sheet, text, workbook, zipped
 
@@ -337,9 +343,9 @@ def test_an_archive_that_lies_or_is_too_large_and_a_panic_are_errors(
 
     path = workbook(tmp_path, ("H", TABLE))
     for name, value, words in (
-        ("sources.files.workbook._table", panic, "is a damaged workbook"),
-        ("sources.files.sheet_xml.MAX_UNPACKED_BYTES", 100, "unpacks to"),
-        ("sources.files.sheet_xml.MAX_PART_BYTES", 100, "larger than 0 MiB"),
+        ("orderbridge.sources.files.workbook._table", panic, "is a damaged workbook"),
+        ("orderbridge.sources.files.sheet_xml.MAX_UNPACKED_BYTES", 100, "unpacks to"),
+        ("orderbridge.sources.files.sheet_xml.MAX_PART_BYTES", 100, "larger than 0 MiB"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(name, value)

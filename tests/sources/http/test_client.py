@@ -21,8 +21,8 @@ from unittest import mock
 import httpx
 import pytest
 
-from sources.contract import PUBLIC_V1_AUTH_CODES, Family
-from sources.errors import (
+from orderbridge.sources.contract import PUBLIC_V1_AUTH_CODES, Family
+from orderbridge.sources.errors import (
     AccessError,
     BridgeError,
     ContractBroken,
@@ -31,12 +31,24 @@ from sources.errors import (
     Stopped,
     Unreachable,
 )
-from sources.extract.v1_pages import V1Cursor
-from sources.http.client import Client
-from sources.http.exchange import Caps
-from sources.http.failures import MESSAGE_MAX, BrokenBody, Failure, FailureKind, platform_message
-from sources.http.retries import RetryPolicy, delay_s, retry_after_s, retry_delay_s, should_retry
-from sources.settings import HttpSettings, PublicV1Settings, Secret
+from orderbridge.sources.extract.v1_pages import V1Cursor
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.exchange import Caps
+from orderbridge.sources.http.failures import (
+    MESSAGE_MAX,
+    BrokenBody,
+    Failure,
+    FailureKind,
+    platform_message,
+)
+from orderbridge.sources.http.retries import (
+    RetryPolicy,
+    delay_s,
+    retry_after_s,
+    retry_delay_s,
+    should_retry,
+)
+from orderbridge.sources.settings import HttpSettings, PublicV1Settings, Secret
 from tests.soak.transport import requested_url
 from tests.sources.rawserver import Script, drip, reset, sending, serving, without_backoff
 
@@ -451,7 +463,8 @@ def test_a_write_whose_error_body_is_not_shown_is_rejected_by_any_message(
     path: str, status: int, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "sources.http.client._UNSHOWN_ERRORS", ["/logistics/warehouses", "/rates/{rateId}"]
+        "orderbridge.sources.http.client._UNSHOWN_ERRORS",
+        ["/logistics/warehouses", "/rates/{rateId}"],
     )
     with client(answers(httpx.Response(status, content=b'{"message":"name is taken"}'))[1]) as one:
         outcome = one.send("POST", path, BODY)
@@ -675,7 +688,7 @@ def test_reads_are_attempted_as_often_and_as_long_as_the_policy_says(
     is_repeated: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sources.http.retries.delay_s", delay_s)
+    monkeypatch.setattr("orderbridge.sources.http.retries.delay_s", delay_s)
     wait_s = retry_delay_s(failure, attempts, left_s, RetryPolicy())
     assert (wait_s is not None) == is_repeated
     assert wait_s is None or wait_s >= (failure.retry_after_s or 0.0)

@@ -14,12 +14,12 @@ import httpcore
 import httpx
 import pytest
 
-from sources.errors import Unreachable, UsageError
-from sources.http import transport
-from sources.http.client import Client
-from sources.http.retries import RetryPolicy
-from sources.http.webhook import post_json
-from sources.settings import HttpSettings, Secret
+from orderbridge.sources.errors import Unreachable, UsageError
+from orderbridge.sources.http import transport
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.http.webhook import post_json
+from orderbridge.sources.settings import HttpSettings, Secret
 from tests.sources.rawserver import RawServer, asked, serving, without_backoff
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
@@ -196,7 +196,7 @@ def test_a_ca_file_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
 def test_a_handshake_that_never_ends_is_bounded_by_the_connect_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sources.http.client.CONNECT_S", 0.2)
+    monkeypatch.setattr("orderbridge.sources.http.client.CONNECT_S", 0.2)
     listener = socket.create_server(("127.0.0.1", 0))
     with listener, legacy(f"https://127.0.0.1:{listener.getsockname()[1]}") as one:
         began = time.monotonic()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sources.errors import UsageError
-from sources.settings import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import (
     ANSWERS,
     DataSource,
     StoredAnswer,

@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 
-from sources.errors import UsageError
-from sources.settings import (
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import (
     HttpSettings,
     LegacySettings,
     PublicV1Settings,
@@ -37,10 +37,10 @@ from sources.settings import (
     warehouse_path,
     warehouse_settings,
 )
-from sources.settings.loaders import is_set
-from sources.settings.sections import SECTIONS
-from sources.settings.setting import variable
-from sources.urls import checked_proxy, checked_webhook
+from orderbridge.sources.settings.loaders import is_set
+from orderbridge.sources.settings.sections import SECTIONS
+from orderbridge.sources.settings.setting import variable
+from orderbridge.sources.urls import checked_proxy, checked_webhook
 
 CHECKOUT = Path(__file__).parents[3]
 KEY = "brand_test_PLANTED-SECRET-77"
@@ -423,7 +423,7 @@ os.environ.pop("RUNTIME__DLTHUB_TELEMETRY", None)
 if is_before := sys.argv[4] == "before":
     import dlt
     assert dlt.secrets.get("destination.postgres.credentials"), "dlt reads that folder"
-from sources.settings import *
+from orderbridge.sources.settings import *
 assert os.environ["RUNTIME__DLTHUB_TELEMETRY"] == "false", "sources alone turn it off"
 root, other, data = map(Path, sys.argv[1:4])
 prepare_dlt(root, data)
@@ -459,7 +459,6 @@ def test_dlt_reads_the_settings_of_the_project_and_no_others(
         "[destination.postgres]\ncredentials = 'postgres://planted'\n"
     )
     environment = {
-        "PYTHONPATH": str(CHECKOUT),
         "DLT_DATA_DIR": str(data),
         "TMPDIR": str(tmp_path / "tmp"),
     }
@@ -511,7 +510,7 @@ def test_home_counts_if_it_has_settings_of_ours_and_the_search_ends_there_and_at
         patched.setattr(Path, "is_mount", lambda path: path == home)
         assert find_root() == work
     write(root, LEGACY)
-    monkeypatch.setattr("sources.settings.root.CHECKOUT", root)
+    monkeypatch.setattr("orderbridge.sources.settings.root.CHECKOUT", root)
     assert find_root() == root
 
 
@@ -565,11 +564,11 @@ def test_settings_that_another_user_owns_or_can_write_are_an_error(
         monkeypatch.chdir(folder)
         with refused(words, str(root / name)):
             legacy_settings()  # what the file itself says does not count
-    monkeypatch.setattr("sources.settings.ownership._code_owner", lambda: owner)
+    monkeypatch.setattr("orderbridge.sources.settings.ownership._code_owner", lambda: owner)
     with refused(words):
         legacy_settings()
     with monkeypatch.context() as checkout:
-        checkout.setattr("sources.settings.ownership.CHECKOUT", root)
+        checkout.setattr("orderbridge.sources.settings.ownership.CHECKOUT", root)
         with nullcontext() if owner else refused(words):  # that may belong to the owner of its code
             legacy_settings()
     monkeypatch.setenv("FILES__SHARED_FOLDER", str(root))

@@ -7,10 +7,10 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from pipelines.reconcile import match as matching
+from orderbridge.pipelines.reconcile import match as matching
+from orderbridge.transforms.erp import tables as of_match
+from orderbridge.transforms.frames import BIGINT, TEXT, frame, from_arrow, typed
 from tests.pipelines.reconcile.in_parts import build_of
-from transforms.erp import tables as of_match
-from transforms.frames import BIGINT, TEXT, frame, from_arrow, typed
 
 TABLES = {
     name: getattr(of_match, name.upper())

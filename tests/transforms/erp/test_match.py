@@ -12,14 +12,14 @@ from unittest.mock import patch
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
+from orderbridge.transforms.erp.candidates import common_keys
+from orderbridge.transforms.erp.match import REVIEWS
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
+from orderbridge.transforms.frames import BIGINT, TEXT, frame
 from tests.transforms.erp.matching import MatchResult, customers, documents, erp, match
 from tests.transforms.erp.truth import accuracy, truth
 from tests.transforms.rows import values
-from transforms.erp.candidates import common_keys
-from transforms.erp.match import REVIEWS
-from transforms.erp.match_keys import MATCH_KEYS
-from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
-from transforms.frames import BIGINT, TEXT, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
 PERSON = {"first_name": "Ana", "last_name": "García Ruiz", "phone": "+51 987 654 321"}
@@ -485,7 +485,7 @@ def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it()
             chance.sample(list(table), len(list(table)))
         ]
 
-    with patch("transforms.erp.candidates.FREQUENT", 3):
+    with patch("orderbridge.transforms.erp.candidates.FREQUENT", 3):
         whole = match(*frames, country="PE")
         reviews = some_reviews(whole, 2)
         reviewed = match(*frames, country="PE", reviews=reviews)

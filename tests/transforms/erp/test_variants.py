@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from orderbridge.transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, variants
+from orderbridge.transforms.frames import TEXT, frame
 from tests.transforms.rows import values
-from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, variants
-from transforms.frames import TEXT, frame
 
 EARLY, LATE = (
     datetime(2026, 3, 1, 12, tzinfo=UTC),
