@@ -58,6 +58,9 @@ $(VENV)/.requirements: requirements-build.txt requirements.txt
 	@touch $@
 
 $(VENV)/.project: pyproject.toml $(VENV)/.requirements
+	@for folder in sources sandbox transforms pipelines; do \
+		test -e src/orderbridge/$$folder/__init__.py || ln -sfn ../../$$folder src/orderbridge/$$folder; \
+	done # an archive that was unpacked without its links
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
