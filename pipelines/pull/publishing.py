@@ -32,6 +32,7 @@ from orderbridge.pipelines.warehouse.load import attached, load
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.schema_changes import observe_schema
 from orderbridge.pipelines.warehouse.source import check_source, read_source, record_source
+from orderbridge.pipelines.warehouse.sql import change_settings
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.disk import replace_file
 from orderbridge.sources.errors import CoverageError, HttpError
@@ -156,6 +157,7 @@ class Publication:
 
     def __post_init__(self) -> None:
         self._build: duckdb.DuckDBPyConnection | None = None
+        self._settings_before: dict[str, object] = {}
         self._loads = 0
 
     def close(self) -> None:
@@ -199,8 +201,7 @@ class Publication:
     def _opened(self) -> duckdb.DuckDBPyConnection:
         if self._build is None:
             self._build = self.run.build.open()
-            for name, value in MERGE_SETTINGS.items():
-                self._build.execute(f"SET {name} = '{value}'")
+            self._settings_before = change_settings(self._build, MERGE_SETTINGS)
             self._build.begin()  # otherwise each statement would be synced to disk
             merge.create_missing(self._build)
             ops.create_missing(self._build)
@@ -220,8 +221,7 @@ class Publication:
             CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
         result, connection = self.result, self._opened()
-        for name in MERGE_SETTINGS:
-            connection.execute(f"RESET {name}")
+        change_settings(connection, self._settings_before)
         at = max(walked.ended_at for walked in result.lists if walked.error is None)
         source = replace(self.targets.source, organization=organization)
         check_source(connection, source, result.changes if self.options.accept_new_source else None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,7 +42,7 @@ from orderbridge.pipelines.warehouse.finding_history import (
 from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.schema_changes import enumeration
-from orderbridge.pipelines.warehouse.sql import replace
+from orderbridge.pipelines.warehouse.sql import change_settings, replace
 from orderbridge.pipelines.warehouse.views import create_views
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
@@ -62,7 +61,6 @@ of the machine's memory; beyond this, it writes to the disk what it can."""
 THREADS_MAX: Final = 4
 """Of DuckDB. Each needs memory of its own: with 16, the limit does not suffice for three million orders."""
 _DOUBLINGS: Final = 4
-_DEFAULT: Final = ("RESET memory_limit", "RESET threads")
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
 
@@ -218,43 +216,42 @@ class Reconciling:
         """
         ((rows, threads),) = build.execute(_SIZE).fetchall()
         least_mb = min(MEMORY_MB + rows * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
-        limits = [
-            f"SET memory_limit = '{least_mb * 2**doublings}MB'"
-            for doublings in range(_DOUBLINGS + 1)
-        ]
-        use = f"SET threads = {min(THREADS_MAX, threads)}"
-        for limit, more in pairwise([*limits, _DEFAULT[0]]):
+        limits = [f"{least_mb * 2**doublings}MB" for doublings in range(_DOUBLINGS + 1)]
+        settings: dict[str, object] = {
+            "memory_limit": limits[0],
+            "threads": min(THREADS_MAX, threads),
+        }
+        default = change_settings(build, settings)
+        for limit, more in pairwise([*limits, default["memory_limit"]]):
             try:
-                return self._commit_tables(build, run_id, at, (limit, use))
+                result = self._commit_tables(build, run_id, at)
             except duckdb.OutOfMemoryException:
                 steps.info(
-                    "reconciling again: DuckDB needs more memory (%s)", limit.removeprefix("SET ")
+                    "reconciling again: DuckDB needs more memory (memory_limit = '%s')", limit
                 )
-            with (
-                build.cursor() as cursor
-            ):  # an aborted transaction executes nothing, and its rollback takes memory
-                cursor.execute(more)
+            else:
+                change_settings(build, default)
+                return result
+            # An aborted transaction executes nothing, and its rollback takes memory.
+            with build.cursor() as cursor:
+                change_settings(cursor, {"memory_limit": more, "threads": 1})
             build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
             build.execute("RESET disabled_optimizers")  # of a step that was interrupted
             for file in folder_of(build).glob("*.parquet"):
                 file.unlink()
-            use = "SET threads = 1"
-        return self._commit_tables(build, run_id, at, _DEFAULT)
+        change_settings(build, default)
+        return self._commit_tables(build, run_id, at)
 
     def _commit_tables(
-        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, limits: Iterable[str]
+        self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime
     ) -> ReconcileResult:
         mapper = (
             nullcontext(map) if self._cluster is None else self._cluster.mapper(folder_of(build))
         )
         build.begin()  # otherwise each statement would be synced to disk
-        for setting in limits:
-            build.execute(setting)
         with mapper as map_tasks:
             result = self._build_tables(build, run_id, at, map_tasks)
         build.commit()
-        for setting in _DEFAULT:
-            build.execute(setting)
         return result
 
     def _build_tables(

@@ -1,7 +1,8 @@
-"""Quoted names and texts of SQL, which tables exist, and frames as tables of a build."""
+"""Quoted names and texts of SQL, which tables exist, settings of DuckDB, and frames as tables of a build."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -21,6 +22,23 @@ def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]
     """The tables of a schema, sorted."""
     sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY ALL"
     return [name for (name,) in connection.execute(sql, [schema]).fetchall()]
+
+
+def change_settings(
+    connection: duckdb.DuckDBPyConnection, settings: Mapping[str, object]
+) -> dict[str, object]:
+    """Changes settings of DuckDB, and returns them as they were.
+
+    Change them back with what this returns: after `RESET memory_limit`, DuckDB 1.5 reports the default but still
+    enforces the limit that was set before.
+    """
+    before: dict[str, object] = {}
+    for name, value in settings.items():
+        ((before[name],),) = connection.execute(
+            f"SELECT current_setting({sql_text(name)})"
+        ).fetchall()
+        connection.execute(f"SET {name} = {sql_text(value)}")
+    return before
 
 
 Rows = list[dict[str, Any]]

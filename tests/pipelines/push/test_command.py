@@ -141,7 +141,8 @@ def seen(at: Place, what: str, *plans: Path) -> list[tuple[object, ...]]:
         result = at.push(plan)
         assert publish_push_log(Plan(plan).manifest.plan_id, result.observed) is True
     return at.query(
-        f"SELECT what, value, first_run_id FROM ops.observations WHERE what ~ '{what}' ORDER BY ALL"
+        "SELECT what, value, first_run_id FROM ops.observations "
+        f"WHERE regexp_matches(what, '{what}') ORDER BY ALL"
     )
 
 

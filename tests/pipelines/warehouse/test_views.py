@@ -73,7 +73,7 @@ def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(
     lines = [
         ("a", "S1", "Soap", "3", "1.335", None), ("b", "S1", "Soap bar", "1", "9", "2.50"),
         ("c", "S1", "Soap", "9", "9", "81"), ("a", None, "Gift", "1", "5", None),
-        ("b", "S2", None, "1", None, None), ("b", "S3", None, "9e11", "9e11", None),
+        ("b", "S2", None, "1", None, None), ("b", "S3", None, "900000000000", "900000000000", None),
     ]  # fmt: skip
     for number, (order_id, product, name, quantity, price, total) in enumerate(lines):
         amounts = {"quantity": quantity, "unit_price": price, "line_total": total}
