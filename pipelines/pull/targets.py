@@ -70,7 +70,9 @@ def read_whoami(client: Client) -> Whoami:
     Raises:
         AccessError, PlatformError: it could not be read.
     """
-    fields = list(_fields(client.get(operation_named("whoami").path, check=_object)[0]))
+    path = operation_named("whoami").path
+    payload, _ = client.get(path, check=lambda body: _object(client.mask(body)))
+    fields = list(_fields(payload))
     environment, environment_field = _environment(fields)
     return Whoami(environment, environment_field, _organization(fields), _scopes(fields))
 

@@ -19,6 +19,7 @@ from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha25
 from orderbridge.pipelines.pull.targets import read_whoami
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.masking import masked
 from orderbridge.sources.kinds import KINDS, increment_fields
 from orderbridge.sources.settings import (
     LegacySettings,
@@ -119,13 +120,10 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     with Client.from_settings(public_v1, stop) as client:
         whoami = read_whoami(client)
     whoami.check_environment(public_v1.environment)
-    if (
-        manifest.organization
-        and whoami.organization
-        and whoami.organization != manifest.organization
-    ):
+    planned = masked(manifest.organization)
+    if planned and whoami.organization and whoami.organization != planned:
         raise UsageError(
-            f"the plan was made for the organization {manifest.organization}, "
+            f"the plan was made for the organization {planned}, "
             f"the key of public v1 is of {whoami.organization}",
             f"Use the settings of that organization, or pull and plan again: {_plan_command(manifest)}",
         )

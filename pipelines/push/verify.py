@@ -37,6 +37,7 @@ from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.contract import CUSTOMER, Record
 from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.http.masking import masked
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
 
@@ -160,7 +161,7 @@ def _read_records(
     name = shown.name
     last_read = list_read(connection, warehouse_path(), plan.manifest.host, name)
     if difference := read_source(connection).differences(
-        DataSource(organization=plan.manifest.organization)
+        DataSource(organization=masked(plan.manifest.organization))
     ):
         raise UsageError(
             f"this warehouse is of another organization than the plan: {difference[0]}",

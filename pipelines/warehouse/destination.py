@@ -44,7 +44,7 @@ from orderbridge.pipelines.warehouse.destination_postgres import (
     unquoted,
     update_table,
 )
-from orderbridge.pipelines.warehouse.source import SOURCE_COLUMNS, read_source
+from orderbridge.pipelines.warehouse.source import SOURCE_COLUMNS, read_source, stored_source
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
 from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from orderbridge.pipelines.warehouse.views import VIEWS, statements
@@ -311,7 +311,7 @@ class _Database:
                 f"{name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint
             )
         differences = (
-            DataSource(*marks[0][1:]).differences(source) if marks and source is not None else []
+            stored_source(*marks[0][1:]).differences(source) if marks and source is not None else []
         )
         if differences:
             raise UsageError(

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orderbridge.pipelines.warehouse.descriptions import column_comments, primary_keys
+from orderbridge.pipelines.warehouse.source import stored_source
 from orderbridge.sources.disk import move_file, sync
 from orderbridge.sources.errors import PlatformError, UsageError
 from orderbridge.sources.settings import DataSource
@@ -80,10 +81,9 @@ class ParquetStore:
         content = self.files.cat_file(path)
         try:
             pointer: dict[str, Any] = json.loads(content)
-            existing, is_valid = (
-                DataSource(**pointer["source"]),
-                bool(_VERSION.fullmatch(pointer["version"])),
-            )
+            stored = DataSource(**pointer["source"])
+            existing = stored_source(*astuple(stored))
+            is_valid = bool(_VERSION.fullmatch(pointer["version"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             is_valid = False
         if not is_valid:

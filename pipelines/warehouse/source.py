@@ -16,6 +16,7 @@ import duckdb
 from orderbridge.pipelines.warehouse.ops import insert, last_reads
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.http.masking import masked
 from orderbridge.sources.settings import DataSource
 
 SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
@@ -27,8 +28,17 @@ def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
         for row in warehouse.execute(
             f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse"
         ).fetchall():
-            return DataSource(*row)
+            return stored_source(*row)
     return DataSource()
+
+
+def stored_source(*values: str | None) -> DataSource:
+    """A source from its stored values, in the order of `SOURCE_COLUMNS`.
+
+    The organization is masked as that of GET /whoami is: one that an earlier version stored is still the same.
+    """
+    stored = DataSource(*values)
+    return replace(stored, organization=masked(stored.organization))
 
 
 def check_source(

@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Final, Literal, Self, TypeVar, cast
+from urllib.parse import quote
 
 import httpx
 
@@ -39,7 +40,9 @@ from orderbridge.sources.http.failures import (
     failure_of_status,
     platform_message,
     read_error,
+    sent_passwords,
 )
+from orderbridge.sources.http.masking import MASK, Masker
 from orderbridge.sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
 from orderbridge.sources.http.transport import Transport
 from orderbridge.sources.settings import (
@@ -60,6 +63,10 @@ _ANNOUNCED_FROM: Final = 3
 CONNECT_S: Final = 10.0
 """Seconds to connect, with TLS. Resolving the host's name is not limited: the system offers no way to."""
 STOP_POLL_S: Final = 0.1
+MASKED_BYTES_MAX: Final = 1_000_000
+"""Bytes that are read of an error body."""
+_KEY_MIN: Final = 12
+"""Characters from which a key is searched for in pages: a shorter one may be a word of the data."""
 _HEADERS: Final = (
     (b"Accept", b"application/json"),
     (b"Accept-Encoding", b"gzip"),
@@ -113,7 +120,8 @@ class Client(AbstractContextManager["Client"]):
         self._url = httpx.URL(address + (PUBLIC_V1_PREFIX if family == "public_v1" else ""))
         self._path, self._host = self._url.raw_path.rstrip(b"/"), self._url.netloc.decode()
         self._key = Secret(checked_key(f"sources.{family}.api_key", api_key))
-        self._other_secrets = tuple(map(Secret, secrets))
+        self._secrets = tuple({self._key, *map(Secret, secrets)})
+        self._masker = Masker(secret.reveal() for secret in self._secrets)
         self._http, self._retry, self._caps = (
             http or HttpSettings(),
             retry or RetryPolicy(),
@@ -125,6 +133,7 @@ class Client(AbstractContextManager["Client"]):
         )
         self._waits = waits.as_dict()
         self._stop, self._closed = stop or threading.Event(), threading.Event()
+        self._key_repeated = threading.Event()
         self._transport = transport or Transport(
             self._url, ca_file=self._http.ca_file, proxy=proxy.reveal() if proxy else None
         )
@@ -279,9 +288,9 @@ class Client(AbstractContextManager["Client"]):
                 206,
             )
         try:
-            return check(reply.body), reply
+            return check(self._without_key(reply.body)), reply
         except BrokenBody as error:
-            found = read_error(self.family, reply.body, self._secrets)
+            found = read_error(self.family, self.mask(reply.body))
             failure = self._broken_body(f"the body is broken: {error}", reply)
             return replace(failure, code=found.code, request_id=found.request_id)
 
@@ -361,19 +370,38 @@ class Client(AbstractContextManager["Client"]):
             hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
         return Failure("broken_body", words, hint, reply.status)
 
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return tuple({secret.reveal() for secret in (self._key, *self._other_secrets)})
+    def mask(self, body: bytes, sent: bytes = b"") -> bytes:
+        """A body that is not a page of a list, without the known secrets and the passwords of the request (`sent`).
+
+        What is longer than any such body is cut off.
+        """
+        passwords = tuple(sent_passwords(sent))
+        masker = self._masker
+        if passwords:
+            masker = Masker([*(secret.reveal() for secret in self._secrets), *passwords])
+        return masker.mask_bytes(body[:MASKED_BYTES_MAX])
+
+    def _without_key(self, body: bytes) -> bytes:
+        """The body of a page without the key that requested it. Parts and encodings would take too long to look for."""
+        key = self._key.reveal()
+        if len(key) < _KEY_MIN:
+            return body
+        for form in {key, quote(key, safe="")}:
+            if form.encode() in body:
+                if not self._key_repeated.is_set():
+                    log.warning("%s: responses contain the API key; it is masked", self.family)
+                self._key_repeated.set()
+                body = body.replace(form.encode(), MASK.encode())
+        return body
 
     def _status_failure(self, reply: Response, sent: bytes = b"") -> tuple[FamilyError, Failure]:
-        error = read_error(self.family, reply.body, self._secrets, sent)
+        error = read_error(self.family, self.mask(reply.body, sent), sent)
         wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
-        return error, failure_of_status(
-            self.family, reply.status, error, reply.location, self._secrets, wait_s
-        )
+        location = self._masker.mask(reply.location)
+        return error, failure_of_status(self.family, reply.status, error, location, wait_s)
 
     def _message(self, reply: Response, sent: bytes) -> str:
-        return platform_message(reply.body, self._secrets, sent)
+        return platform_message(self.mask(reply.body, sent))
 
     def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
         """The error for a caller. To be raised outside of any `except` block, so that it has no context."""

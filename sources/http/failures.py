@@ -14,13 +14,14 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
 from orderbridge.sources.contract import PUBLIC_V1_AUTH_CODES, Family
 from orderbridge.sources.errors import ConnectionReason, causes
+from orderbridge.sources.http.masking import MASK
 
 FailureKind = Literal[
     "dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"
@@ -191,13 +192,16 @@ class FamilyError:
     shaped: bool = False
 
 
-def read_error(
-    family: Family, body: bytes, secrets: tuple[str, ...] = (), sent: bytes = b""
-) -> FamilyError:
+def read_error(family: Family, body: bytes, sent: bytes = b"") -> FamilyError:
     """Reads code and requestId from an error body in a family's shape (interface, Error body shapes).
 
-    No code may contain one of the `secrets`. One that is equal to a text of the request's body (`sent`) is an echo,
+    A code with something masked in it is none. One that is equal to a text of the request's body (`sent`) is an echo,
     perhaps of a password.
+
+    Args:
+        family: whose shape it has.
+        body: with its secrets masked.
+        sent: body of the request.
     """
     try:
         document = msgspec.json.decode(body)
@@ -214,35 +218,33 @@ def read_error(
     def code(name: str) -> str:
         value = error.get(name)
         text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-        is_echo = (
-            any(secret.casefold() in text.casefold() for secret in secrets)
-            or f'"{text}"'.encode() in sent
-        )
+        is_echo = f'"{text}"'.encode() in sent
         return text if _CODE.fullmatch(text) and not is_echo else ""
 
     shaped = isinstance(error.get("message"), str) or bool(code("code"))
     return FamilyError(code("code"), code("requestId"), shaped)
 
 
-def platform_message(body: bytes, secrets: tuple[str, ...], sent: bytes) -> str:
+def sent_passwords(sent: bytes) -> Iterator[str]:
+    """The passwords in the body of a request, which its answer may repeat."""
+    for password in _PASSWORDS.findall(sent.decode("utf-8", "replace")):
+        yield msgspec.json.decode(f'"{password}"')
+
+
+def platform_message(body: bytes) -> str:
     """The platform's own words in a response of any shape: every message, with the field that it names; one line.
 
-    For private files alone: they may contain a customer's data. The `secrets`, and passwords of the request's body
-    (`sent`), are removed.
+    For private files alone: they may contain a customer's data.
+
+    Args:
+        body: with its secrets masked.
     """
     text = body[:MESSAGE_BYTES_MAX].decode("utf-8", "replace")
     try:
         text = "; ".join(dict.fromkeys(_messages(msgspec.json.decode(body))))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>", " ", text)
-    text = html.unescape(text)
-    for secret in sorted(
-        {*secrets, *_PASSWORDS.findall(sent.decode("utf-8", "replace"))}, key=len, reverse=True
-    ):
-        plain = msgspec.json.decode(f'"{secret}"') if secret not in secrets else secret
-        for form in filter(None, {plain, secret, quote(plain), quote(plain, safe="")}):
-            text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
-    text = _OWN_SECRETS.sub(r"\1***", text)
+    text = _OWN_SECRETS.sub(rf"\1{MASK}", html.unescape(text))
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= MESSAGE_MAX else f"{text[: MESSAGE_MAX - 1]}…"
 
@@ -269,13 +271,12 @@ def failure_of_status(
     status: int,
     error: FamilyError,
     location: str,
-    secrets: tuple[str, ...],
     wait_s: float | None,
 ) -> Failure:
-    """What a response outside 2xx means, with a hint."""
+    """What a response outside 2xx means, with a hint. `location` has its secrets masked."""
     section = f"sources.{family}"
     if 300 <= status <= 399:
-        words = f"redirected to {_host(location, secrets)}"
+        words = f"redirected to {_host(location)}"
         hint = f"Redirects are not followed: they would pass the key on. Check {section}.base_url."
     elif status == 401:
         words = "authentication failed"
@@ -303,7 +304,7 @@ def failure_of_status(
     return Failure(status, words, hint, status, error.code, error.request_id, wait_s)
 
 
-def _host(location: str, secrets: tuple[str, ...]) -> str:
+def _host(location: str) -> str:
     """The host alone: path and query of a redirect may contain a key."""
     try:
         host = urlsplit(location).hostname
@@ -311,6 +312,4 @@ def _host(location: str, secrets: tuple[str, ...]) -> str:
         return "an unreadable address"
     if not host:
         return "the same host"
-    if not _HOST.fullmatch(host) or any(secret.casefold() in host for secret in secrets):
-        return "an unreadable address"
-    return host
+    return host if _HOST.fullmatch(host) else "an unreadable address"

@@ -6,19 +6,24 @@ both for the owner alone. Keys lie nowhere.
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import stat
 import time
+from itertools import cycle
 from pathlib import Path
 from urllib.parse import quote
 
 import duckdb
 import pytest
 
+from orderbridge.sandbox import app
 from orderbridge.sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
 from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY
-from orderbridge.sandbox.faults import FAULTS
+from orderbridge.sandbox.faults import FAULTS, Draw, FaultPlan
+from orderbridge.sandbox.messages import SandboxResponse, encoded
+from orderbridge.sandbox.public_v1 import PublicV1
 from orderbridge.sources.extract.spool import Spool
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
 from tests.sources.rawserver import serving, without_backoff
@@ -288,3 +293,64 @@ def test_rows_of_another_shape_are_kept_for_their_owner_alone(
                 )
                 == []
             )
+
+
+ECHOES = (
+    str,
+    lambda key: key[4:],
+    lambda key: key[::-1],
+    lambda key: "".join(f"%{ord(char):02x}" for char in key),
+    lambda key: base64.b64encode(f"Bearer {key}".encode()).decode(),
+    lambda key: "".join(f"\\u{ord(char):04x}" for char in key),
+    lambda key: json.dumps({"key": key}),
+)
+
+
+def test_what_a_platform_echoes_of_a_key_is_masked_in_every_place(
+    tmp_path: Path, listening: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As organization and scope it gets into the warehouse, plans and report; as an error into messages and results."""
+    shown = [echo(key) for key in (V1_KEY, LEGACY_KEY) for echo in ECHOES]
+    words, codes = " and ".join(shown), cycle(shown)
+
+    def whoami(*_: object) -> SandboxResponse:
+        reported = {"org": words, "environment": "sandbox", "scopes": ["prices:read", *shown]}
+        return SandboxResponse(200, encoded(reported))
+
+    def echoed(family: str) -> SandboxResponse:
+        error = {"code": next(codes), "message": f"no {words}", "requestId": next(codes)}
+        return SandboxResponse(400, encoded({"error": error, "errors": [error]}))
+
+    monkeypatch.setattr(PublicV1, "_whoami", whoami)
+    monkeypatch.setattr(app, "_echoed_key", echoed)
+    with without_backoff(), bridge(tmp_path, page_limit=5, **FEW) as made:
+        state, rows = made.platform.state, made.folder / "erp.csv"
+        state.change("customers", state.ids("customers")[0], {"firstName": f"of {LEGACY_KEY}"})
+        rows.write_text("erpCode,email,firstName\nN1,n@example.test,Ana\n")
+        plan = ("plan", "customers", str(rows), "--json", "--out", "plan-n", "--passwords", "file")
+        steps = (("run", "--log", "json"), ("check",), plan, ("report",))
+        login = {"SOURCES__LEGACY__LOGIN_MODE": "email"}
+        said = [made.command(*step, **login) for step in steps]
+        assert [done.code for done in said] == [0, 0, 0, 0], said[2].said
+        made.platform.set_faults({"echoed_key": 1.0})
+        said += [made.command("pull"), made.command("check")]
+        monkeypatch.setattr(
+            FaultPlan, "draw", lambda _, call: Draw("echoed_key" if call.body else "")
+        )
+        said += [
+            made.command("push", "plan-n", "--yes", **login),
+            made.command("run"),
+            made.command("status"),
+        ]
+        assert [done.code for done in said[4:]] == [4, 4, 5, 0, 0], said[6].said
+        assert "***" in str(made.dicts("FROM ops.warehouse"))
+        assert "***" in made.one(
+            "SELECT max(first_name) FROM raw.customers WHERE first_name LIKE 'of %'"
+        )
+        assert "***" in (made.folder / "plan-n/plan.json").read_text()
+        assert "***" in (made.folder / "plan-n/results/rejected.csv").read_text()
+        assert heard("".join(done.said for done in said) + listening.text, *shown) == []
+        assert leaks(tmp_path, *shown) == []
+        with duckdb.connect(str(made.path)) as connection:  # as version 0.3.0 stored it
+            connection.execute("UPDATE ops.warehouse SET organization = ?", [words])
+        assert made.command("run").code == 0
