@@ -7,7 +7,7 @@ msgspec with every field named, so that an unknown one is noticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, Literal
@@ -23,6 +23,7 @@ from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
     int32_array,
+    text_array,
     text_scalar,
 )
 from orderbridge.sources.decode.rows import InvalidRow, Number, Page
@@ -39,7 +40,9 @@ from orderbridge.sources.decode.schema_inference import (
 from orderbridge.sources.decode.table_schema import DECIMAL
 
 _compact: Final = partial(msgspec.json.format, indent=-1)
-_DECIMALS: Final = pa.list_(DECIMAL)
+_PARSED_DECIMAL: Final = pa.decimal256(76, 38)
+"""Arrow reads each number of up to 38 decimals into it as it is written; `rounded` makes a column's `DECIMAL` of it."""
+_DECIMALS: Final = pa.list_(_PARSED_DECIMAL)
 _CACHE_MAX: Final = 100_000
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
 
@@ -63,7 +66,7 @@ def parse_type(root: InferredNode, key: str) -> DeclaredType:
     leaves: list[tuple[str, pa.DataType | None]] = []
     declared = _struct(root, leaves, key)
     types = [kind for _, kind in leaves]
-    decimals = frozenset(name for name, kind in leaves if kind in (DECIMAL, _DECIMALS))
+    decimals = frozenset(name for name, kind in leaves if kind in (_PARSED_DECIMAL, _DECIMALS))
     return DeclaredType(declared, None in types, decimals)
 
 
@@ -105,6 +108,8 @@ def _leaf(node: InferredNode) -> pa.DataType | None:
             if node.counts
             else pa.null()
         )
+    if node.kind == "decimal":
+        return _PARSED_DECIMAL
     if node.kind == "text" and node.seen - TEXTS:
         return None
     return None if node.kind == "json" else ARROW[node.kind]
@@ -152,11 +157,13 @@ def json_texts(parsed: pa.Array) -> pa.Array:
     quote = '"' if pa.types.is_string(items.type) else ""
     if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
         raise ColumnarFallback
-    texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
+    texts = parsed
     if pa.types.is_decimal(items.type):
         texts = pa.ListArray.from_arrays(
-            _offsets(parsed), _plain_decimals(texts.flatten()), mask=parsed.is_null()
+            _offsets(parsed), _plain_decimals(items), mask=parsed.is_null()
         )
+    elif not quote:
+        texts = pc.cast(parsed, pa.list_(pa.string()))
     begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
     joined = pc.binary_join_element_wise(
         begin, pc.binary_join(texts, between), end, text_scalar("")
@@ -165,15 +172,56 @@ def json_texts(parsed: pa.Array) -> pa.Array:
     return pc.if_else(has_items, joined, text_scalar("[]"))
 
 
-def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
-    """Decimals in plain form, as `rows.canonical` writes them, of texts that Arrow made of them."""
-    trimmed = pc.ascii_rtrim(
-        pc.ascii_rtrim(texts, "0"), "."
-    )  # each has nine decimals, or an exponent
-    plain = pc.if_else(pc.equal(trimmed, text_scalar("0E-9")), text_scalar("0"), trimmed)
-    if pc.any(pc.match_substring(plain, "E")).as_py():  # below 0.000001
-        raise ColumnarFallback
-    return plain
+def rounded(parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """Parsed decimals as their column holds them, half rounded up as databases do.
+
+    Returns:
+        The rounded numbers; and in plain form those that were changed by it, null for the others. None if none was.
+
+    Raises:
+        pyarrow.ArrowInvalid: a number is too large for the column.
+    """
+    try:
+        return pc.cast(parsed, DECIMAL), None  # refuses to round
+    except pa.ArrowInvalid:
+        nearest = pc.round(parsed, DECIMAL.scale, "half_towards_infinity")
+    is_changed = pc.not_equal(nearest, parsed)
+    changed = pc.if_else(is_changed, parsed, pa.nulls(len(parsed), parsed.type))
+    return pc.cast(nearest, DECIMAL), _plain_decimals(changed)
+
+
+def _plain_decimals(numbers: pa.Array) -> pa.StringArray:
+    """Parsed decimals in plain form, as `rows.canonical` writes them."""
+    texts = pc.cast(numbers, pa.string())  # each has 38 decimals, or an exponent
+    texts = pc.if_else(pc.equal(texts, text_scalar("0E-38")), text_scalar("0.0"), texts)
+    plain = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
+    is_small = pc.match_substring(texts, "E")  # below 0.000001
+    if not pc.any(is_small).as_py():
+        return plain
+    small = (rows.canonical(Number(text)) for text in texts.filter(is_small).to_pylist())
+    return pc.replace_with_mask(plain, is_small, text_array([str(text).encode() for text in small]))
+
+
+def extra_texts(members: Mapping[str, pa.Array], length: int) -> pa.Array:
+    """The column `_extra`, of the JSON texts of its members by name; null where all of them are.
+
+    Args:
+        members: in the order in which they are written.
+        length: of the column.
+    """
+    nothing = pa.nulls(length, pa.string())
+    if not members:
+        return nothing
+    empty = text_scalar("")
+    written = [
+        pc.coalesce(
+            pc.binary_join_element_wise(text_scalar(f",{dump(name)}:"), texts, empty), empty
+        )
+        for name, texts in members.items()
+    ]
+    joined = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*written, empty), 1)
+    extra = pc.binary_join_element_wise(text_scalar("{"), joined, text_scalar("}"), empty)
+    return pc.if_else(pc.equal(joined, empty), nothing, extra)
 
 
 def _offsets(lists: pa.ListArray) -> pa.Array:

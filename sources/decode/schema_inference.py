@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from enum import IntEnum, auto
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, cast
@@ -55,8 +55,8 @@ RESERVED: Final = frozenset(
 NUMERIC_TEXT: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 """A text that is a number, without the zeros or signs of a code."""
 WHOLE_TEXT: Final = r"^-?(0|[1-9][0-9]{0,17})$"
-DECIMAL_TEXT: Final = r"^-?(0|[1-9][0-9]{0,28})(\.[0-9]{1,9})?$"
-"""Numbers in texts that a column of whole numbers, and one of decimals, holds exactly."""
+DECIMAL_TEXT: Final = r"^-?(0|[1-9][0-9]{0,28})(\.[0-9]+)?$"
+"""Numbers in texts that a column of whole numbers, and one of decimals, holds, there rounded to its nine decimals."""
 _NUMERIC: Final = re.compile(NUMERIC_TEXT.replace("$", r"\Z"))
 _WHOLE_TEXT: Final = re.compile(WHOLE_TEXT.replace("$", r"\Z"))
 _DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
@@ -133,15 +133,15 @@ class Count(IntEnum):
     """What is counted at a place. Numbers in texts are counted apart: they are numbers only among numbers.
 
     A number is `WHOLE` if it is written without a point or an exponent and has up to 64 bits, `DECIMAL` if a decimal
-    column holds it exactly.
+    column holds it, rounded to its nine decimals, and `LARGE` if it has too many digits before the point for one.
     """
 
     WHOLE = auto()
     DECIMAL = auto()
-    LONG = auto()
+    LARGE = auto()
     WHOLE_TEXT = auto()
     DECIMAL_TEXT = auto()
-    LONG_TEXT = auto()
+    LARGE_TEXT = auto()
     TEXT = auto()
     EMPTY_TEXT = auto()
     TRUE = auto()
@@ -156,10 +156,10 @@ class Count(IntEnum):
     OTHER_ITEM = auto()
 
 
-_NUMBERS: Final = (Count.WHOLE, Count.DECIMAL, Count.LONG)
-_NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LONG_TEXT)
-_NOT_WHOLE: Final = (Count.DECIMAL, Count.LONG, Count.DECIMAL_TEXT, Count.LONG_TEXT)
-_LONG: Final = (Count.LONG, Count.LONG_TEXT)
+_NUMBERS: Final = (Count.WHOLE, Count.DECIMAL, Count.LARGE)
+_NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LARGE_TEXT)
+_NOT_WHOLE: Final = (Count.DECIMAL, Count.LARGE, Count.DECIMAL_TEXT, Count.LARGE_TEXT)
+_LARGE: Final = (Count.LARGE, Count.LARGE_TEXT)
 _BOOLEANS: Final = (Count.TRUE, Count.FALSE)
 TEXTS: Final = frozenset({*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT})
 
@@ -399,7 +399,7 @@ class InferredNode:
             return "boolean"
         if self._count(*_NUMBERS) <= ODD_MAX * total or total - numbers > ODD_MAX * total:
             return "text"  # also where a number or two are among texts of numbers
-        if self._count(*_LONG) > ODD_MAX * numbers:
+        if self._count(*_LARGE) > ODD_MAX * numbers:
             return "text"
         return "decimal" if self._count(*_NOT_WHOLE) else "bigint"
 
@@ -442,7 +442,7 @@ class InferredNode:
         else:
             fitted = coerced(kind, value)
             if isinstance(fitted, Decimal) and fitted != _decimal(value):
-                odd[path] = value  # more decimals than the column has: rounded there, exact here
+                odd[path] = Number(value)  # rounded in its column, exact here
         if fitted is None and not is_nothing(value, kind):
             odd[path] = value
         return fitted
@@ -490,7 +490,7 @@ def is_keyed(value: dict[str, object]) -> bool:
 
 DIGITS: Final = 25
 """More than a number of 64 bits has."""
-_CONTEXT: Final = Context(prec=DECIMAL.precision + DIGITS, rounding=ROUND_HALF_EVEN)
+_CONTEXT: Final = Context(prec=DECIMAL.precision + DIGITS, rounding=ROUND_HALF_UP)
 _UNIT: Final = Decimal(1).scaleb(-DECIMAL.scale)
 _LIMIT: Final = Decimal(10) ** (DECIMAL.precision - DECIMAL.scale)
 
@@ -522,7 +522,7 @@ def scalar_count(value: object) -> Count:
         return Count.TEXT if value else Count.EMPTY_TEXT
     if _WHOLE_TEXT.fullmatch(value):
         return Count.WHOLE_TEXT
-    return Count.DECIMAL_TEXT if _DECIMAL_TEXT.fullmatch(value) else Count.LONG_TEXT
+    return Count.DECIMAL_TEXT if _DECIMAL_TEXT.fullmatch(value) else Count.LARGE_TEXT
 
 
 def _number_count(number: Number) -> Count:
@@ -533,7 +533,7 @@ def _number_count(number: Number) -> Count:
     ):
         return Count.WHOLE
     value = _decimal(number)
-    return Count.LONG if value is None or round_decimal(value) != value else Count.DECIMAL
+    return Count.LARGE if value is None or round_decimal(value) is None else Count.DECIMAL
 
 
 def _list_count(value: list[object]) -> Count:

@@ -31,9 +31,11 @@ from orderbridge.sources.decode.json_text import (
     RawReader,
     column_value,
     dump,
+    extra_texts,
     has_odd_decimals,
     json_texts,
     parse_type,
+    rounded,
 )
 from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
@@ -233,10 +235,11 @@ class _ColumnarBatch:
 
     def _add(self, table: InferredTable, items: _Items) -> None:
         """Fills a table, and its child tables."""
-        columns = [self._column(column, items) for column in table.columns]
+        exact: dict[str, pa.Array] = {}
+        columns = [self._column(column, items, exact) for column in table.columns]
         if not items.places and (columns[0].null_count or has_blank(columns[0])):
             raise ColumnarFallback
-        extra = pa.nulls(len(items.values), pa.string())
+        extra = extra_texts(dict(sorted(exact.items())), len(items.values))
         self.decoded.tables[table.name] = pa.Table.from_arrays(
             [*items.places, *columns, extra, *items.place], schema=table.schema
         )
@@ -247,14 +250,22 @@ class _ColumnarBatch:
             place = [column.take(parents) for column in items.place]
             self._add(child, _Items(values, raw, [*places, positions(parents)], place))
 
-    def _column(self, column: InferredColumn, items: _Items) -> pa.Array:
+    def _column(
+        self, column: InferredColumn, items: _Items, exact: dict[str, pa.Array]
+    ) -> pa.Array:
+        """A column as its table holds it; `exact` takes the numbers that it holds rounded, by their path."""
         try:
             parsed = pc.struct_field(items.values, list(column.keys))
         except pa.ArrowInvalid:  # the parser was given no type for this place
             if self._reader is None:
                 raise
             return self._reader.column(column, items.raw)
-        return _converted(column, parsed)
+        if column.kind != "decimal":
+            return _converted(column, parsed)
+        numbers, unrounded = rounded(parsed)
+        if unrounded is not None:
+            exact[".".join(column.keys)] = unrounded
+        return numbers
 
     def count(self, root: InferredNode, key: InferredNode, budget: NodeBudget) -> None:
         """Counts the values at places whose kind is not kept."""
@@ -349,7 +360,7 @@ def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
         Count.TEXT: valid - empty - numeric,
         Count.WHOLE_TEXT: whole,
         Count.DECIMAL_TEXT: decimal - whole,
-        Count.LONG_TEXT: numeric - decimal,
+        Count.LARGE_TEXT: numeric - decimal,
     }
 
 
@@ -376,7 +387,8 @@ def _add_lines(
     odd: dict[str, object] = {}
     fitted = table.node.fit_fields(item, "", odd)
     values = [column_value(column.kind, _at(fitted, column.keys)) for column in table.columns]
-    lines[table.name].append([*places, *values, dump(odd) if odd else None, *place])
+    extra = dump(dict(sorted(odd.items()))) if odd else None
+    lines[table.name].append([*places, *values, extra, *place])
     for child in table.children:
         below = _at(fitted, child.keys)
         for n, inner in enumerate(below if isinstance(below, list) else [], 1):

@@ -63,7 +63,9 @@ def values(*written: str) -> tuple[str, list[object]]:
         (["1.0", "2", "1e2"], (MONEY, ["1", "2", "100"])),
         (["1", '"-9007199254740993"'], ("int64", [1, -9007199254740993])),
         (["1", "1.50"], (MONEY, ["1", "1.5"])),
-        (["12.600000000000001"], ("string", ["12.600000000000001"])),
+        (["12.600000000000001"], (MONEY, ["12.6"])),
+        (["1e3", "9E+11", "-0.0", "1.5e-12"], (MONEY, ["1000", "900000000000", "0", "0"])),
+        (["0.5", "1e38"], ("string", ["0.5", "1" + 38 * "0"])),
         (["1", "9223372036854775808"], (MONEY, ["1", "9223372036854775808"])),
         (["1", '"a"', "true"], ("string", ["1", "a", "true"])),
         (['"007"', '"1e5"'], ("string", ["007", "1e5"])),
@@ -96,6 +98,34 @@ def test_a_field_has_the_narrowest_type_that_holds_most_values(
         assert (kind, found) == (kept[0], [kept[1][n] for n in order])
 
 
+@pytest.mark.parametrize(
+    ("written", "kept", "exact"),
+    [
+        ("8.264462809917356", "8.26446281", "8.264462809917356"),
+        ("0.1234567885", "0.123456789", "0.1234567885"),
+        ("-0.1234567885", "-0.123456789", "-0.1234567885"),
+        ('"8.264462809917356"', "8.26446281", "8.264462809917356"),
+        ("0.12345678849999999999999", "0.123456788", "0.12345678849999999999999"),
+        ("5.684341886080802e-14", "0", "0.00000000000005684341886080802"),
+        ("-1E-7", "-0.0000001", None),
+        ("1.50000000000000000000", "1.5", None),
+        ("12345678901234567890123456789.1", "12345678901234567890123456789.1", None),
+    ],
+)
+def test_a_number_with_many_decimals_is_rounded_and_exact_in_extra(
+    written: str, kept: str, exact: str | None
+) -> None:
+    first = f'{{"id":1,"paid":{{"x":{written}}},"lines":[{{"x":{written}}},{{"x":2}}]}}'
+    page = raw_page(first, '{"id":2,"paid":{"x":0.5}}')
+    shape, (decoded,) = walk([page])
+    assert shape._columnar([page]) is not None  # not row by row
+    orders, lines = decoded.tables["orders"], decoded.tables["orders__lines"]
+    assert str(orders["paid__x"].type) == MONEY
+    assert orders["paid__x"].to_pylist() == [Decimal(kept), Decimal("0.5")]
+    assert orders["_extra"].to_pylist() == [exact and f'{{"paid.x":{exact}}}', None]
+    assert lines["_extra"].to_pylist() == [exact and f'{{"x":{exact}}}', None]
+
+
 LINE = '{"sku":"A","quantity":2}'
 
 
@@ -125,7 +155,7 @@ def test_an_odd_list_costs_no_row_but_its_own(
     orders = pa.concat_tables([part.tables["orders"] for part in decoded])
     assert [text for text in orders["_extra"].to_pylist() if text] == [extra] * (extra is not None)
     if skus == [None]:
-        assert own[0]["_extra"] == '{"sku":{"code":1},"quantity":"many"}'
+        assert own[0]["_extra"] == '{"quantity":"many","sku":{"code":1}}'
 
 
 @pytest.mark.parametrize(
