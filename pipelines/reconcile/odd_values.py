@@ -14,7 +14,7 @@ import duckdb
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values
-from orderbridge.pipelines.warehouse.field_kinds import widened
+from orderbridge.pipelines.warehouse.field_kinds import odd_members, widened
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.transforms.findings import table_finding
 
@@ -30,7 +30,7 @@ _SAFE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_. \[\]-]{0,99}")
 _ODD: Final = """
     SELECT regexp_replace(field, '\\[[0-9]+\\]', '[]', 'g') AS path, count(*) AS odd,
         (SELECT count(*) FROM raw."{table}" WHERE _missing_since IS NULL) AS listed
-    FROM (FROM raw."{table}" SELECT unnest(json_keys(_extra)) AS field WHERE _missing_since IS NULL)
+    FROM (FROM raw."{table}" SELECT unnest({members}) AS field WHERE _missing_since IS NULL)
     GROUP BY path ORDER BY odd DESC, path"""
 
 
@@ -57,7 +57,8 @@ def _odd(
     build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]
 ) -> Iterator[pd.DataFrame]:
     for table in tables:
-        fields = build.execute(_ODD.format(table=table)).fetchall()
+        members = odd_members(build, entity, table)
+        fields = build.execute(_ODD.format(table=table, members=members)).fetchall()
         for path, odd, listed in fields[:_FIELDS_MAX]:
             rule = (
                 "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"

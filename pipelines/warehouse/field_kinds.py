@@ -17,28 +17,32 @@ import duckdb
 import msgspec
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.merge import columns_of
 from orderbridge.pipelines.warehouse.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.schema_inference import (
     CHILD_TABLES,
+    NUMERIC_TEXT,
+    ODD_MAX,
     RESERVED,
     FieldNames,
     KeptKind,
     KeptKinds,
     path_text,
 )
-from orderbridge.sources.decode.table_schema import KEY_COLUMN
+from orderbridge.sources.decode.table_schema import DECIMAL, KEY_COLUMN
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.settings.ownership import check_private
 from orderbridge.sources.settings.root import find_root, read_toml
 
-_KNOWN: Final = """
-    SELECT path, kind, values_seen, decided_at, coalesce(objects, 0), coalesce(arrays, 0)
-    FROM (SELECT NULL::BIGINT AS objects, NULL::BIGINT AS arrays WHERE false UNION ALL BY NAME FROM ops.field_kinds)
-    WHERE resource = ? ORDER BY path"""
+_COUNTED: Final = """
+    (SELECT NULL::BIGINT AS objects, NULL::BIGINT AS arrays WHERE false UNION ALL BY NAME FROM ops.field_kinds)"""
 """Version 0.3 did not count plain objects and arrays."""
+_KNOWN: Final = f"""
+    SELECT path, kind, values_seen, decided_at, coalesce(objects, 0), coalesce(arrays, 0)
+    FROM {_COUNTED} WHERE resource = ? ORDER BY path"""
 _WIDENED: Final = """
     SELECT path, previous_kind, kind FROM ops.field_kinds
     WHERE resource = ? AND previous_kind IS NOT NULL ORDER BY path"""
@@ -51,9 +55,13 @@ _RECORD: Final = """
         objects = greatest(field_kinds.objects, excluded.objects),
         arrays = greatest(field_kinds.arrays, excluded.arrays),
         previous_kind = CASE WHEN list_contains($declared, field_kinds.path) THEN NULL
+            WHEN field_kinds.kind = 'text' AND excluded.kind = 'decimal' THEN NULL -- narrower: see `_numbers_of_0_3`
             WHEN field_kinds.kind IN ('empty', excluded.kind) THEN field_kinds.previous_kind ELSE field_kinds.kind END,
         run_id = if(field_kinds.kind = excluded.kind, field_kinds.run_id, excluded.run_id),
         decided_at = if(field_kinds.kind = excluded.kind, field_kinds.decided_at, excluded.decided_at)"""
+_TEXTS_OF_0_3: Final = f"""
+    SELECT path FROM {_COUNTED} WHERE resource = ? AND kind = 'text' AND objects IS NULL"""
+_DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
 _HEADER: Final = """\
 # The fields of {resource}, by their path in the JSON of the platform: field = "kind", or
 # field = {{ kind = "kind", name = "name_of_its_column_or_table" }}
@@ -132,7 +140,29 @@ def kept_kinds(
             f"{resource}.form_changed", place(resource, path, names), decided_at
         )
     }
-    return {**known, **declared_kinds(resource)}
+    numbers = dict.fromkeys(_numbers_of_0_3(warehouse, resource, names), KeptKind("decimal", 0))
+    return {**known, **numbers, **declared_kinds(resource)}
+
+
+def _numbers_of_0_3(
+    warehouse: duckdb.DuckDBPyConnection, resource: str, names: FieldNames
+) -> Iterator[str]:
+    """The paths of fields whose column version 0.3 made text because many numbers had more than nine decimals.
+
+    Their texts are still those of numbers. The next walk decides whether the platform writes numbers or texts.
+    """
+    for (path,) in warehouse.execute(_TEXTS_OF_0_3, [resource]).fetchall():
+        table, keys = _table_and_keys(resource, path, names)
+        column = names.get(table, {}).get(path_text(keys), "")
+        if columns_of(warehouse, f'raw."{table}"').get(column) != "VARCHAR":
+            continue
+        texts = f"FROM raw.{sql_name(table)} SELECT {sql_name(column)} AS x"
+        numbers = f"regexp_matches(x, '{NUMERIC_TEXT}')"
+        long = f"count_if({numbers} AND regexp_matches(x, '\\.[0-9]{{{DECIMAL.scale + 1}}}'))"
+        row = warehouse.execute(f"SELECT count(x), count_if({numbers}), {long} FROM ({texts})")
+        ((given, plain, many_decimals),) = row.fetchall()
+        if many_decimals and given - plain <= ODD_MAX * given:
+            yield path
 
 
 def record_kinds(
@@ -189,6 +219,24 @@ def widened(build: duckdb.DuckDBPyConnection, resource: str) -> Iterator[tuple[s
         yield place(resource, path, names), previous, kind
 
 
+def odd_members(build: duckdb.DuckDBPyConnection, resource: str, table: str) -> str:
+    """The names of the members of `_extra` of a raw row that are not the exact text of a rounded number, in SQL."""
+    kinds = columns_of(build, f'raw."{table}"')
+    rounded = [
+        f"CASE WHEN {sql_name(column)} IS NOT NULL THEN {sql_text(_member(path))} END"
+        for path, column in field_names(build, resource).get(table, {}).items()
+        if kinds.get(column) == _DECIMAL
+    ]
+    if not rounded:
+        return "json_keys(_extra)"
+    return f"list_filter(json_keys(_extra), lambda name: NOT list_contains([{', '.join(rounded)}], name))"
+
+
+def _member(path: str) -> str:
+    """The name of the member of `_extra` for a field."""
+    return ".".join(msgspec.json.decode(path, type=list[str]))
+
+
 def place(resource: str, path: str, names: FieldNames) -> str:
     """How findings name a place: its table, and its path in a row of it.
 
@@ -197,8 +245,15 @@ def place(resource: str, path: str, names: FieldNames) -> str:
         path: in the record, as `ops.field_kinds` has it.
         names: of its child tables.
     """
-    keys, tables = msgspec.json.decode(path, type=list[str]), names.get(CHILD_TABLES, {})
+    table, keys = _table_and_keys(resource, path, names)
+    return f"{table}: {'.'.join(keys)}"
+
+
+def _table_and_keys(resource: str, path: str, names: FieldNames) -> tuple[str, list[str]]:
+    """The table that holds a place, and the names that lead to it from a row of that table."""
+    keys = msgspec.json.decode(path, type=list[str])
+    tables = names.get(CHILD_TABLES, {})
     for n in range(len(keys) - 1, 0, -1):
         if table := tables.get(path_text(keys[:n])):
-            return f"{table}: {'.'.join(keys[n:])}"
-    return f"{resource}: {'.'.join(keys)}"
+            return table, keys[n:]
+    return resource, keys

@@ -214,7 +214,7 @@ def _align(
     """Gives a raw column whose type changed between runs the type that holds its new values and those that are kept.
 
     Only undocumented fields change type. After a whole read a column has the type that was decided, and not that of a
-    text in an order that is listed no more: that text stays in `_extra`.
+    text in an order that is listed no more: that text stays in `_extra`, and so does a number that decimals round.
 
     Returns:
         The values of loaded columns that have to be cast, as SQL.
@@ -226,11 +226,11 @@ def _align(
     for name in new:
         if name in old and old[name] != new[name]:
             common = _common_type(build, table, name, (old[name], new[name]), kept)
-            if walked.is_whole and common == "VARCHAR" != new[name]:
+            if walked.is_whole and common == "VARCHAR":
                 common = new[name]
-                _set_beside(build, table, name, old[name], common)
             casts[name] = _cast(f'l."{name}"', new[name], common)
             if common != old[name]:
+                _set_beside(build, table, name, old[name], common)
                 stored = _cast(f'"{name}"', old[name], common)
                 build.execute(
                     f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}'
@@ -241,61 +241,82 @@ def _align(
 def _common_type(
     build: duckdb.DuckDBPyConnection, table: str, name: str, kinds: tuple[str, str], kept: str
 ) -> str:
-    """The narrowest type that holds the loaded values of a column and its `kept` ones exactly, at worst text.
+    """The narrowest type that holds the loaded values of a column and its `kept` ones, at worst text.
 
-    Values of replaced rows do not count. A double, which version 0.2 made, is rounded to the decimals of the column.
+    Values of replaced rows do not count. Decimals hold every number that they round.
     """
     old, new = kinds
     if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):
         return old  # nulls have no type
-    stored, text = f'o."{name}"', _text(f'o."{name}"', old)
-    as_new = _text(_cast(stored, old, new), new)
-    if not _number(
-        build, f"SELECT count({stored}) FILTER ({as_new} IS DISTINCT FROM {text}) FROM {kept}"
-    ):
-        return new
-    if {old, new} <= {"BIGINT", _DECIMAL, "DOUBLE"}:
-        lost = (
-            f"SELECT count({stored}) FILTER (try_cast({stored} AS {_DECIMAL}) IS NULL) FROM {kept}"
-        )
-        return "VARCHAR" if _number(build, lost) else _DECIMAL
+    value = f'o."{name}"'
+    numbers = [_DECIMAL] if {old, new} <= {"BIGINT", _DECIMAL, "DOUBLE"} else []
+    for kind in (new, *numbers):
+        unfit = f"count({value}) FILTER (NOT {_fits(value, old, kind)})"
+        if not _number(build, f"SELECT {unfit} FROM {kept}"):
+            return kind
     return "VARCHAR"
 
 
 def _set_beside(
     build: duckdb.DuckDBPyConnection, table: str, name: str, kind: str, to: str
 ) -> None:
-    """Moves the values of a raw column that another type does not hold to `_extra`, as odd values of their field."""
+    """Copies what another type does not hold exactly from a raw column to `_extra`, by the path of its field.
+
+    A value that does not fit is then null in its column, as odd values are. A number that is rounded stays there.
+    """
     names = field_names(build, table.partition("__")[0]).get(table, {})
     keys = next((path for path, column in names.items() if column == name), path_text([name]))
-    field, value = ".".join(msgspec.json.decode(keys, type=list[str])), f'"{name}"'
-    fits = f"{_text(_cast(value, kind, to), to)} IS NOT DISTINCT FROM {_text(value, kind)}"
-    if (
-        pattern := {"BIGINT": WHOLE_TEXT, _DECIMAL: DECIMAL_TEXT}.get(to)
-        if kind == "VARCHAR"
-        else None
-    ):
-        fits = f"{value} IS NULL OR regexp_matches({value}, '{pattern}')"
-    odd = f"left(json_object($1, {_text(value, kind)})::VARCHAR, -1)"  # no JSON is parsed: its numbers are exact
+    field = ".".join(msgspec.json.decode(keys, type=list[str]))
+    value = f'"{name}"'
+    text = _text(value, kind)
+    fits = _fits(value, kind, to)
+    is_exact = (
+        "true" if to == "VARCHAR" else f"{_text(_cast(value, kind, to), to)} = {_plain(text)}"
+    )
+    # No JSON is parsed: its numbers are exact.
+    member = f"""to_json($1)::VARCHAR || ':' || CASE
+        WHEN {fits} THEN {text} ELSE coalesce(to_json({text})::VARCHAR, 'null') END"""
     build.execute(
-        f"""UPDATE raw."{table}" SET _extra = {odd} || coalesce(',' || substr(_extra, 2), '}}'), {value} = NULL
-        WHERE NOT ({fits})""",
+        f"""UPDATE raw."{table}"
+        SET _extra = '{{' || {member} || coalesce(',' || substr(_extra, 2), '}}'), {value} = if({fits}, {value}, NULL)
+        WHERE {value} IS NOT NULL AND NOT ({fits} AND {is_exact})""",
         [field],
     )
 
 
+def _fits(value: str, kind: str, to: str) -> str:
+    """Whether another type holds a value that is not null, in SQL: exactly, but for decimals, which are rounded."""
+    cast = _cast(value, kind, to)
+    if to == _DECIMAL and kind == "DOUBLE":
+        return f"{cast} IS NOT NULL"
+    pattern = {"BIGINT": WHOLE_TEXT, _DECIMAL: DECIMAL_TEXT}.get(to)
+    if kind == "VARCHAR" and pattern is not None:
+        return f"({cast} IS NOT NULL AND regexp_matches({value}, '{pattern}'))"
+    return f"{_text(cast, to)} IS NOT DISTINCT FROM {_text(value, kind)}"
+
+
 def _cast(value: str, kind: str, to: str) -> str:
-    """A value of a type as one of another type, in SQL; null if it has none there."""
-    return _text(value, kind) if to == "VARCHAR" else f"try_cast({value} AS {to})"
+    """A value of a type as one of another type, in SQL; null if it has none there. Decimals are rounded half up."""
+    if to == "VARCHAR":
+        return _text(value, kind)
+    if kind == "DOUBLE" and to == _DECIMAL:
+        # Cast directly, a large number gets other last digits.
+        return f"try_cast({value}::VARCHAR AS {to})"
+    return f"try_cast({value} AS {to})"
 
 
 def _text(value: str, kind: str) -> str:
     """A value as text, in SQL: a number in plain form, as the text of a number is read (`10` for 10.0)."""
     if kind == "DOUBLE":  # which version 0.2 made
-        exact = f"try_cast({value} AS {_DECIMAL})"
-        plain = f"CASE WHEN {exact}::DOUBLE = {value} THEN {_text(exact, _DECIMAL)} ELSE {value}::VARCHAR END"
+        decimal = _cast(value, kind, _DECIMAL)
+        plain = f"if({decimal}::DOUBLE = {value}, {_text(decimal, _DECIMAL)}, {value}::VARCHAR)"
         return f"CASE WHEN isfinite({value}) THEN {plain} END"
     return f"rtrim(rtrim({value}::VARCHAR, '0'), '.')" if kind == _DECIMAL else f"{value}::VARCHAR"
+
+
+def _plain(text: str) -> str:
+    """A text, without the zeros after its last decimal if it is a number, in SQL."""
+    return f"regexp_replace({text}, '\\.0+$|(\\.[0-9]*[1-9])0+$', '\\1')"
 
 
 def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:

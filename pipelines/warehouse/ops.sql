@@ -1,4 +1,4 @@
--- The tables of the schema `ops`, and the columns that those of version 0.2 lack. Their meaning is in `dictionary.toml`.
+-- The tables of the schema `ops`, and the columns that those of earlier versions lack. Their meaning is in `dictionary.toml`.
 
 CREATE SCHEMA IF NOT EXISTS ops;
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -287,6 +288,48 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
     assert (
         fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1") == seen
     )
+
+
+AS_VERSION_0_3_LEFT_IT = """
+    ALTER TABLE raw.orders ALTER total TYPE VARCHAR
+        USING rtrim(rtrim(coalesce(_extra->>'total', total::VARCHAR), '0'), '.');
+    ALTER TABLE raw.orders__lines ALTER price TYPE VARCHAR
+        USING rtrim(rtrim(coalesce(_extra->>'price', price::VARCHAR), '0'), '.');
+    UPDATE raw.orders SET _extra = NULL;
+    UPDATE raw.orders__lines SET _extra = NULL;
+    UPDATE ops.field_kinds SET kind = 'text' WHERE path IN ('["total"]', '["lines","price"]');
+    ALTER TABLE ops.field_kinds DROP objects;
+    ALTER TABLE ops.field_kinds DROP arrays"""
+
+
+def test_numbers_that_version_0_3_made_text_become_decimals_without_losing_a_digit(
+    fresh: Bridge,
+) -> None:
+    state = fresh.platform.state
+    orders = state.ids("orders")
+    for n, order in enumerate(orders, 1):
+        amount = {"total": n / 1.21, "written": f"{n / 1.21}"}
+        state.change("orders", order, {**amount, "lines": [{"price": n / 7, "n": n}]})
+    assert fresh.code("orders") == 0
+    assert fresh.one(KIND, "total") == "DECIMAL(38,9)", "a JSON number stays a number"
+    with duckdb.connect(str(fresh.path)) as old:
+        old.execute(AS_VERSION_0_3_LEFT_IT)
+    state.change("orders", orders[0], {"total": None})
+    state.remove("orders", orders[-1])
+    for _ in range(2):  # nothing is left to do for the second run
+        assert fresh.code("orders") == 0
+        totals = fresh.rows("SELECT written, total, _extra->>'total' FROM raw.orders")
+        assert len(totals) == len(orders)
+        for written, total, exact in totals:
+            if written != f"{1 / 1.21}":
+                assert total == Decimal(written).quantize(Decimal("1e-9"))
+                assert (exact or f"{total.normalize():f}") == written
+        prices = fresh.rows("SELECT n / 7, price, _extra->>'price' FROM raw.orders__lines")
+        assert len(prices) == len(orders)
+        for written, price, exact in prices:
+            assert (exact or f"{price.normalize():f}") == repr(written).removesuffix(".0")
+        assert fresh.one(KIND, "written") == "VARCHAR", "a JSON text stays a text"
+        assert fresh.rows("FROM ops.field_kinds WHERE objects IS NULL OR previous_kind <> ''") == []
 
 
 def test_memory_is_bounded_while_rows_go_through_and_not_after(

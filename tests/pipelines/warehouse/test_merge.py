@@ -78,7 +78,7 @@ def orders(
 def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_old_values_stay_beside_it(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
-    cases: list[tuple[Verdict, str, str, str, tuple[Any, Any], str | None]] = [
+    cases: list[tuple[Any, str, str, str, tuple[Any, Any], str | None]] = [
         ("tail", "'about 12'", "10::DOUBLE", "VARCHAR", ("about 12", "10"), None),
         ("tail", "'about 12'", "-1.25e-7::DOUBLE", "VARCHAR", ("about 12", "-0.000000125"), None),
         ("tail", "0.1234567890625::DOUBLE", "true", "VARCHAR", ("0.1234567890625", "true"), None),
@@ -99,8 +99,28 @@ def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_o
             "2::DECIMAL(38,9)",
             "DECIMAL(38,9)",
             (Decimal("0.3"), Decimal(2)),
-            None,
+            "0.30000000000000004",
         ),
+        *(
+            (
+                verdict,
+                stored,
+                "1.5::DECIMAL(38,9)",
+                "DECIMAL(38,9)",
+                (Decimal(number), Decimal("1.5")),
+                beside,
+            )
+            for verdict in ("tail", "complete")
+            for stored, number, beside in (
+                ("'8.264462809917356'", "8.26446281", "8.264462809917356"),
+                ("'-0.0000000005'", "-0.000000001", "-0.0000000005"),
+                ("'-12.50'", "-12.5", None),
+                ("8.264462809917356e0", "8.26446281", "8.264462809917356"),
+                ("5.684341886080802e-14", "0", "5.684341886080802e-14"),
+                ("123456789012345.12e0", "123456789012345.12", None),
+            )
+        ),
+        ("tail", "'1e3'", "1.5::DECIMAL(38,9)", "VARCHAR", ("1e3", "1.5"), None),
         ("tail", "'about 12'", "1.50::DECIMAL(38,9)", "VARCHAR", ("about 12", "1.5"), None),
         ("tail", "2::DOUBLE", "3::BIGINT", "BIGINT", (2, 3), None),
         ("tail", "7::INTEGER", "9000000000::BIGINT", "BIGINT", (7, 9_000_000_000), None),
