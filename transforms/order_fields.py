@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final, Protocol
 
 import pandas as pd
@@ -43,10 +43,14 @@ _RIVAL_CUSTOMERS_MIN: Final = 0.5
 _DOUBLE: Final = pa.float64()
 _KINDS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
 _CURRENCY_CODE: Final = r"[A-Za-z]{3}"
-_DECIMAL: Final = r"-?[0-9]{1,20}(\.[0-9]{1,9})?"
+_AMOUNT: Final = r"-?[0-9]{1,20}(\.[0-9]+)?"
 """An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
+_SCIENTIFIC: Final = r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}"
+"""An amount as programs write a number that is very large or very small: with an exponent."""
 _AMOUNT_LIMIT: Final = pa.scalar(Decimal(10) ** 20, MONEY)
-_LONG_DECIMAL: Final = r"-?[0-9]{1,20}\.[0-9]{10,17}"
+_BILLIONTH: Final = Decimal("1e-9")
+_EVERY_DIGIT: Final = Context(prec=MONEY.precision)
+_TEN_DECIMALS: Final = pa.decimal128(38, 10)
 _THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
 
 
@@ -148,9 +152,9 @@ class AmountEvidence:
         texts = texts_of(values)
         for examined in (texts, *([] if others is None else [texts_of(others)])):
             self._notation.add(array(examined))
-        is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
-        self.either += int(is_either.sum())
-        self.certain += int((texts.str.fullmatch(_DECIMAL).fillna(False) & ~is_either).sum())
+        either = int(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False).sum())
+        self.either += either
+        self.certain += int(_amounts(texts).count()) - either
 
     @property
     def is_point(self) -> bool:
@@ -474,12 +478,11 @@ def texts_of(values: Column[Any]) -> Column[Any]:
 
 
 def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column[Any]:
-    """Numbers and texts of numbers as MONEY, null where they are none.
+    """Numbers and texts of numbers as MONEY, null where they are none or have more than 20 digits before the point.
 
-    A double is taken as the shortest decimal that it is read from; beyond 9 decimals, which only its own arithmetic
-    makes (0.1 + 0.2), it is rounded. A text with more than 9 decimals is not. Texts such as `1.234` are null unless the
-    column proves a decimal point; `evidence` is that of the column that these values are a part of, None: they are all
-    of it.
+    Each number of JSON is read, with an exponent or many decimals too; beyond nine decimals it is rounded half up. A
+    double is taken as the shortest decimal that it is read from. Texts such as `1.234` are null unless the column
+    proves a decimal point; `evidence` is that of the column that these values are a part of, None: they are all of it.
     """
     kind = array(values).type
     if kind == BOOLEAN:
@@ -488,17 +491,30 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
         plain = array(values)
         return column(pc.if_else(pc.less(pc.abs(plain), _AMOUNT_LIMIT), plain, None), values.index)
     texts = texts_of(values)
-    is_decimal = texts.str.fullmatch(_DECIMAL).fillna(False)
     if kind == TEXT:
         if evidence is None:
             evidence = AmountEvidence()
             evidence.add(values)
         if not evidence.is_point:
-            is_decimal &= ~texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
-    amounts = array(texts.where(is_decimal)).cast(MONEY)
-    if kind == _DOUBLE:
-        long = texts.where(texts.str.fullmatch(_LONG_DECIMAL).fillna(False))
-        amounts = pc.coalesce(
-            amounts, pc.round(array(long).cast(pa.decimal128(38, 17)), 9).cast(MONEY)
-        )
-    return column(amounts, values.index)
+            texts = texts.mask(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False))
+    return _amounts(texts)
+
+
+def _amounts(texts: Column[Any]) -> Column[Any]:
+    """The amounts of texts, see `money`, with a decimal point in each."""
+    plain = array(texts.where(texts.str.fullmatch(_AMOUNT).fillna(False)))
+    # Half of the last decimal is rounded up whatever follows the tenth.
+    short = pc.replace_substring_regex(plain, r"(\.[0-9]{10})[0-9]+", r"\1")
+    amounts = pc.round(short.cast(_TEN_DECIMALS), 9, "half_towards_infinity").cast(MONEY)
+    is_scientific = array(texts.str.fullmatch(_SCIENTIFIC).fillna(False))
+    if pc.any(is_scientific).as_py():
+        read = [_scientific_amount(text) for text in array(texts).filter(is_scientific).to_pylist()]
+        amounts = pc.replace_with_mask(amounts, is_scientific, pa.array(read, MONEY))
+    return column(amounts, texts.index)
+
+
+def _scientific_amount(text: str) -> Decimal | None:
+    number = Decimal(text)
+    if abs(number) >= _AMOUNT_LIMIT.as_py():
+        return None
+    return number.quantize(_BILLIONTH, ROUND_HALF_UP, _EVERY_DIGIT)

@@ -430,3 +430,23 @@ def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_k
             build.executemany("INSERT INTO raw.orders (_extra) VALUES ($1)", rows)
             found = values(pd.concat(odd_values(build, "orders")), "rule", "detail")
             assert found == [(rule, f"orders: {shown}: {odd} values in {listed} rows")]
+
+
+def test_amounts_in_floating_point_are_read_to_the_last_and_are_no_finding(fresh: Bridge) -> None:
+    """As JavaScript and PHP write 10 / 1.21."""
+    state = fresh.platform.state
+    for n, order in enumerate(state.ids("orders"), 1):
+        line = {"quantity": n, "unitPrice": 10 / 1.21}
+        state.change("orders", order, {"total": n * 10 / 1.21, "lines": [line]})
+    assert fresh.code() == 0
+    assert reconcile().exit_code == 0
+    orders = len(state.ids("orders"))
+    assert fresh.one("SELECT count(total) FROM reconciled.orders") == orders
+    revenue = fresh.one("SELECT sum(total)::DOUBLE FROM reconciled.orders")
+    assert revenue == pytest.approx(10 / 1.21 * orders * (orders + 1) / 2)
+    assert fresh.one("SELECT count(unit_price) FROM reconciled.order_lines") == orders
+    assert fresh.one("SELECT count(revenue) FROM bi.orders WHERE NOT is_cancelled") > 0
+    rules = "rule IN ('odd_value', 'form_changed', 'total_unreadable', 'amounts_unreadable')"
+    assert details(fresh, rules) == []
+    update(fresh, """UPDATE raw.orders SET total = NULL WHERE _extra LIKE '%"total"%'""")
+    assert reconcile().exit_code == 9, "a value that is in no column is odd"
