@@ -138,6 +138,28 @@ def test_orders_have_the_key_and_the_decimals_that_are_asked_for(
         assert "number__v_decimal" not in pipe.default_schema.tables["orders"]["columns"]
 
 
+@pytest.mark.parametrize("decimals", [False, True])
+def test_numbers_in_floating_point_are_decimals_unless_version_0_3_made_them_text(
+    tmp_path: Path, platform: Sandbox, decimals: bool
+) -> None:
+    pipe = pipeline(tmp_path)
+    ids = platform.state.ids("orders")
+    for n, key in enumerate(ids):
+        platform.state.change("orders", key, {"total": n / 1.21, "lines": [{"price": n / 7}]})
+    with pipe.managed_state() as state:
+        of_orders = {"kinds": {'["total"]': ["text", 100]}, "names": {}}
+        state["sources"] = {"public_v1": {"orders": of_orders}}
+    pipe.run(public_v1(decimals=decimals).with_resources("orders"))
+    texts = {text for (text,) in query(pipe, "SELECT total FROM orders")}
+    assert texts == {f"{n / 1.21}".removesuffix(".0") for n in range(len(ids))}
+    pipe.run(public_v1(decimals=decimals).with_resources("orders"), refresh="drop_sources")
+    for table, column, divisor in (("orders", "total", 1.21), ("orders__lines", "price", 7)):
+        exact = f"coalesce(_extra->>'{column}', {column}::VARCHAR)::DOUBLE"
+        numbers = query(pipe, f"SELECT {column}, {exact} FROM {table} ORDER BY 1")
+        every = [n / divisor for n in range(len(ids))]
+        assert numbers == [(Decimal(str(one)).quantize(Decimal("1e-9")), one) for one in every]
+
+
 def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: Sandbox) -> None:
     with serving(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n") as proxy:
         os.environ["SOURCES__HTTP__PROXY"] = proxy.url
