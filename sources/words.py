@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 MAX_LISTED: Final = 10
 """Columns listed in a message; a file may have thousands."""
 
+VERDICTS: Final = {
+    "complete": "complete",
+    "unproven": "partial",
+    "incomplete": "failed",
+    "tail": "recent only",
+}
+"""What people read for the verdict of a list (docs/glossary.md)."""
+
 
 def number(count: int, one: str, many: str = "") -> str:
     """A count with its noun."""

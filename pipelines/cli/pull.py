@@ -16,7 +16,7 @@ from orderbridge.pipelines.cli.process import STOP, origin_line, settings_origin
 from orderbridge.pipelines.cli.terminal import Style, print_result
 from orderbridge.sources.contract import LISTS, ORDER
 from orderbridge.sources.settings import warehouse_settings
-from orderbridge.sources.words import number
+from orderbridge.sources.words import VERDICTS, number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.pull.model import PullResult
@@ -100,14 +100,15 @@ def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterato
     from orderbridge.pipelines.cli.console import table_lines
 
     headings = ("list", *_COUNTS, "verdict")
-    rows = (
-        ["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])]
-        for row in lists
-    )
+    rows: list[list[object]] = []
+    for row in lists:
+        counts = ["–" if row[name] is None else row[name] for name in _COUNTS]
+        rows.append([row["resource"], *counts, VERDICTS[str(row["verdict"])]])
     yield from table_lines(headings, rows, numbers=_COUNTS)
     for walked in result.lists:
         if walked.verdict != "complete":
-            yield f"{walked.resource} is {walked.verdict}: {'; '.join(walked.evidence)}"
+            verdict = VERDICTS[walked.verdict]
+            yield f"{walked.resource} is {verdict}: {'; '.join(walked.evidence)}"
         if walked.error is not None and walked.error.hint:
             yield f"  {walked.error.hint}"
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):

@@ -13,7 +13,7 @@ from orderbridge.pipelines.cli import reconcile as reconcile_command
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, settings_origin, start
 from orderbridge.pipelines.cli.terminal import print_lines, print_result
-from orderbridge.sources.words import number
+from orderbridge.sources.words import VERDICTS, number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.pull.model import PullResult
@@ -88,7 +88,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
     from orderbridge.pipelines.warehouse.finding_history import in_words
 
     lists = (
-        f"{walked.distinct} {walked.resource.replace('_', ' ')} ({walked.verdict})"
+        f"{walked.distinct} {walked.resource.replace('_', ' ')} ({VERDICTS[walked.verdict]})"
         for walked in result.lists
     )
     lines = [f"read: {', '.join(lists)}"]

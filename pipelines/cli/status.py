@@ -12,6 +12,7 @@ from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.errors import ExitCode
+from orderbridge.sources.words import VERDICTS
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.ledger.model import OpenPlan
@@ -83,7 +84,7 @@ def _list_line(one: LastRead, at: datetime, marks: Mapping[str, str]) -> str:
         + quarantined
         + marks.get(one.resource, "")
     )
-    return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}"
+    return f"  {one.resource:<12} {one.rows:>10} rows  {VERDICTS[one.verdict]:<9} {age}"
 
 
 def _age(hours: float) -> str:

@@ -11,6 +11,7 @@ from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.words import VERDICTS
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.push.verify import VerifyResult
@@ -62,7 +63,8 @@ def lines_of(result: VerifyResult) -> list[str]:
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]
     if result.outcomes["missing"] and result.verdict != "complete":
         lines.append(
-            f"the list of {result.kind} is {result.verdict}: missing {result.kind} may exist"
+            f"the list of {result.kind} is {VERDICTS[result.verdict]}: "
+            f"missing {result.kind} may exist"
         )
     if result.file is not None and any(
         result.outcomes[name] for name in ("differs", "missing", "several")

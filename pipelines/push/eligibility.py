@@ -39,7 +39,7 @@ from orderbridge.pipelines.push.lookups import (
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import CoverageError
 from orderbridge.sources.kinds import KINDS, additive_fields
-from orderbridge.sources.words import number
+from orderbridge.sources.words import VERDICTS, number
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
 
@@ -242,7 +242,7 @@ def _unproven(listing: CustomerListing) -> tuple[str, str]:
     """Why creates wait, and what to do. Waiting does not help with a row that may be any customer."""
     reasons = {}
     if not listing.is_whole:
-        reasons[f"the list of customers is {listing.verdict}"] = (
+        reasons[f"the list of customers is {VERDICTS[listing.verdict]}"] = (
             "Push again when the list changes less."
         )
     if listing.unidentified:

@@ -26,7 +26,7 @@ from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.errors import ExitCode, Stopped
 from orderbridge.sources.http.webhook import post_json
 from orderbridge.sources.settings import Secret, find_root, http_settings
-from orderbridge.sources.words import number
+from orderbridge.sources.words import VERDICTS, number
 
 log = logging.getLogger("orderbridge.notification")
 
@@ -129,7 +129,7 @@ def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
             for name in ("new", "changed", "missing", "quarantined")
             if row[name]
         ]
-        shown = ", ".join([f"{row['rows']} {row['verdict']}", *counts])
+        shown = ", ".join([f"{row['rows']} {VERDICTS[row['verdict']]}", *counts])
         if row["problem"]:
             state = "held back" if row["rows"] else "not read"
             shown = (

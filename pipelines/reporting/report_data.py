@@ -21,6 +21,7 @@ from orderbridge.pipelines.warehouse.sql import Rows, read_rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import DataSource
+from orderbridge.sources.words import VERDICTS
 
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",
@@ -82,7 +83,11 @@ def _read(
         (data.counts[table],) = warehouse.execute(
             f"SELECT count(*), {missing} FROM reconciled.{table}"
         ).fetchall()
-    parts = {"lists": str(list(LISTS)), "currency": queries["currency"]}
+    parts = {
+        "lists": str(list(LISTS)),
+        "currency": queries["currency"],
+        "verdict_words": f"MAP {VERDICTS}",
+    }
     parts["total"] = queries["total"].format(**parts)
     for name, template in queries["rows"].items():
         sql = template.format(**parts)

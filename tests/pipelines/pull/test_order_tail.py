@@ -349,7 +349,7 @@ def test_a_tail_from_the_pull_to_status_and_notification(tmp_path: Path) -> None
         assert verdicts == dict.fromkeys(RECORDS, "complete") | {"orders": "tail"}
         assert counts["orders"]["missing"] is None
         assert made.one("SELECT count(*) FROM reconciled.orders") == 57
-        assert "orders: 37 tail, 7 new" in run_summary(result, reconciling.result)["text"]
+        assert "orders: 37 recent only, 7 new" in run_summary(result, reconciling.result)["text"]
         (orders,) = (
             one for one in read_status(1).as_dict()["lists"] if one["resource"] == "orders"
         )

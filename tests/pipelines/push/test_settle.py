@@ -397,7 +397,7 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(
         pushed = at.push(at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
         assert str(pushed.error).startswith(
-            "the list of customers is unproven: creates that may exist already"
+            "the list of customers is partial: creates that may exist already"
         )
         assert "quarantine" not in str(pushed.error)
 

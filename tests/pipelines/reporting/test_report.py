@@ -141,7 +141,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",
             [
                 "No ERP export was compared", "from_the_future", "does not know the rule", "pulled again",
-                "incomplete, not published", "3 days", "Accepted and not listed: 1.", "orders from the future 1 ",
+                "failed, not published", "3 days", "Accepted and not listed: 1.", "orders from the future 1 ",
             ],
             ["Match with the ERP"],
         ),
