@@ -16,8 +16,15 @@ from typing import Final
 from orderbridge.sources.errors import UsageError
 
 VERSION: Final = 5
-_CONVERTED: Final = 4
-"""The version that is converted: that of orderbridge 0.2."""
+_CONVERTED: Final = (3, 4)
+"""The versions that are converted: those of orderbridge 0.2."""
+_COUNTS: Final = (
+    ("ledger", "commits"),
+    ("plans", "recorded_in"),
+    ("plans", "pushes"),
+    ("confirmed", "confirmed_in"),
+)
+"""Columns that version 3 and the first ledgers of version 4 lack: they counted neither commits nor pushes."""
 
 
 def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
@@ -29,11 +36,16 @@ def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
-    if version not in (0, _CONVERTED, VERSION):
-        hint = (
-            "Use the orderbridge that wrote it. One of version 0.1 is converted by orderbridge 0.2."
+    if version > VERSION:
+        raise UsageError(
+            f"{path} was written by a newer orderbridge (ledger version {version})",
+            "Use that version, or a newer one: docs/upgrade.md names them.",
         )
-        raise UsageError(f"{path} is a ledger of another version", hint)
+    if version not in (0, *_CONVERTED, VERSION):
+        raise UsageError(
+            f"{path} was written by orderbridge 0.1 (ledger version {version})",
+            "Run `orderbridge status` of version 0.2 once, which converts it: docs/upgrade.md.",
+        )
     return int(version)
 
 
@@ -51,17 +63,45 @@ def create_tables(connection: sqlite3.Connection) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO ledger (salt) VALUES (?)", [secrets.token_bytes(32)])
-    if (
-        version == _CONVERTED
-    ):  # it kept the values of variants alone, under the ids of a product and a variant
-        connection.execute("ALTER TABLE confirmed RENAME TO confirmed_4")
-        connection.execute(
-            next(statement for statement in statements if "TABLE confirmed" in statement)
-        )
-        connection.execute(
-            "INSERT INTO confirmed SELECT host, '/products/' || product_id || '/variants/' || variant_id, field,"
-            " value, confirmed_at, plan_id, confirmed_in FROM confirmed_4"
-        )
-        connection.execute("DROP TABLE confirmed_4")
+    if version in _CONVERTED:
+        _add_counts(connection)
+        _name_paths(connection, statements)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
+
+
+def _add_counts(connection: sqlite3.Connection) -> None:
+    """Adds the missing counts. For the numbers of commits, microseconds are taken: they have the same order.
+
+    Later commits follow them.
+    """
+    added: set[str] = set()
+    for table, column in _COUNTS:
+        columns = connection.execute("SELECT name FROM pragma_table_info(?)", [table])
+        if (column,) not in columns.fetchall():
+            connection.execute(
+                f"ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"
+            )
+            added.add(column)
+    if "commits" not in added:
+        return
+    connection.execute("UPDATE plans SET recorded_in = CAST(opened_at * 1000000 AS INTEGER)")
+    connection.execute(
+        "UPDATE confirmed SET confirmed_in = CAST(confirmed_at * 1000000 AS INTEGER)"
+    )
+    connection.execute(
+        "UPDATE ledger SET commits = 1 + max(coalesce((SELECT max(recorded_in) FROM plans), 0),"
+        " coalesce((SELECT max(confirmed_in) FROM confirmed), 0))"
+    )
+
+
+def _name_paths(connection: sqlite3.Connection, statements: list[str]) -> None:
+    """Stores confirmed values by path. Up to version 4, only variants had them, by the ids in their path."""
+    (confirmed,) = (statement for statement in statements if "TABLE confirmed" in statement)
+    connection.execute("ALTER TABLE confirmed RENAME TO confirmed_4")
+    connection.execute(confirmed)
+    connection.execute(
+        "INSERT INTO confirmed SELECT host, '/products/' || product_id || '/variants/' || variant_id, field,"
+        " value, confirmed_at, plan_id, confirmed_in FROM confirmed_4"
+    )
+    connection.execute("DROP TABLE confirmed_4")
