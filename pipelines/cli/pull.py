@@ -80,20 +80,25 @@ def print_pull(result: PullResult, style: Style) -> None:
         "exit_code": result.exit_code,
         "lists": lists,
         "left_out": result.left_out,
+        "ledger_problem": result.ledger_problem,
         **settings_origin(),
     }
     print_result("pull", [*_lines(result, lists), *ending(result), origin_line()], record, style)
 
 
 def ending(result: PullResult) -> list[str]:
-    """Which lists were not asked for, and where the others are."""
+    """What is wrong with the ledger, which lists were not asked for, and where the others are."""
     left_out, published = (
         ", ".join(result.left_out),
         f"published {result.path} (run {result.run_id})",
     )
     copied = f", copied to {name}" if (name := warehouse_settings().destination) else ""
     unset = [f"not read, as their family has no settings: {left_out}"] * bool(left_out)
-    return unset + [f"{published}{copied}"] * result.published
+    return [
+        *result.ledger_problem.splitlines(),
+        *unset,
+        *[f"{published}{copied}"] * result.published,
+    ]
 
 
 def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterator[str]:

@@ -37,29 +37,37 @@ def missing_attempts(warehouse: duckdb.DuckDBPyConnection, ledger: Ledger) -> in
     return sum(max(0, int(count) - attempts.get(plan_id, 0)) for plan_id, count in copied)
 
 
-def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = False) -> None:
+def older_ledger(missing: int) -> UsageError:
+    """The error for a ledger that lacks so many requests of its copy."""
+    return UsageError(
+        f"the ledger is older than its copy in the warehouse (ops.push_log), which has {missing} more requests",
+        "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
+        "otherwise requests may be sent again. If it is lost: orderbridge settle --accept-ledger",
+    )
+
+
+def update_push_log(
+    build: duckdb.DuckDBPyConnection, *, accept_older: bool = False
+) -> UsageError | None:
     """Replaces `ops.push_log` with the ledger's operations and adds to `ops.observations`, with the plan's id as run.
 
-    If the ledger cannot be read, or is older than the copy and that was not accepted, it logs a warning and leaves the
-    tables unchanged.
+    Returns:
+        Why the tables are as they were: the ledger cannot be read, or is older than the copy and `accept_older` is
+        not set. None where they were replaced.
     """
     path = ledger_path()
     if not path.exists():
-        return  # nothing was pushed from here; rows of another ledger are kept
+        return None  # nothing was pushed from here; rows of another ledger are kept
     ops.create_missing(build)
     sql = files("orderbridge.pipelines.ledger").joinpath("observed.sql").read_text("utf-8")
     try:
         with Ledger.open(path, readonly=True) as ledger:
             if not accept_older and (missing := missing_attempts(build, ledger)):
-                log.warning(
-                    "ops.push_log was not updated: %s is older, it lacks %d requests", path, missing
-                )
-                return
+                return older_ledger(missing)
             build.register("ledger_log", ledger.log())
             observed = ledger.connection.execute(sql).fetchall()
     except UsageError as error:
-        log.warning("ops.push_log was not updated: %s", error)
-        return
+        return error
     build.execute("DELETE FROM ops.push_log")
     build.execute("INSERT INTO ops.push_log BY NAME FROM ledger_log")
     build.unregister("ledger_log")
@@ -68,6 +76,7 @@ def update_push_log(build: duckdb.DuckDBPyConnection, *, accept_older: bool = Fa
             ops.record_observations(
                 build, plan_id, datetime.fromtimestamp(seconds, UTC), [(what, value)]
             )
+    return None
 
 
 def publish_push_log(
@@ -96,7 +105,9 @@ def publish_push_log(
             try:
                 with warehouse_errors(path.parent), build.open() as connection:
                     connection.begin()  # otherwise each statement would be synced to disk
-                    update_push_log(connection, accept_older=accept_older)
+                    problem = update_push_log(connection, accept_older=accept_older)
+                    if problem is not None:
+                        log.warning("ops.push_log was not updated: %s", problem)
                     ops.record_observations(
                         connection, plan_id, datetime.now(UTC), sorted(observed)
                     )

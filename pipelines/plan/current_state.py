@@ -147,7 +147,7 @@ def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> 
     """
     if not path.exists():
         return None
-    from orderbridge.pipelines.ledger.push_log import missing_attempts
+    from orderbridge.pipelines.ledger.push_log import missing_attempts, older_ledger
     from orderbridge.pipelines.warehouse.build import open_warehouse
     from orderbridge.pipelines.warehouse.source import read_source
 
@@ -158,11 +158,7 @@ def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> 
         log.warning("%s; the plan does not name the organization that it is for", error.message)
         return None
     if missing:
-        raise UsageError(
-            f"the ledger is older than its copy in {path.name} (ops.push_log), which has {missing} more requests",
-            "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
-            "otherwise requests may be sent again. If it is lost: orderbridge settle --accept-ledger",
-        )
+        raise older_ledger(missing)
     is_same = not source.differences(
         DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment)
     )

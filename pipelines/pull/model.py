@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from orderbridge.pipelines.warehouse.merge import MergeCounts
-from orderbridge.sources.errors import ExitCode
+from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.extract.result import SWEEPS_MAX, ListResult
 
 BuildStep = Callable[[duckdb.DuckDBPyConnection, str, datetime], int]
@@ -56,6 +56,7 @@ class PullResult:
         held_back: the reason by list, of those that were not since they shrank too much.
         published: whether the build was published.
         step_code: the exit code of the further build step.
+        ledger_error: why the published version has no new copy of the ledger.
     """
 
     run_id: str
@@ -66,6 +67,7 @@ class PullResult:
     held_back: dict[str, str] = field(default_factory=dict)
     published: bool = False
     step_code: int = ExitCode.DONE
+    ledger_error: UsageError | None = None
 
     def counts(self, walked: ListResult) -> dict[str, str | int | None]:
         """A list's verdict and rows, by the names that tables and JSON have; None where it is not known."""
@@ -88,9 +90,15 @@ class PullResult:
         return f"{'; '.join(walked.evidence)}\n  {walked.error.hint}".rstrip()
 
     @property
+    def ledger_problem(self) -> str:
+        """Why the ledger was not copied, and what to do; empty where it was, or where there is none."""
+        return "" if self.ledger_error is None else f"the ledger was not read: {self.ledger_error}"
+
+    @property
     def exit_code(self) -> int:
-        """That of a failed list, else of a list that was held back, else of findings, else of rejected rows."""
-        failed = [result.error.exit_code for result in self.lists if result.error is not None]
+        """That of an unusable ledger or a failed list, else of a held-back list, of findings, of rejected rows."""
+        errors = [self.ledger_error, *(result.error for result in self.lists)]
+        failed = [error.exit_code for error in errors if error is not None]
         if failed:
             return min(failed)
         if self.held_back:

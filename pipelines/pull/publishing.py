@@ -240,8 +240,8 @@ class Publication:
         if step is not None:
             result.step_code = step(connection, result.run_id, at)
         hosts = {"legacy_host": source.legacy_host, "public_v1_host": source.public_v1_host}
+        result.ledger_error = push_log.update_push_log(connection)
         self.run.record(connection, result.exit_code, environment=source.environment, **hosts)
-        push_log.update_push_log(connection)
         steps.info("publishing")
         with staged_quarantine(result.path, result.run_id, result.lists):
             self.run.build.publish(connection)

@@ -111,6 +111,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         ],
         "new_findings": [asdict(one) for one in new],
         "left_out": list(pulled.left_out),
+        "ledger_problem": pulled.ledger_problem,
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
@@ -144,6 +145,8 @@ def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
         lines += [f"  {one}" for one in findings]
     if summary["left_out"]:
         lines.append(f"not read, as their family has no settings: {', '.join(summary['left_out'])}")
+    if summary["ledger_problem"]:
+        lines.append(summary["ledger_problem"])
     return "\n".join(lines + summary["schema_changes"])
 
 

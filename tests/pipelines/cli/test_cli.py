@@ -240,6 +240,21 @@ def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(
     assert summary(result, None)[-1] == f"published {shop.path} (run 1), copied to postgres"
 
 
+def test_a_run_whose_ledger_cannot_be_used_publishes_says_so_and_ends_with_2(
+    fresh: Bridge,
+) -> None:
+    ledger = fresh.folder / "ledger.sqlite"
+    ledger.write_bytes(b"no ledger")
+    run = fresh.command("run", "--fail-on", "never")
+    assert (run.code, fresh.one("SELECT exit_code FROM ops.runs")) == (2, 2), run
+    for words in ("the ledger was not read", f"{ledger} is not a ledger", "Set LEDGER__PATH"):
+        assert words in run.out
+    as_json = fresh.command("pull", "promotions", "--log", "json")
+    record = json.loads(as_json.out.splitlines()[-1])
+    assert (as_json.code, record["exit_code"]) == (2, 2)
+    assert f"{ledger} is not a ledger" in record["ledger_problem"]
+
+
 def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that_failed(
     tmp_path: Path, shop: Bridge
 ) -> None:

@@ -15,6 +15,8 @@ import pytest
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.sources.errors import UsageError
@@ -124,6 +126,10 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_ol
     with closing(sqlite3.connect(at.ledger)) as connection, connection:  # pushed with since
         connection.execute("UPDATE operations SET attempts = attempts + 1")
     publish_push_log()  # does not take the older one for the newest
+    pulled = pull(PullOptions(("customers",)))
+    assert (pulled.exit_code, pulled.published) == (2, True)
+    assert "which has 1 more requests" in pulled.ledger_problem
+    assert at.query(sql) == logged
     with pytest.raises(
         UsageError, match=r"the ledger is older than its copy .* which has 1 more requests"
     ):
