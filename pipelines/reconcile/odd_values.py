@@ -7,14 +7,18 @@ with counts. Odd values, of undocumented fields, are the members of `_extra`, by
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values
-from orderbridge.pipelines.warehouse.field_kinds import odd_members, widened
+from orderbridge.pipelines.warehouse.field_kinds import (
+    known_members,
+    odd_members,
+    widened,
+)
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.transforms.findings import table_finding
 
@@ -56,9 +60,13 @@ def lost_values(
 def _odd(
     build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]
 ) -> Iterator[pd.DataFrame]:
+    known = known_members(build, entity)
+    beyond: list[tuple[str, int, int]] = []
     for table in tables:
         members = odd_members(build, entity, table)
-        fields = build.execute(_ODD.format(table=table, members=members)).fetchall()
+        found = build.execute(_ODD.format(table=table, members=members)).fetchall()
+        fields = [one for one in found if not _is_beyond(table, one[0], known)]
+        beyond += [one for one in found if _is_beyond(table, one[0], known)]
         for path, odd, listed in fields[:_FIELDS_MAX]:
             rule = (
                 "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"
@@ -70,6 +78,17 @@ def _odd(
             yield table_finding(
                 entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields"
             )
+
+    if beyond:
+        rows = max(count for _, count, _ in beyond)
+        yield table_finding(
+            entity, "fields_beyond", f"{len(beyond)} more fields, in up to {rows} rows of a table"
+        )
+
+
+def _is_beyond(table: str, path: str, known: Collection[tuple[str, str]]) -> bool:
+    """Whether a member of `_extra` is of a field that walks do not know: there were too many for columns."""
+    return bool(known) and (table, path.replace("[]", "")) not in known
 
 
 def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:

@@ -8,7 +8,7 @@ ones; decided ones are forgotten where a person has accepted a change.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -230,6 +230,20 @@ def odd_members(build: duckdb.DuckDBPyConnection, resource: str, table: str) -> 
     if not rounded:
         return "json_keys(_extra)"
     return f"list_filter(json_keys(_extra), lambda name: NOT list_contains([{', '.join(rounded)}], name))"
+
+
+def known_members(build: duckdb.DuckDBPyConnection, resource: str) -> Collection[tuple[str, str]]:
+    """The table and the name in `_extra` of each place that walks know; empty where none has recorded them.
+
+    What a row has beside these is of fields beyond the most that become columns.
+    """
+    names = field_names(build, resource)
+    paths = build.execute("SELECT path FROM ops.field_kinds WHERE resource = ?", [resource])
+    known = set()
+    for (path,) in paths.fetchall():
+        table, keys = _table_and_keys(resource, path, names)
+        known.add((table, ".".join(keys)))
+    return known
 
 
 def _member(path: str) -> str:

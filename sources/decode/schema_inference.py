@@ -231,21 +231,22 @@ class InferredNode:
         self, value: dict[str, object], budget: NodeBudget, is_root: bool = False
     ) -> None:
         for name, inner in value.items():
-            if name not in self.fields:
-                if (
-                    self.is_wide
-                    or not budget.left
-                    or (len(self.fields) >= FIELDS_MAX and not is_root)
-                ):
-                    self.is_wide = True
-                    if not is_root and self.kept is None:
-                        budget.left += sum(1 for _ in self.below())
-                        self.fields = {}
-                        return
-                    continue
+            is_new = name not in self.fields
+            if is_new and (self.is_wide or not self._has_room(budget, is_root)):
+                self.is_wide = True
+                if is_root or self.kept is not None:
+                    continue  # the field goes to `_extra`
+                budget.left += sum(1 for _ in self.below())
+                self.fields = {}
+                return
+            if is_new:
                 self.fields[name] = InferredNode()
                 budget.left -= 1
             self.fields[name].widen(inner, budget)
+
+    def _has_room(self, budget: NodeBudget, is_root: bool) -> bool:
+        """Whether another field may become a place. What is kept or declared may be more than the budget."""
+        return budget.left > 0 and (is_root or len(self.fields) < FIELDS_MAX)
 
     def below(self, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], InferredNode]]:
         """The places below this one, and their paths."""

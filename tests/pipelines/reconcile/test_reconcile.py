@@ -27,6 +27,7 @@ from orderbridge.pipelines.warehouse.accepted import (
     read_acceptances,
     write_acceptances,
 )
+from orderbridge.pipelines.warehouse.field_kinds import declared_file
 from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
@@ -450,3 +451,27 @@ def test_amounts_in_floating_point_are_read_to_the_last_and_are_no_finding(fresh
     assert details(fresh, rules) == []
     update(fresh, """UPDATE raw.orders SET total = NULL WHERE _extra LIKE '%"total"%'""")
     assert reconcile().exit_code == 9, "a value that is in no column is odd"
+
+
+def test_more_fields_than_columns_are_in_extra_and_one_finding(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    orders = len(state.ids("orders"))
+    for order in state.ids("orders"):
+        state.change("orders", order, {f"field{n}": n for n in range(700)})
+    rules = "rule IN ('odd_value', 'form_changed', 'fields_beyond')"
+    for _ in range(2):
+        assert fresh.code() == 0
+        assert reconcile().exit_code == 0
+        assert fresh.rows("SELECT DISTINCT _extra->>'field699' FROM raw.orders") == [("699",)]
+        beyond = fresh.one("SELECT max(len(json_keys(_extra))) FROM raw.orders")
+        words = f"{beyond} more fields, in up to {orders} rows of a table"
+        assert details(fresh, rules) == [words]
+    places = "SELECT count(*) FROM ops.field_kinds WHERE resource = 'orders'"
+    before = fresh.one(places)
+    file = declared_file("orders")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('"field699" = "text"')
+    file.chmod(0o600)
+    assert fresh.code() == 0
+    assert fresh.rows("SELECT DISTINCT field699 FROM raw.orders") == [("699",)]
+    assert fresh.one(places) == before + 1, "and no other field became a column"
