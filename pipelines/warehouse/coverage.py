@@ -95,9 +95,9 @@ def list_findings(
     """The findings about the last read of a list; none where it was never read.
 
     Yields:
-        That it is not proven complete, with the number of rows older than its last walk; that it was read a while after
-        the list whose records it names, with both times; the rows that were quarantined because a different row of the
-        list has the same id.
+        That it is not proven complete, with the number of rows older than its last walk; that it is known to be cut,
+        with both counts; that it was read a while after the list whose records it names, with both times; the rows
+        that were quarantined because a different row of the list has the same id.
     """
     from orderbridge.transforms.findings import rule_findings, table_finding
     from orderbridge.transforms.frames import from_arrow
@@ -114,6 +114,12 @@ def list_findings(
             "unproven",
             f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}",
         )
+    ((cut,),) = build.execute(
+        "SELECT max(cut) FROM ops.coverage WHERE run_id = ? AND resource = ? AND published",
+        [read.run_id, entity],
+    ).fetchall()
+    if cut is not None:
+        yield table_finding(entity, "cut", f"{entity}: {cut}")
     named = reads.get(RECORDS[entity].refers_to)
     if named is not None and named.verdict == "complete":
         age = _age(build, named, read)

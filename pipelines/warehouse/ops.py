@@ -146,6 +146,7 @@ def record_coverage(
         ended_at=walked.ended_at,
         published=published,
         read_number=read_number,
+        cut=walked.cut or None,
     )
     if rows := walked.quarantined:
         places = {

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS ops.warehouse (
 CREATE TABLE IF NOT EXISTS ops.coverage (
     run_id VARCHAR, resource VARCHAR, verdict VARCHAR, sweeps INTEGER, pages BIGINT, rows BIGINT,
     "distinct" BIGINT, duplicates BIGINT, quarantined BIGINT, total_reported BIGINT, ended_by VARCHAR,
-    evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN, read_number BIGINT
+    evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN, read_number BIGINT, cut VARCHAR
 );
 
 CREATE TABLE IF NOT EXISTS ops.quarantine (
@@ -74,6 +74,7 @@ CREATE TABLE IF NOT EXISTS ops.push_log (
 
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
 UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL;
+ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS cut VARCHAR;
 ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR;
 ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS recorded_at TIMESTAMPTZ;
 

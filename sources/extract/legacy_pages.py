@@ -52,6 +52,7 @@ class LegacyPages:
 
     Attributes:
         is_page_0_larger: page 0 has rows of page 1, and others: it is still not known whether the list has a page 0.
+        pages_listed: number of pages with rows of the list.
         is_page_0_unknown: page 0 failed, or was rejected while page 1 is empty, and no `total` shows the list whole.
     """
 
@@ -73,7 +74,10 @@ class LegacyPages:
         self._page_1_ids: frozenset[bytes] = frozenset()
         self.is_page_0_larger = False
         self.is_page_0_unknown = False
-        self._pages = self._pages_reported = 0
+        self.pages_listed = 0
+        self._pages_reported = 0
+        self._last_pages_reported = 0
+        self._largest = 0
         self._is_continued = False
         self._last_count = 0
         self._repeats = RepeatDetector()
@@ -112,6 +116,7 @@ class LegacyPages:
             self._totals.add(pagination.total)
         if pagination is not None:
             self._pages_reported = max(self._pages_reported, pagination.pages or 0)
+            self._last_pages_reported = pagination.pages or 0
             self._is_continued = pagination.has_next_page is True
         if self._probe == "open":
             # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` shows it, or page 0 is requested.
@@ -135,7 +140,8 @@ class LegacyPages:
                 f"requested page {request.params['page']}, received page {pagination.page}",
                 "The platform does not paginate as its interface describes.",
             )
-        self._pages, self._last_count = self._pages + 1, page.count
+        self.pages_listed, self._last_count = self.pages_listed + 1, page.count
+        self._largest = max(self._largest, page.count)
         self.rows += page.count
         if pagination is not None and pagination.has_next_page is False:
             self._ended_by = "hasNextPage false"
@@ -149,8 +155,9 @@ class LegacyPages:
             return False
         self.first_page = 0
         self.size = page.count
+        self._largest = max(self._largest, page.count)
         self.rows += page.count
-        self._pages += 1
+        self.pages_listed += 1
         return True
 
     def reject(self, request: Request, error: PlatformError) -> None:
@@ -167,12 +174,26 @@ class LegacyPages:
         if self.total == self.rows or self._last_count < self.size:
             self.assumed_end = "short"
         else:
-            self.assumed_end = "single" if self._pages == 1 and self.size < self.limit else "full"
+            self.assumed_end = (
+                "single" if self.pages_listed == 1 and self.size < self.limit else "full"
+            )
 
     @property
     def gap(self) -> int:
         """How many rows more than were read `total` counts; 0 where there is none, or it changed."""
         return 0 if self.total is None or len(self._totals) > 1 else self.total - self.rows
+
+    @property
+    def totals(self) -> frozenset[int]:
+        """Every `total` that was reported."""
+        return frozenset(self._totals)
+
+    @property
+    def pages_announced(self) -> int:
+        """Number of pages, as the last response reports it, or else as `total` implies; 0 without either."""
+        if self._last_pages_reported or not self._totals or not self._largest:
+            return self._last_pages_reported
+        return -(-min(self._totals) // self._largest)
 
     def issues(self) -> list[str]:
         """See Paginator. Whether a `gap` is one is not known here."""
@@ -180,9 +201,9 @@ class LegacyPages:
         if len(self._totals) > 1:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
         elif self.total is None and (
-            self._is_continued or self._pages_reported > max(self._pages, 1)
+            self._is_continued or self._pages_reported > max(self.pages_listed, 1)
         ):
-            issues.append(f"the pagination announces further rows after {self._pages} pages")
+            issues.append(f"the pagination announces further rows after {self.pages_listed} pages")
         if self.is_page_0_unknown:
             issues.append("page 0 could not be read, and nothing shows whether the list has one")
         if self.is_page_0_larger:

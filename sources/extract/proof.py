@@ -16,7 +16,7 @@ SECOND_SIZE: Final = 0.61
 """Page size of the second sweep, as a share of the first: their page boundaries rarely coincide."""
 SMALL: Final = 10
 """Up to here a page size is tried although page 1 had fewer rows."""
-MAXIMUM_UNIT: Final = 500
+MAXIMUM_UNIT: Final = 100
 """Platforms page to a maximum that is a multiple of it."""
 _ASSUMED_ENDS: Final = {
     "full": ("the end is assumed after a full page",),
@@ -84,6 +84,29 @@ def confirmed_gap(sweeps: Sequence[Sweep]) -> int:
     gaps = {sweep.gap if len(sweep.issues) == 1 else 0 for sweep in sweeps}
     is_confirmed = len(sweeps) == SWEEPS_MAX and len(gaps) == 1 and sweeps[-1].rows % MAXIMUM_UNIT
     return gaps.pop() if is_confirmed else 0
+
+
+def cut_in_words(sweeps: Sequence[Sweep], listed: int, known_gap: int) -> str:
+    """What was read and what the platform reports, where the list is known to be cut; empty where it is not.
+
+    It is cut if every sweep ended before the announced pages, and `total`, where there is one, counts more rows than
+    were listed. Deleted or hidden rows that `total` counts are fewer than a page, or known from earlier walks. One of
+    the sweeps over a list that moves reads every page, and the smallest `total` counts.
+
+    Args:
+        sweeps: all of a walk that did not fail.
+        listed: distinct rows of all sweeps, quarantined ones included.
+        known_gap: how many rows more than are listed `total` counts, as earlier walks confirmed.
+    """
+    if not all(sweep.lacks_pages for sweep in sweeps):
+        return ""
+    totals = frozenset[int]().union(*(sweep.totals for sweep in sweeps))
+    if not totals:
+        first = sweeps[0]
+        return f"pages read: {first.pages_listed}, reported: {first.pages_announced}"
+    reported = min(totals)
+    missing = reported - listed - max(known_gap, 0)
+    return f"rows read: {listed}, reported: {reported}" if missing > 0 else ""
 
 
 def evidence_of(sweep: Sweep) -> str:

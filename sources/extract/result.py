@@ -65,6 +65,9 @@ class Sweep:
         size: rows on the first page.
         resumed_pages: pages taken from the spool of a walk that was stopped.
         total: rows in the list, as the platform reports it.
+        totals: every `total` that it reported.
+        pages_listed, pages_announced: number of pages with rows, and as the platform reports it or `total` implies;
+            0 for a list that is not paged by number.
         gap: how many rows more than were read `total` counts.
         ended_by: how the list ended.
         assumed_end: what came before an end that is only assumed, see `LegacyPages`.
@@ -81,10 +84,18 @@ class Sweep:
     quarantined: int = 0
     resumed_pages: int = 0
     total: int | None = None
+    totals: frozenset[int] = frozenset()
+    pages_listed: int = 0
+    pages_announced: int = 0
     gap: int = 0
     ended_by: str = ""
     assumed_end: AssumedEnd = ""
     issues: list[str] = field(default_factory=list)
+
+    @property
+    def lacks_pages(self) -> bool:
+        """Whether the sweep ended before the pages that the platform announces."""
+        return self.pages_announced > self.pages_listed
 
     @property
     def is_clean(self) -> bool:
@@ -109,6 +120,7 @@ class ListResult:
         quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
         observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
+        cut: the rows or pages that were read and those that the platform reports, in words, where it reports more.
         distinct: rows in the files of the list's own table.
         items: of lists in these rows, by child table, as they were counted in the pages.
         started_at: when the first page was requested, also where a walk that was stopped is resumed.
@@ -126,6 +138,7 @@ class ListResult:
     quarantined: list[QuarantinedRow] = field(default_factory=list)
     observations: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)
+    cut: str = ""
     distinct: int = 0
     items: Counter[str] = field(default_factory=Counter)
     error: BridgeError | None = None

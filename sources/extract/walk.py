@@ -32,6 +32,7 @@ from orderbridge.sources.extract.pages import Paginator
 from orderbridge.sources.extract.proof import (
     agree,
     confirmed_gap,
+    cut_in_words,
     evidence_of,
     have_equal_pages,
     next_limit,
@@ -327,6 +328,9 @@ class _ListWalk:
         self._result.observations.update(finished.observations)
         if isinstance(paginator, LegacyPages):
             sweep.assumed_end = paginator.assumed_end
+            sweep.totals = paginator.totals
+            sweep.pages_announced = paginator.pages_announced
+            sweep.pages_listed = paginator.pages_listed
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
         return finished
 
@@ -344,8 +348,12 @@ class _ListWalk:
         ):
             sweep.issues.append(f"total is {sweep.total}, but {sweep.rows} rows were read")
 
-    def _learn_gap(self, files: list[PageFiles], *, is_proven: bool) -> None:
-        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk."""
+    def _learn_gap(self, files: list[PageFiles], *, is_proven: bool) -> bool:
+        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk.
+
+        Returns:
+            Whether the list is proven, or the difference is known or confirmed.
+        """
         sweeps, words = self._result.sweeps, ""
         if is_proven and self._options.known_gap:
             gap, words = sweeps[-1].gap, "as earlier reads confirmed"
@@ -357,6 +365,7 @@ class _ListWalk:
             self._result.evidence.append(
                 f"total counts {abs(gap)} rows {'more' if gap > 0 else 'fewer'} than are listed, {words}"
             )
+        return is_proven or bool(words)
 
     def _is_agreed(self, files: list[PageFiles]) -> bool:
         """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once.
@@ -393,7 +402,10 @@ class _ListWalk:
                 else "the last sweep has each id once, and all ids before it"
             )
             result.evidence.append(proof if is_agreed else "no two sweeps agree: all are merged")
-        self._learn_gap(files, is_proven=is_proven)
+        is_explained = self._learn_gap(files, is_proven=is_proven)
+        if not is_explained:
+            listed = result.distinct + len(result.quarantined)
+            result.cut = cut_in_words(sweeps, listed, self._options.known_gap)
         log.debug("%s: %s", result.resource, result.verdict)
 
     def _take(self, used: list[tuple[Sweep, PageFiles]]) -> None:

@@ -21,7 +21,7 @@ from orderbridge.pipelines.warehouse.ops import last_reads
 from orderbridge.pipelines.warehouse.views import statements
 from orderbridge.sources.decode.rows import InvalidRow, quarantine
 from orderbridge.sources.extract.result import ListResult, Verdict
-from tests.pipelines.bridge import Bridge
+from tests.pipelines.bridge import Bridge, bridge
 
 BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
 READ_AT = "those of 2026-03-0{} 04:00 UTC are older than the orders"
@@ -230,3 +230,18 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     assert after.result is not None
     assert after.result.match is not None
     assert any("may still be on the platform" in line for line in match_lines(after.result.match))
+
+
+def test_a_list_that_is_cut_is_an_error_until_somebody_accepts_it(tmp_path: Path) -> None:
+    with bridge(tmp_path, faults={"ignored_query": 1.0}, promotions=45) as made:
+        assert made.command("pull", "promotions").code == 0
+        assert made.command("reconcile").code == 9
+        (found,) = made.dicts("FROM reconciled.exceptions WHERE rule = 'cut'")
+        read = made.one("SELECT count(*) FROM raw.promotions")
+        assert (found["entity"], found["severity"]) == ("promotions", "error")
+        assert found["detail"] == f"promotions: rows read: {read}, reported: 45"
+        accepted = made.command("accept", "promotions.cut", "--why", "hidden records")
+        assert (accepted.code, made.command("reconcile").code) == (0, 0)
+        made.platform.set_faults({})
+        assert (made.command("pull", "promotions").code, made.command("reconcile").code) == (0, 0)
+        assert made.dicts("FROM reconciled.exceptions WHERE rule = 'cut'") == []

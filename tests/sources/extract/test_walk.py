@@ -341,6 +341,87 @@ def test_a_total_that_counts_deleted_rows_is_learnt_and_watched(
     assert len(ids(result)) == listed
 
 
+def paged(listed: int, *, moves: int = 0, **cut: Any) -> Replies:
+    """A list whose pages and counts are altered by `cut`, and that loses a row at every `moves`-th request.
+
+    `ignores_page`, `ignores_limit`: each response is the first page, of any size; `most`: rows of the whole list;
+    `hidden`: rows that are counted only; `without`: fields of the pagination that are not reported; `ends`: whether
+    `hasNextPage` is false on the first page; `stale`: the `total` does not follow the list.
+    """
+    left, requests = [*range(1, listed + 1)], count(1)
+
+    def reply(params: Params) -> bytes:
+        if moves and next(requests) % moves == 0:
+            left.pop(0)
+        limit = 100 if cut.get("ignores_limit") else int(params["limit"])
+        page = 1 if cut.get("ignores_page") else int(params["page"])
+        total = (listed if cut.get("stale") else len(left)) + cut.get("hidden", 0)
+        rows = left[: cut.get("most", listed)][(page - 1) * limit : page * limit] if page else []
+        pages = -(-total // limit)
+        pagination = {"total": total, "pages": pages, "hasPrevPage": params["page"] > 1}
+        if cut.get("ends"):
+            pagination["hasNextPage"] = False
+        for name in cut.get("without", ()):
+            del pagination[name]
+        return json.dumps(
+            {"data": [{"id": key} for key in rows], "pagination": pagination}
+        ).encode()
+
+    return Replies(reply)
+
+
+CUT: dict[str, tuple[Replies, dict[str, Any], str]] = {
+    "page is ignored": (paged(250, ignores_page=True), {}, "rows read: 100, reported: 250"),
+    "page and limit are ignored": (
+        paged(250, ignores_page=True, ignores_limit=True),
+        {},
+        "rows read: 100, reported: 250",
+    ),
+    "page is ignored, without pages": (
+        paged(250, ignores_page=True, without=["pages"]),
+        {},
+        "rows read: 100, reported: 250",
+    ),
+    "page is ignored, without total": (
+        paged(250, ignores_page=True, without=["total"]),
+        {},
+        "pages read: 1, reported: 3",
+    ),
+    "page is ignored, one sweep": (
+        paged(250, ignores_page=True),
+        {"sweeps": 1},
+        "rows read: 100, reported: 250",
+    ),
+    "no next page": (paged(250, ends=True), {}, "rows read: 100, reported: 250"),
+    "a maximum of rows": (paged(1250, most=1000), {}, "rows read: 1000, reported: 1250"),
+    "a maximum of one page": (paged(250, most=100), {}, "rows read: 100, reported: 250"),
+    "page is ignored, and the list moves": (
+        paged(250, ignores_page=True, moves=3),
+        {},
+        "rows read: 10., reported: 2[34].",
+    ),
+    "the whole list": (paged(250), {}, ""),
+    "the list moves": (paged(650, moves=3), {}, ""),
+    "the list moves, total does not": (paged(650, moves=9, stale=True), {}, ""),
+    "the list moves, one sweep": (paged(650, moves=2), {"sweeps": 1}, ""),
+    "a few hidden rows": (paged(247, hidden=3), {}, ""),
+    "hidden rows at the border of a page": (paged(200, hidden=1), {}, ""),
+    "many hidden rows, confirmed": (paged(130, hidden=500), {}, ""),
+    "many hidden rows, known": (paged(130, hidden=500), {"known_gap": 500}, ""),
+    "many hidden rows, known, moving": (paged(650, hidden=500, moves=3), {"known_gap": 500}, ""),
+    "an empty list": (paged(0), {}, ""),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_list_that_has_less_than_the_platform_reports_is_cut(tmp_path: Path, name: str) -> None:
+    platform, options, words = CUT[name]
+    result = walked(platform, tmp_path, **{"page_limit": 100, **options})
+    assert re.fullmatch(words, result.cut), result.evidence
+    assert result.error is None
+    assert not (words and result.verdict == "complete")
+
+
 @pytest.mark.parametrize(
     "case",
     [
