@@ -1,23 +1,21 @@
 """Which columns of the raw orders hold customer, date, total, status and currency: the interface does not show them.
 
-In: the raw orders with whatever columns they have, the customers, the settings, and what earlier runs chose. Out: the
-column of each field, the evidence, why a field is not known, and findings where none is proven, where columns disagree,
-or where the choice is no longer the best. A setting decides before a pinned choice, a pinned choice before a proposal:
-new columns never change the meaning of a table without an error.
+In: the raw orders with whatever columns they have, the customers, and the answers in force. Out: a question for each
+field with the evidence of each column that may hold it, the columns that are used, and findings. An answer decides
+before an assumption, an assumption before a proposal: new columns never change the meaning of a table by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, Final, Protocol
+from types import MappingProxyType
+from typing import Final
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from orderbridge.transforms.cancelled import STATUSES_MAX, Cancellation, related_columns
+from orderbridge.transforms.cancelled import Cancellation, related_columns
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import (
     MATCHED_SHARE_MIN,
     CustomerIndex,
@@ -27,10 +25,24 @@ from orderbridge.transforms.customer_index import (
 )
 from orderbridge.transforms.date_forms import SHARE_MIN
 from orderbridge.transforms.findings import combine_findings, table_finding
-from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
-from orderbridge.transforms.keys import clean_text
-from orderbridge.transforms.numbers import NotationEvidence
+from orderbridge.transforms.order_columns import (
+    SCALARS,
+    AmountEvidence,
+    ColumnFacts,
+    OrderColumns,
+    examples_of,
+    money,
+    texts_of,
+)
 from orderbridge.transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES, RIVAL_NAME
+from orderbridge.transforms.questions import (
+    Answer,
+    Choice,
+    Evidence,
+    Question,
+    is_broken,
+    question,
+)
 from orderbridge.transforms.total_candidates import TotalCandidates
 
 CUSTOMER_ROWS_MIN: Final = 0.5
@@ -39,19 +51,27 @@ FILLED_SHARE_MIN: Final = 0.9
 """Share of the orders that must have a date and a status, and a value in any column that is kept."""
 _PREFERRED_IDS: Final = ("customer_id", "customer__id")
 _RIVAL_CUSTOMERS_MIN: Final = 0.5
-"""How many customers a column of accounts must refer to, relative to that of customers: staff are few."""
-_DOUBLE: Final = pa.float64()
-_KINDS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
-_CURRENCY_CODE: Final = r"[A-Za-z]{3}"
-_AMOUNT: Final = r"-?[0-9]{1,20}(\.[0-9]+)?"
-"""An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
-_SCIENTIFIC: Final = r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}"
-"""An amount as programs write a number that is very large or very small: with an exponent."""
-_AMOUNT_LIMIT: Final = pa.scalar(Decimal(10) ** 20, MONEY)
-_BILLIONTH: Final = Decimal("1e-9")
-_EVERY_DIGIT: Final = Context(prec=MONEY.precision)
-_TEN_DECIMALS: Final = pa.decimal128(38, 10)
-_THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
+"""Minimum share of customers that a column of accounts must refer to, to be a rival: staff accounts refer to few."""
+_EXAMINED: Final = {
+    "ordered_at": FILLED_SHARE_MIN,
+    "total": SHARE_MIN,
+    "order_status": FILLED_SHARE_MIN,
+    "currency": SHARE_MIN,
+}
+"""The least share of rows whose values must fit a field."""
+ORDER_FIELDS: Final = ("customer_id", "ordered_at", "total", "order_status", "currency")
+_EXPECTED: Final = ("customer_id", "ordered_at", "total")
+"""Fields that every order should have; a status or a currency may not exist."""
+FIELD_QUESTIONS: Final = {
+    name: f"reconcile.order_{name.removeprefix('order_')}" for name in ORDER_FIELDS
+}
+"""The question about each field: the key of its setting."""
+NOTATION: Final = "reconcile.order_customer_notation"
+UNIT: Final = "reconcile.order_total_unit"
+_CENTS: Final = "cents"
+_UNITS: Final = "units"
+_NOT_PROVEN: Final = "no column is proven"
+_NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +84,7 @@ class OrderFields:
         total: its amount.
         order_status: its status, in the platform's words.
         currency: of the amount.
-        customer_notation: how `customer_id` is read; None: as its values prove.
-        is_notation_set: a setting decides it, so that values that contradict it are no finding.
         is_in_cents: the totals are hundredths of the unit of the currency.
-        cancelled_values: of the status, which mean that an order is cancelled; None: as their words say.
     """
 
     customer_id: str | None = None
@@ -75,24 +92,17 @@ class OrderFields:
     total: str | None = None
     order_status: str | None = None
     currency: str | None = None
-    customer_notation: CustomerNotation | None = field(default=None, kw_only=True)
-    is_notation_set: bool = field(default=False, kw_only=True)
     is_in_cents: bool = field(default=False, kw_only=True)
-    cancelled_values: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def columns(self) -> dict[str, str]:
         """The known columns by field."""
-        return {name: value for name in ORDER_FIELDS if (value := getattr(self, name)) is not None}
-
-
-ORDER_FIELDS: Final = ("customer_id", "ordered_at", "total", "order_status", "currency")
-_EXPECTED: Final = ("customer_id", "ordered_at", "total")
-"""Fields that every order should have; a status or a currency may not exist."""
+        columns = {name: getattr(self, name) for name in ORDER_FIELDS}
+        return {name: value for name, value in columns.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """The fields to use, which a run pins, with findings about the choice.
+    """The fields to use, with findings about the choice.
 
     Attributes:
         fields: their columns.
@@ -101,6 +111,7 @@ class FieldChoice:
         unknown: why customers, dates or totals are not known, by field.
         evidence: of every column that was examined: names and counts, no values.
         findings: the columns of `FINDINGS`.
+        questions: about the fields, and the unit of the totals where that is in question.
     """
 
     fields: OrderFields
@@ -109,277 +120,451 @@ class FieldChoice:
     unknown: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
     findings: pd.DataFrame = field(default_factory=pd.DataFrame)
+    questions: Sequence[Question] = ()
 
 
-class OrderColumns(Protocol):
-    """The columns of the raw orders, which are read as they are needed; those that are listed are counted."""
-
-    @property
-    def kinds(self) -> Mapping[str, pa.DataType]:
-        """The type of each column."""
-
-    @property
-    def rows(self) -> int:
-        """The number of orders that are listed."""
-
-    def parts(self, columns: Iterable[str]) -> Iterable[pd.DataFrame]:
-        """These columns of all orders and `is_missing`, in parts."""
-
-    def distinct(self, names: Sequence[str]) -> pd.DataFrame:
-        """The distinct values of these columns together, and `row_count`: how many orders have them."""
-
-    def with_lines(self, names: Sequence[str]) -> pd.DataFrame:
-        """These columns of some of the orders, and the columns of `LINE_SUMS`."""
-
-
-class AmountEvidence:
-    """What the values of a column of amounts prove about its notation. They are added part by part.
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What was examined.
 
     Attributes:
-        certain: how many values of listed orders are decimal numbers in any notation.
-        either: how many are texts such as `1.234`, which may be thousands or decimals.
+        orders: the columns of the raw orders.
+        names: of the columns that may hold a field.
+        facts: of the columns whose values were read.
+        recent: by field, the orders since an answer that have a value in the column that it names.
+        fitting: by field, the columns with one of its names and values that fit, the preferred name first.
+        evidence: by column, what its values are, in counts.
+        examples: by column, a few of its values.
+        totals: the columns that may hold the total, compared with the lines.
     """
 
-    def __init__(self) -> None:
-        self._notation = NotationEvidence()
-        self.certain = self.either = 0
+    orders: OrderColumns
+    names: Sequence[str]
+    facts: Mapping[str, ColumnFacts]
+    recent: Mapping[str, Share]
+    fitting: Mapping[str, list[str]]
+    evidence: dict[str, str]
+    examples: dict[str, Sequence[str]]
+    totals: TotalCandidates
 
-    def add(self, values: Column[Any], others: Column[Any] | None = None) -> None:
-        """Examines values of any type; others, of orders that are missing, prove a notation and are not counted."""
-        if array(values).type != TEXT:
-            self.certain += int(money(values, self).count())
-            return
-        texts = texts_of(values)
-        for examined in (texts, *([] if others is None else [texts_of(others)])):
-            self._notation.add(array(examined))
-        either = int(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False).sum())
-        self.either += either
-        self.certain += int(_amounts(texts).count()) - either
+    def given(self, column: str) -> str:
+        """In how many orders a column has a value, in words."""
+        return f"{self.facts[column].given} of {self.orders.rows} orders"
 
-    @property
-    def is_point(self) -> bool:
-        """Whether a decimal point is proven, and no decimal comma."""
-        return self._notation.proof == "point"
+    def share(self, column: str) -> Share:
+        """The orders that have a value in a column."""
+        return Share(self.facts[column].given, self.orders.rows)
 
-    @property
-    def is_ambiguous(self) -> bool:
-        """Whether there are texts such as `1.234`, and none proves a decimal point."""
-        return bool(self.either) and self._notation.proof in ("ambiguous", "comma")
+    def words(self, column: str) -> str:
+        """What the values of a column are, in counts, and a few of them."""
+        parts = [self.evidence.get(column, "")]
+        if self.examples.get(column):
+            parts.append(f"such as {', '.join(self.examples[column])}")
+        return "; ".join(filter(None, parts))
 
-
-class ColumnFacts:
-    """What the values of a column are. They are added part by part.
-
-    Attributes:
-        given: how many of the listed orders have a value that is not blank.
-        currencies: how many have a code of three letters.
-        amounts: those that are amounts.
-        words: the distinct texts.
-    """
-
-    def __init__(self, fields: Collection[str]) -> None:
-        """Of a column that may hold these fields."""
-        self._fields = fields
-        self.given = self.currencies = 0
-        self.amounts = AmountEvidence()
-        self.words: set[str] = set()
-
-    def add(self, values: Column[Any], others: Column[Any]) -> None:
-        """Examines values of any type; `others` are of orders that are missing."""
-        texts = texts_of(values)
-        self.given += int(texts.count())
-        if "total" in self._fields:
-            self.amounts.add(values, others)
-        if "order_status" in self._fields:
-            self.words.update(texts.dropna().unique())
-        if "currency" in self._fields:
-            self.currencies += int(texts.str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
-
-    def fitting(self, name: str, rows: int) -> tuple[int, str]:
-        """How many values fit a field, and the evidence; `rows` is the number of orders."""
-        if name == "total" and self.amounts.is_ambiguous:
-            return 0, "texts such as 1.234, thousands or decimals"
-        if name == "total":
-            count = self.amounts.certain + (self.amounts.either if self.amounts.is_point else 0)
-            return count, f"{count} of {rows} are decimal numbers"
-        if name == "currency":
-            return self.currencies, f"{self.currencies} of {rows} are codes of three letters"
-        if name == "order_status":
-            distinct = len(self.words)
-            evidence = f"{self.given} of {rows} have one of {distinct} values"
-            return self.given if distinct <= STATUSES_MAX else 0, evidence
-        return self.given, f"{self.given} of {rows} have a value"
-
-
-_EXAMINED: Final = {
-    "ordered_at": FILLED_SHARE_MIN,
-    "total": SHARE_MIN,
-    "order_status": FILLED_SHARE_MIN,
-    "currency": SHARE_MIN,
-}
-"""The least share of rows whose values must fit a field."""
+    def is_filled(self, column: str) -> bool:
+        """Whether enough of the orders have a value in a column."""
+        return self.facts[column].given >= FILLED_SHARE_MIN * self.orders.rows
 
 
 def choose_fields(
     orders: OrderColumns,
     customers: CustomerIndex,
-    configured: OrderFields | None = None,
-    pinned: OrderFields | None = None,
+    answers: Mapping[str, Answer] = _NO_ANSWERS,
+    cancelled_values: Collection[str] | None = None,
 ) -> FieldChoice:
     """Decides which columns hold the fields of an order (interface, GET /orders: not shown).
 
-    A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
-    in half of the rows and 90 % of the values, dates in 90 % of the rows (whatever their format), decimal numbers and
-    codes of three letters in 95 %. Of several, the name that is preferred decides; of several columns of customers none
-    is chosen unless they refer to the same ones. A code that refers to other customers than an id is preferred: small
-    numbers are ids of customers by chance.
+    A column is proposed if it has one of the names in `transforms.order_names`, and values in enough of the rows: known
+    customers in half of the rows and 90 % of the values, dates in 90 % of the rows (whatever their format), decimal
+    numbers and codes of three letters in 95 %. If only one fits, it is proven. Of several, the preferred name is
+    proposed; of several columns of customers none, unless they refer to the same ones. A code that refers to other
+    customers than an id is preferred: small numbers are ids of customers by chance.
 
     Args:
         orders: the columns of the raw orders.
         customers: the reconciled customers.
-        configured: columns that the settings name.
-        pinned: columns that the last run used.
-
-    Both also give the notation of the customers; a pinned one holds for its own column only.
+        answers: in force, by the id of their question.
+        cancelled_values: of the status, which mean that an order is cancelled; None: as their words say.
     """
-    configured, pinned, rows = configured or OrderFields(), pinned or OrderFields(), orders.rows
-    names = [name for name in sorted(orders.kinds) if name != "id" and not name.startswith("_")]
-    used = [(field, name) for one in (configured, pinned) for field, name in one.columns().items()]
-    facts = _examined(orders, names, used)
-    names = [name for name in names if orders.kinds[name] in _KINDS]
-    evidence: dict[str, str] = {}
-    fitting: dict[str, list[str]] = {field: [] for field in _EXAMINED}
-    for field_name, share_min in _EXAMINED.items():
-        for name in (name for name in ORDER_NAMES[field_name] if name in names):
-            count, evidence[name] = facts[name].fitting(field_name, rows)
-            if count and count >= share_min * rows:
-                fitting[field_name].append(name)
-    amounts = dict.fromkeys(
-        [*fitting["total"], *(name for of, name in used if of == "total" and name in facts)]
-    )
-    totals = TotalCandidates()
-    if amounts:
-        some = orders.with_lines(list(amounts))
-        totals = TotalCandidates.of(
-            some.assign(**{name: money(some[name], facts[name].amounts) for name in amounts})
+    columns = _examine(orders, answers)
+    asked = {
+        "customer_id": question(
+            _customer_evidence(columns, customers, answers),
+            answers.get(FIELD_QUESTIONS["customer_id"]),
         )
-    proposed: dict[str, str | None] = {
-        name: columns[0] if columns else None for name, columns in fitting.items()
     }
-    disputed = dict.fromkeys(ORDER_FIELDS, "")
-    proposed["customer_id"], disputed["customer_id"] = _propose_customer(
-        orders, names, customers, configured.customer_notation, evidence
-    )
-    proposed["total"], disputed["total"] = totals.choose(fitting["total"])
-
-    chosen: dict[str, str | None] = {}
-    findings = list[pd.DataFrame]()
-    unknown: dict[str, str] = {}
-
-    def found(rule: str, detail: str) -> None:
-        if rows or rule == "field_changed":
-            findings.append(table_finding("orders", rule, detail))
-
-    for name in ORDER_FIELDS:
-        setting, before, now = getattr(configured, name), getattr(pinned, name), proposed[name]
-        is_gone, is_pieces = (
-            before not in orders.kinds,
-            name == "total" and totals.holdings.get(before) == "pieces",
-        )
-        chosen[name] = setting or (now if is_gone or is_pieces else before)
-        advice = f"set reconcile.order_{name.removeprefix('order_')}"
-        dispute = disputed[name]
-        if setting is None and before is not None and now != before:
-            given = 0 if is_gone else facts[before].given
-            changes = (
-                (is_gone, f"{before} is gone, {now or 'no column'} is used"),
-                (is_pieces, f"{before} is the number of pieces, {now or 'no column'} is used"),
-                (now is not None, f"{before} is kept, {now} fits better now"),
-                (dispute, f"{before} is kept, but {dispute}"),
-                (
-                    name in _EXAMINED and given < FILLED_SHARE_MIN * rows,
-                    f"{before} is kept, but {given} of {rows} orders have a value",
-                ),
-            )
-            for change in [change for holds, change in changes if holds][:1]:
-                found("field_changed", f"{name}: {change}; {advice}")
-        if not rows or name not in _EXPECTED:
-            continue
-        if (used_now := chosen[name]) is None:
-            unknown[name] = f"{name}: {dispute or 'no column is proven'}"
-            reason = f"{dispute}; " if dispute else ""
-            detail = f"{name}: {reason}{_candidates(name, orders, evidence)}; {advice}"
-            found("field_disputed" if dispute else "field_not_found", detail)
-        elif name in _EXAMINED and (given := facts[used_now].given) < FILLED_SHARE_MIN * rows:
-            unknown[name] = f"{name}: {used_now} has a value in {given} of {rows} orders"
-        elif name == "total" and given < rows:
-            found("total_missing", f"total: {used_now} has a value in {given} of {rows} orders")
-    total = chosen["total"] or ""
-    holding = totals.holdings.get(total)
-    is_in_cents = holding == "cents" or (
-        pinned.is_in_cents and chosen["total"] == pinned.total and holding != "amount"
-    )
-    if holding == "cents":
-        found(
-            "total_in_cents",
-            f"total: {total} is a hundred times what the lines come to: it is divided by 100",
-        )
-    elif pinned.is_in_cents and chosen["total"] == pinned.total and not is_in_cents:
-        found(
-            "field_changed",
-            f"total: {total} was in hundredths and is not any more; set reconcile.order_total",
-        )
-    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(total).items()]
-    differing += ["what the lines come to in most orders"] if holding in ("pieces", "other") else []
-    if differing:
-        found("totals_differ", f"total: {total} is used; it differs from {', '.join(differing)}")
-    if unlike := totals.unlike_lines(total):
-        found(
-            "lines_differ",
-            f"total: {total} is not what the lines come to in {unlike} orders that were compared",
-        )
-    cancellation, doubt = _cancellation(
-        orders, facts, chosen["order_status"], configured.cancelled_values
-    )
-    if doubt:
-        candidates = _candidates("order_status", orders, evidence)
-        found(
-            "cancelled_unknown", f"order_status: {doubt}; {candidates}; set reconcile.order_status"
-        )
-    notation, is_set = configured.customer_notation, configured.customer_notation is not None
-    if not is_set and chosen["customer_id"] == pinned.customer_id:
-        notation = pinned.customer_notation
-    fields = OrderFields(
-        *chosen.values(),
-        customer_notation=notation,
-        is_notation_set=is_set,
-        is_in_cents=is_in_cents,
-    )
-    of_total = facts[total].amounts if total else AmountEvidence()
+    for name in _EXAMINED:
+        answer = answers.get(FIELD_QUESTIONS[name])
+        asked[name] = question(_evidence(name, columns, answer), answer)
+    total = asked["total"].value
+    unit = _unit_question(total, columns.totals, answers.get(UNIT))
+    is_in_cents = unit is not None and unit.value == _CENTS
+    status = asked["order_status"].value
+    cancellation, doubt = _cancellation(orders, columns.facts, status, cancelled_values)
+    found = [
+        *_field_findings(columns, asked),
+        *_unit_findings(unit, total, columns.totals),
+        *_total_findings(total, columns),
+    ]
+    if doubt and orders.rows:
+        candidates = _candidates("order_status", columns)
+        detail = f"order_status: {doubt}; {candidates}; set reconcile.order_status"
+        found.append(table_finding("orders", "cancelled_unknown", detail))
+    used = {name: asked[name].value for name in ORDER_FIELDS}
     return FieldChoice(
-        fields, of_total, cancellation, unknown, evidence, combine_findings(findings)
+        fields=OrderFields(**used, is_in_cents=is_in_cents),
+        amounts=columns.facts[total].amounts if total is not None else AmountEvidence(),
+        cancellation=cancellation,
+        unknown=_unknown(columns, asked),
+        evidence=columns.evidence,
+        findings=combine_findings(found),
+        questions=_questions(columns, asked, unit),
     )
 
 
-def _examined(
-    orders: OrderColumns, names: Sequence[str], used: Iterable[tuple[str, str]]
-) -> dict[str, ColumnFacts]:
-    """The facts of the columns that may hold a field, that may say that an order is cancelled, or that are `used`."""
+def _questions(
+    columns: _Columns, asked: Mapping[str, Question], unit: Question | None
+) -> list[Question]:
+    """The questions to keep: none without orders, nor about a field that may not exist and that nothing holds."""
+    if not columns.orders.rows:
+        return []
+    fields = [one for name, one in asked.items() if one.value is not None or name in _EXPECTED]
+    return [*fields, *([unit] if unit is not None else [])]
+
+
+def _examine(orders: OrderColumns, answers: Mapping[str, Answer]) -> _Columns:
+    """Reads the columns that may hold a field, and those that answers name."""
+    names = [name for name in sorted(orders.kinds) if name != "id" and not name.startswith("_")]
+    in_use = {
+        field_name: answers[key]
+        for field_name, key in FIELD_QUESTIONS.items()
+        if key in answers and answers[key].value in orders.kinds
+    }
+    facts, recent = _read(orders, names, in_use)
+    names = [name for name in names if orders.kinds[name] in SCALARS]
+    evidence: dict[str, str] = {}
+    fitting: dict[str, list[str]] = {}
+    for field_name, share_min in _EXAMINED.items():
+        fitting[field_name] = []
+        for name in ORDER_NAMES[field_name]:
+            if name not in names:
+                continue
+            count, evidence[name] = facts[name].fitting(field_name, orders.rows)
+            if count and count >= share_min * orders.rows:
+                fitting[field_name].append(name)
+    amounts = dict.fromkeys(fitting["total"])
+    if "total" in in_use:
+        amounts[in_use["total"].value] = None
+    totals = _total_candidates(orders, [*amounts], facts)
+    examples: dict[str, Sequence[str]] = {}
+    examples.update({name: of_column.examples for name, of_column in facts.items()})
+    return _Columns(orders, names, facts, recent, fitting, evidence, examples, totals)
+
+
+def _read(
+    orders: OrderColumns, names: Sequence[str], in_use: Mapping[str, Answer]
+) -> tuple[dict[str, ColumnFacts], dict[str, Share]]:
+    """The facts of the columns that may hold a field or say that an order is cancelled, and of those in use."""
     wanted: dict[str, set[str]] = {}
     for name, kind in related_columns(names, None).items():
         wanted.setdefault(name, set()).update(() if kind == "time" else ["order_status"])
-    possible = [name for name in names if orders.kinds[name] in _KINDS]
-    named = [
-        (field, name) for field in _EXAMINED for name in possible if name in ORDER_NAMES[field]
-    ]
-    for field_name, name in [*named, *(one for one in used if one[1] in orders.kinds)]:
-        wanted.setdefault(name, set()).add(field_name)
+    possible = [name for name in names if orders.kinds[name] in SCALARS]
+    for field_name in _EXAMINED:
+        for name in possible:
+            if name in ORDER_NAMES[field_name]:
+                wanted.setdefault(name, set()).add(field_name)
+    for field_name, answer in in_use.items():
+        wanted.setdefault(answer.value, set()).add(field_name)
     facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
+    recent = {name: Share(0, 0) for name, answer in in_use.items() if answer.at is not None}
     for part in orders.parts(facts) if facts else ():
-        listed, others = part[~part["is_missing"]], part[part["is_missing"]]
+        listed = part[~part["is_missing"]]
+        others = part[part["is_missing"]]
         for name, of_column in facts.items():
             of_column.add(listed[name], others[name])
-    return facts
+        for field_name, before in [*recent.items()]:
+            answer = in_use[field_name]
+            newer = listed.loc[listed["first_seen_at"] > answer.at, answer.value]
+            hits = before.hits + int(texts_of(newer).count())
+            recent[field_name] = Share(hits, before.rows + len(newer))
+    return facts, recent
+
+
+def _total_candidates(
+    orders: OrderColumns, names: Sequence[str], facts: Mapping[str, ColumnFacts]
+) -> TotalCandidates:
+    """Columns of amounts, compared with the lines."""
+    if not names:
+        return TotalCandidates()
+    some = orders.with_lines(names)
+    amounts = {name: money(some[name], facts[name].amounts) for name in names}
+    return TotalCandidates.of(some.assign(**amounts))
+
+
+def _evidence(name: str, columns: _Columns, answer: Answer | None) -> Evidence:
+    """The evidence about a field whose columns are examined by name and values."""
+    fitting = columns.fitting[name]
+    proposal = fitting[0] if fitting else None
+    dispute = ""
+    if name == "total":
+        proposal, dispute = columns.totals.choose(fitting)
+    others = [other for other in fitting if other != proposal]
+    named = [other for other in columns.names if other in ORDER_NAMES[name]]
+    listed = dict.fromkeys([*([proposal] if proposal else []), *others, *named])
+    return Evidence(
+        FIELD_QUESTIONS[name],
+        tuple(_choices(name, [*listed], columns, proposal, answer)),
+        proposal,
+        is_proven=not any(_is_rival(name, columns, proposal, other) for other in others),
+        dispute=dispute,
+        reason=_NOT_PROVEN,
+    )
+
+
+def _is_rival(name: str, columns: _Columns, proposal: str | None, other: str) -> bool:
+    """Whether another column that fits may be meant instead of the proposed one."""
+    if proposal is None:
+        return True
+    if name == "total":
+        holdings = columns.totals.holdings
+        is_like = holdings.get(other) in (None, holdings.get(proposal))
+        return is_like and other in columns.totals.differing(proposal)
+    if name == "currency":
+        pairs = columns.orders.distinct([proposal, other])
+        return bool((texts_of(pairs[proposal]) != texts_of(pairs[other])).any())
+    return True
+
+
+def _choices(
+    name: str,
+    listed: Sequence[str],
+    columns: _Columns,
+    proposal: str | None,
+    answer: Answer | None,
+) -> Iterator[Choice]:
+    """The columns that may hold a field, and the one that an answer names."""
+    values = [*listed]
+    if answer is not None and answer.value not in values:
+        values.append(answer.value)
+    for value in values:
+        against, is_possible = "", True
+        if answer is not None and value == answer.value:
+            against, is_possible = _against(name, columns, proposal, answer)
+        share = columns.share(value) if name in _EXAMINED and value in columns.facts else None
+        yield Choice(value, columns.words(value), share, against, is_possible)
+
+
+def _against(
+    name: str, columns: _Columns, proposal: str | None, answer: Answer
+) -> tuple[str, bool]:
+    """What contradicts the column that an answer names, and whether it can be used all the same."""
+    column, rows = answer.value, columns.orders.rows
+    instead = f"{proposal or 'no column'} is used"
+    if column not in columns.orders.kinds:
+        return f"{column} is gone, {instead}", False
+    if name == "total" and columns.totals.holdings.get(column) == "pieces":
+        return f"{column} is the number of pieces, {instead}", False
+    if name not in _EXAMINED:
+        return "", True
+    share = columns.share(column)
+    if rows and is_broken(share, answer.share):
+        return f"{column} is kept, but {columns.given(column)} have a value", True
+    recent = columns.recent.get(name, Share(0, 0))
+    older = Share(share.hits - recent.hits, share.rows - recent.rows)
+    if is_broken(recent, older):
+        words = f"{recent.hits} of {recent.rows} new orders have a value"
+        return f"{column} is kept, but {words}", True
+    return "", True
+
+
+def _customer_evidence(
+    columns: _Columns, index: CustomerIndex, answers: Mapping[str, Answer]
+) -> Evidence:
+    """The evidence about the column of the customer."""
+    notation = answers.get(NOTATION)
+    is_given = notation is not None and not notation.is_assumption
+    candidates = _CustomerCandidates(
+        columns.orders, index, notation.value if notation is not None and is_given else None
+    )
+    named = [
+        name
+        for name in columns.names
+        if CUSTOMER_NAME.fullmatch(name) or RIVAL_NAME.fullmatch(name)
+    ]
+    for name in named:
+        columns.evidence[name], columns.examples[name] = candidates.examine(name)
+    proposal, is_proven, dispute = candidates.choose()
+    answer = answers.get(FIELD_QUESTIONS["customer_id"])
+    listed = sorted(named, key=lambda name: (name != proposal, name not in candidates.proven))
+    return Evidence(
+        FIELD_QUESTIONS["customer_id"],
+        tuple(_choices("customer_id", listed, columns, proposal, answer)),
+        proposal,
+        is_proven,
+        dispute,
+        _NOT_PROVEN,
+    )
+
+
+class _CustomerCandidates:
+    """Columns that may name the customers.
+
+    Attributes:
+        proven: those whose values are known customers, by name.
+    """
+
+    def __init__(self, orders: OrderColumns, index: CustomerIndex, notation: str | None) -> None:
+        self._orders = orders
+        self._index = index
+        self._notation: CustomerNotation | None = None
+        if notation is not None:
+            self._notation = "codes" if notation == "codes" else "ids"
+        self.proven: dict[str, CustomerMatch] = {}
+
+    def examine(self, name: str) -> tuple[str, list[str]]:
+        """Reads a column. Returns its evidence in counts, and a few of its values."""
+        values = self._orders.distinct([name])
+        found = self._match(name, values, self._notation)
+        hits, count = found.codes if found.is_by_code else found.ids, found.named_count
+        is_known = count > 0 and hits >= MATCHED_SHARE_MIN * count
+        if is_known and hits >= CUSTOMER_ROWS_MIN * self._orders.rows:
+            self.proven[name] = found
+        return found.evidence, examples_of(texts_of(values[name]))
+
+    def choose(self) -> tuple[str | None, bool, str]:
+        """The column; whether it is proven; and that columns which fit refer to different customers."""
+        rivals = [name for name in self.proven if not CUSTOMER_NAME.fullmatch(name)]
+        own = [name for name in self.proven if name not in rivals]
+        by_code = [name for name in own if self.proven[name].is_by_code]
+        # Codes are texts that somebody chose, ids are small numbers that many columns hold.
+        by_id = sorted(
+            (name for name in own if name not in by_code),
+            key=lambda name: (name not in _PREFERRED_IDS, name),
+        )
+        for group in ([*by_id, *by_code], by_code):
+            if not group or not all(self._refer_to_same(name, group[0]) for name in group[1:]):
+                continue
+            if contesting := self._contesting(group[0], rivals, is_by_code=bool(by_code)):
+                names = " and ".join([group[0], *contesting])
+                return None, False, f"{names} refer to different customers"
+            return group[0], len(group) == len(own), ""
+        if by_id:
+            return None, False, f"{' and '.join(by_id)} refer to different customers"
+        return None, False, ""
+
+    def _contesting(self, chosen: str, rivals: Sequence[str], *, is_by_code: bool) -> list[str]:
+        """The columns of accounts that refer to enough customers, and to others than the chosen column."""
+        customers = self.proven[chosen].customer_id.nunique()
+        found: list[str] = []
+        for name in rivals:
+            match = self.proven[name]
+            is_comparable = match.is_by_code or not is_by_code
+            is_large = match.customer_id.nunique() >= _RIVAL_CUSTOMERS_MIN * customers
+            if is_comparable and is_large and not self._refer_to_same(name, chosen):
+                found.append(name)
+        return found
+
+    def _refer_to_same(self, *pair: str) -> bool:
+        values = self._orders.distinct(pair)
+        left, right = (
+            self._match(name, values, self.proven[name].notation).customer_id for name in pair
+        )
+        return same_customers(left, right, values["row_count"])
+
+    def _match(
+        self, name: str, values: pd.DataFrame, notation: CustomerNotation | None
+    ) -> CustomerMatch:
+        return self._index.match(texts_of(values[name]), name, notation, values["row_count"])
+
+
+def _unit_question(
+    total: str | None, totals: TotalCandidates, answer: Answer | None
+) -> Question | None:
+    """The unit of the totals, if the lines show it or an answer gives it; None: the unit of the currency."""
+    if answer is not None and answer.about not in ("", total):
+        answer = None
+    holding = totals.holdings.get(total or "")
+    if holding not in ("amount", "cents"):
+        is_usual = answer is None or (answer.is_assumption and answer.value == _UNITS)
+        return None if is_usual else question(Evidence(UNIT, about=total or ""), answer)
+    proposal = _CENTS if holding == "cents" else _UNITS
+    words = {
+        _CENTS: f"{total} is a hundred times what the lines come to",
+        _UNITS: f"{total} is about what the lines come to",
+    }
+    changed = {
+        _CENTS: f"{total} is a hundred times what the lines come to now",
+        _UNITS: f"{total} was in hundredths and is not any more",
+    }
+    other = _UNITS if proposal == _CENTS else _CENTS
+    choices = (Choice(proposal, words[proposal]), Choice(other, against=changed[proposal]))
+    is_proven = proposal == _UNITS
+    evidence = Evidence(UNIT, choices, proposal, is_proven, about=total or "")
+    return question(evidence, answer)
+
+
+def _field_findings(columns: _Columns, asked: Mapping[str, Question]) -> Iterator[pd.DataFrame]:
+    """The answers that are contradicted, and the fields that every order should have and that are not known."""
+    rows = columns.orders.rows
+    for name in ORDER_FIELDS:
+        one = asked[name]
+        advice = f"set {one.id}"
+        if one.state == "contradicted":
+            yield table_finding("orders", "field_changed", f"{name}: {one.reason}; {advice}")
+        if not rows or name not in _EXPECTED:
+            continue
+        if one.value is None:
+            dispute = one.evidence.dispute
+            rule = "field_disputed" if dispute else "field_not_found"
+            reason = f"{dispute}; " if dispute else ""
+            detail = f"{name}: {reason}{_candidates(name, columns)}; {advice}"
+            yield table_finding("orders", rule, detail)
+        elif name == "total" and FILLED_SHARE_MIN * rows <= columns.facts[one.value].given < rows:
+            detail = f"total: {one.value} has a value in {columns.given(one.value)}"
+            yield table_finding("orders", "total_missing", detail)
+
+
+def _unknown(columns: _Columns, asked: Mapping[str, Question]) -> dict[str, str]:
+    """Why customers, dates or totals are not known, by field."""
+    unknown: dict[str, str] = {}
+    for name in _EXPECTED if columns.orders.rows else ():
+        value = asked[name].value
+        if value is None:
+            unknown[name] = f"{name}: {asked[name].evidence.dispute or _NOT_PROVEN}"
+        elif name in _EXAMINED and not columns.is_filled(value):
+            unknown[name] = f"{name}: {value} has a value in {columns.given(value)}"
+    return unknown
+
+
+def _unit_findings(
+    unit: Question | None, total: str | None, totals: TotalCandidates
+) -> Iterator[pd.DataFrame]:
+    """That the totals are hundredths, or are something else than before."""
+    if unit is None:
+        return
+    if unit.state == "contradicted":
+        detail = f"total: {unit.reason}; set reconcile.order_total"
+        yield table_finding("orders", "field_changed", detail)
+    elif unit.value == _CENTS and totals.holdings.get(total or "") == "cents":
+        words = f"total: {total} is a hundred times what the lines come to: it is divided by 100"
+        yield table_finding("orders", "total_in_cents", words)
+
+
+def _total_findings(total: str | None, columns: _Columns) -> Iterator[pd.DataFrame]:
+    """Where the total differs from the other columns that may be it, and from the lines."""
+    if total is None or not columns.orders.rows:
+        return
+    totals = columns.totals
+    differing = [f"{name} in {counts} orders" for name, counts in totals.differing(total).items()]
+    if totals.holdings.get(total) in ("pieces", "other"):
+        differing.append("what the lines come to in most orders")
+    if differing:
+        detail = f"total: {total} is used; it differs from {', '.join(differing)}"
+        yield table_finding("orders", "totals_differ", detail)
+    if unlike := totals.unlike_lines(total):
+        words = f"is not what the lines come to in {unlike} orders that were compared"
+        yield table_finding("orders", "lines_differ", f"total: {total} {words}")
 
 
 def _cancellation(
@@ -393,128 +578,24 @@ def _cancellation(
     words = {name: facts[name].words or {"1"} for name in columns if facts[name].given}
     cancellation = Cancellation.of(status, words, values)
     of_status = facts[status].words if status is not None else set()
-    has_words = any(letter.isalpha() for word in of_status for letter in word)
-    if (
-        has_words if values is None else cancellation.is_found(of_status)
-    ) or cancellation.witnesses.keys() - {status}:
+    if values is None:
+        is_readable = any(letter.isalpha() for word in of_status for letter in word)
+    else:
+        is_readable = cancellation.is_found(of_status)
+    if is_readable or cancellation.witnesses.keys() - {status}:
         return cancellation, ""
     if values is not None:
         return cancellation, "no order has a value of reconcile.order_cancelled"
-    return cancellation, "values without a letter" if status is not None else "no column is proven"
+    return cancellation, "values without a letter" if status is not None else _NOT_PROVEN
 
 
-def _candidates(wanted: str, orders: OrderColumns, evidence: Mapping[str, str]) -> str:
+def _candidates(wanted: str, columns: _Columns) -> str:
+    """The columns with a related name, with their evidence, in words."""
+    evidence = columns.evidence
     names = [
         name
-        for name in orders.kinds
+        for name in sorted(columns.orders.kinds)
         if RELATED_NAMES[wanted].search(name) and not name.startswith("_")
     ]
-    listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
+    listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in names]
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
-
-
-def _propose_customer(
-    orders: OrderColumns,
-    names: Sequence[str],
-    index: CustomerIndex,
-    notation: CustomerNotation | None,
-    evidence: dict[str, str],
-) -> tuple[str | None, str]:
-    """The column, or that columns which fit refer to different customers."""
-    proven: dict[str, CustomerMatch] = {}
-
-    def match(name: str, values: pd.DataFrame, notation: CustomerNotation | None) -> CustomerMatch:
-        return index.match(texts_of(values[name]), name, notation, values["row_count"])
-
-    for name in (
-        name for name in names if CUSTOMER_NAME.fullmatch(name) or RIVAL_NAME.fullmatch(name)
-    ):
-        found = match(name, orders.distinct([name]), notation)
-        evidence[name] = found.evidence
-        hits, count = found.codes if found.is_by_code else found.ids, found.named_count
-        if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * orders.rows:
-            proven[name] = found
-
-    def refer_to_same(*pair: str) -> bool:
-        values = orders.distinct(pair)
-        left, right = (match(name, values, proven[name].notation).customer_id for name in pair)
-        return same_customers(left, right, values["row_count"])
-
-    rivals = [name for name in proven if not CUSTOMER_NAME.fullmatch(name)]
-    by_code = [name for name, found in proven.items() if found.is_by_code and name not in rivals]
-    # Codes are texts that somebody chose, ids are small numbers that many columns hold.
-    by_id = sorted(
-        proven.keys() - {*by_code, *rivals}, key=lambda name: (name not in _PREFERRED_IDS, name)
-    )
-    for group in ([*by_id, *by_code], by_code):
-        if group and all(refer_to_same(name, group[0]) for name in group[1:]):
-            customers = proven[group[0]].customer_id.nunique()
-            of_rivals = [name for name in rivals if not by_code or proven[name].is_by_code]
-            of_rivals = [
-                name
-                for name in of_rivals
-                if proven[name].customer_id.nunique() >= _RIVAL_CUSTOMERS_MIN * customers
-                and not refer_to_same(name, group[0])
-            ]
-            if of_rivals:
-                return None, f"{' and '.join([group[0], *of_rivals])} refer to different customers"
-            return group[0], ""
-    return None, f"{' and '.join(by_id)} refer to different customers" if by_id else ""
-
-
-def texts_of(values: Column[Any]) -> Column[Any]:
-    """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
-    plain = array(values)
-    if plain.type == MONEY:
-        text = pc.replace_substring_regex(
-            plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1"
-        )  # has 9 decimals
-        plain = pc.if_else(pc.equal(plain, 0), "0", pc.replace_substring_regex(text, r"\.$", ""))
-    if plain.type == _DOUBLE:
-        is_whole = pc.and_(pc.equal(pc.floor(plain), plain), pc.less(pc.abs(plain), 2.0**53))
-        whole = pc.if_else(is_whole, plain, None).cast(BIGINT).cast(TEXT)
-        return column(pc.coalesce(whole, plain.cast(TEXT)), values.index)
-    return clean_text(column(plain.cast(TEXT), values.index))
-
-
-def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column[Any]:
-    """Numbers and texts of numbers as MONEY, null where they are none or have more than 20 digits before the point.
-
-    Each number of JSON is read, with an exponent or many decimals too; beyond nine decimals it is rounded half up. A
-    double is taken as the shortest decimal that it is read from. Texts such as `1.234` are null unless the column
-    proves a decimal point; `evidence` is that of the column that these values are a part of, None: they are all of it.
-    """
-    kind = array(values).type
-    if kind == BOOLEAN:
-        return column(pa.nulls(len(values), MONEY), values.index)
-    if kind == MONEY:
-        plain = array(values)
-        return column(pc.if_else(pc.less(pc.abs(plain), _AMOUNT_LIMIT), plain, None), values.index)
-    texts = texts_of(values)
-    if kind == TEXT:
-        if evidence is None:
-            evidence = AmountEvidence()
-            evidence.add(values)
-        if not evidence.is_point:
-            texts = texts.mask(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False))
-    return _amounts(texts)
-
-
-def _amounts(texts: Column[Any]) -> Column[Any]:
-    """The amounts of texts, see `money`, with a decimal point in each."""
-    plain = array(texts.where(texts.str.fullmatch(_AMOUNT).fillna(False)))
-    # Half of the last decimal is rounded up whatever follows the tenth.
-    short = pc.replace_substring_regex(plain, r"(\.[0-9]{10})[0-9]+", r"\1")
-    amounts = pc.round(short.cast(_TEN_DECIMALS), 9, "half_towards_infinity").cast(MONEY)
-    is_scientific = array(texts.str.fullmatch(_SCIENTIFIC).fillna(False))
-    if pc.any(is_scientific).as_py():
-        read = [_scientific_amount(text) for text in array(texts).filter(is_scientific).to_pylist()]
-        amounts = pc.replace_with_mask(amounts, is_scientific, pa.array(read, MONEY))
-    return column(amounts, texts.index)
-
-
-def _scientific_amount(text: str) -> Decimal | None:
-    number = Decimal(text)
-    if abs(number) >= _AMOUNT_LIMIT.as_py():
-        return None
-    return number.quantize(_BILLIONTH, ROUND_HALF_UP, _EVERY_DIGIT)

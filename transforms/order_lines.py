@@ -31,7 +31,7 @@ from orderbridge.transforms.frames import (
     constant,
     frame,
 )
-from orderbridge.transforms.order_fields import AmountEvidence, money, texts_of
+from orderbridge.transforms.order_columns import AmountEvidence, money, texts_of
 from orderbridge.transforms.order_names import LINE_NAMES, ORDER_NAMES
 from orderbridge.transforms.total_candidates import LINE_SUMS
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.transforms.customer_index import CustomerIndex, CustomerNotation
+from orderbridge.transforms.customer_index import CustomerIndex, CustomerMatch, CustomerNotation
 from orderbridge.transforms.dates import (
     OFFSET_MAX,
     ColumnForm,
@@ -48,7 +48,9 @@ from orderbridge.transforms.frames import (
     joined_text,
     typed,
 )
-from orderbridge.transforms.order_fields import FieldChoice, OrderFields, money, texts_of
+from orderbridge.transforms.order_columns import money, texts_of
+from orderbridge.transforms.order_fields import NOTATION, FieldChoice
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
 from orderbridge.transforms.texts import without_blank
 
 ORDERS: Final = {
@@ -79,14 +81,14 @@ class OrderCustomers:
 
     Attributes:
         table: the columns of `ORDER_CUSTOMERS`, a row for each value.
-        notation: how the column is read; None where nothing shows it.
+        notation: the question how the column is read; None: nothing shows it.
         matched_share: of the listed orders, those of a known customer; None where none is listed.
         unknown: why it is not known who ordered; empty where it is.
         findings: about the column as a whole.
     """
 
     table: pd.DataFrame
-    notation: CustomerNotation | None
+    notation: Question | None
     matched_share: float | None
     unknown: str
     findings: pd.DataFrame
@@ -96,37 +98,36 @@ def order_customers(
     values: Column[Any],
     counts: Column[Any],
     index: CustomerIndex,
-    fields: OrderFields,
+    name: str,
+    answer: Answer | None = None,
     last_matched_share: float | None = None,
 ) -> OrderCustomers:
-    """The customers that the distinct values of `fields.customer_id` refer to; `counts` are listed orders.
+    """The customers that the distinct values of a column refer to, by its name; `counts` are listed orders.
 
     `customer_status` is `matched`, `unknown` (the customer is not in the table), `none` (the order has no customer).
-    The column is read as ids or as ERP codes, see `CustomerIndex.match`; `customer_id` is the id of the customer. Of an
-    unknown one it is the value of a column of ids, else null. Where the reading is unproven, or far fewer orders are of
-    a known customer than `last_matched_share`, that of the last run, nothing is stated about the others: null.
+    The column is read as ids or as ERP codes, as the answer in force says or `CustomerIndex.match` finds; `customer_id`
+    is the id of the customer. Of an unknown one it is the value of a column of ids, else null. Where the reading is
+    unproven, or far fewer orders are of a known customer than `last_matched_share`, that of the last run, nothing is
+    stated about the others: null.
     """
-    name = fields.customer_id or ""
-    match = index.match(texts_of(values), name, fields.customer_notation, counts)
-    named, known = match.named, match.customer_id
+    if answer is not None and answer.about not in ("", name):
+        answer = None
+    match = index.match(texts_of(values), name, _notation(answer), counts)
+    notation = _notation_question(match, name, answer)
+    named = match.named
+    known = match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
-    findings, unknown = [], ""
+    findings: list[pd.DataFrame] = []
+    unknown = ""
     if match.is_unproven:
         findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
         unknown = f"{name}: ids or ERP codes, neither is proven"
         status = status.where(named.isna())
-    elif (
-        match.is_contradicted
-        and fields.customer_notation is not None
-        and not fields.is_notation_set
-    ):
-        detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
-        findings.append(
-            table_finding(
-                "orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"
-            )
-        )
-    listed, share = int(counts.sum()), None
+    elif notation is not None and notation.state == "contradicted":
+        detail = f"customer_id: {notation.reason}; set {NOTATION}"
+        findings.append(table_finding("orders", "field_changed", detail))
+    listed = int(counts.sum())
+    share: float | None = None
     if listed:
         share = int(counts[known.notna()].sum()) / listed
         if last_matched_share is not None and share < last_matched_share - SHARE_FALL_MAX:
@@ -137,8 +138,44 @@ def order_customers(
     table = pd.DataFrame(
         {"customer_id": customer_id, "customer_status": status, "is_ambiguous": match.is_ambiguous}
     )
-    notation = fields.customer_notation or match.notation
     return OrderCustomers(table, notation, share, unknown, combine_findings(findings))
+
+
+def _notation(answer: Answer | None) -> CustomerNotation | None:
+    if answer is None:
+        return None
+    return "codes" if answer.value == "codes" else "ids"
+
+
+def _notation_question(match: CustomerMatch, name: str, answer: Answer | None) -> Question | None:
+    """The question how a column names customers; None where too few are known to tell."""
+    against = ""
+    if answer is not None and match.is_contradicted:
+        against = f"{name} is read as {answer.value}, but {match.evidence}"
+    counts = {"ids": match.ids, "codes": match.codes}
+    words = {"ids": "are ids of customers", "codes": "are ERP codes"}
+    total = match.counts.sum()
+    choices = [
+        Choice(
+            value,
+            f"{count} of {total} {words[value]}",
+            against=against if answer is not None and value == answer.value else "",
+        )
+        for value, count in counts.items()
+    ]
+    proposal = match.notation
+    dispute = "ids or ERP codes, neither is proven" if match.is_unproven else ""
+    if proposal is None and answer is None and not dispute:
+        return None
+    evidence = Evidence(
+        NOTATION,
+        tuple(choices),
+        proposal,
+        is_proven=proposal is not None,
+        dispute=dispute,
+        about=name,
+    )
+    return question(evidence, answer)
 
 
 def orders_part(

@@ -1,14 +1,14 @@
 """The reconciled entities: what each is made from, in the order in which they are made.
 
 In: the raw tables of a build, the settings, and the entities made before. Out: a frame for each reconciled table, with
-its findings and how its dates were read. The transforms make the frames. Only the columns that orders are read from are
-written here: a run pins them in `ops.order_fields` for the next one.
+its findings and how its dates were read. The transforms make the frames. The columns that orders are read from
+are questions, which the run keeps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import duckdb
@@ -16,21 +16,31 @@ import pandas as pd
 
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
 from orderbridge.pipelines.reconcile.odd_values import odd_values
+from orderbridge.pipelines.reconcile.order_questions import (
+    check_settings,
+    last_matched_share,
+    lines_findings,
+    lines_question,
+    record_used_fields,
+)
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from orderbridge.pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
 from orderbridge.pipelines.warehouse import coverage, ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.sql import table_names
-from orderbridge.sources.errors import UsageError
+from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
 from orderbridge.sources.settings import ReconcileSettings
-from orderbridge.sources.words import number
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from orderbridge.transforms.dates import DateContext
-from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
-from orderbridge.transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
-from orderbridge.transforms.order_lines import ORDER_LINES, lines_tables
+from orderbridge.transforms.order_fields import (
+    FIELD_QUESTIONS,
+    NOTATION,
+    ORDER_FIELDS,
+    choose_fields,
+)
+from orderbridge.transforms.order_lines import ORDER_LINES
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
 
@@ -46,6 +56,7 @@ class StepInputs:
         dates: the instant of the run, and how dates are read.
         map_tasks: maps a function over parts of tables.
         accepted: changes that a person has accepted.
+        questions: the answers in force, and what the steps ask.
         findings: what the steps find.
         parts: reads and writes long tables.
         reads: the last published read of each list.
@@ -59,6 +70,7 @@ class StepInputs:
     dates: DateContext
     map_tasks: Mapper
     accepted: Accepted
+    questions: RunQuestions
     findings: Findings = field(init=False)
     parts: Parts = field(init=False)
     reads: Mapping[str, ops.LastRead] = field(init=False)
@@ -132,101 +144,39 @@ def _price_lists(inputs: StepInputs) -> Entity:
 
 
 def _orders(inputs: StepInputs) -> Entity:
-    settings, last = inputs.settings, ops.last_order_fields(inputs.build)
-    kept = {
-        name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)
-    }
-    inputs.lines = _lines_table(inputs, kept.get(_LINES))
+    build, answers = inputs.build, inputs.questions.answers
+    lines = lines_question(build, answers.get(LINES))
+    if lines is not None:
+        inputs.lines = lines.value
+        inputs.findings.add(lines_findings(lines))
     raw = RawOrders.of(inputs.parts, inputs.lines)
+    check_settings(answers, raw.kinds)
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
-    configured = OrderFields(
-        **{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS}
-    )
-    for name, column in configured.columns().items():
-        if column not in raw.kinds:
-            raise UsageError(
-                f"reconcile.order_{name.removeprefix('order_')} is {column!r}, which is not a column of raw.orders",
-                "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
-            )
-    values = settings.orders.cancelled
-    configured = replace(
-        configured,
-        customer_notation=settings.orders.customer_notation,
-        cancelled_values=None if values is None else tuple(map(str.strip, values.split(","))),
-    )
-    notation = last.notation if "customer_id" in kept else None
-    was_in_cents = kept.get(_UNIT) == "cents" and "total" in kept
-    pinned = OrderFields(
-        *map(kept.get, ORDER_FIELDS), customer_notation=notation, is_in_cents=was_in_cents
-    )
-    share = (
-        None
-        if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at)
-        else last.matched_share
-    )
-    choice = choose_fields(raw, index, configured, pinned)
+    choice = choose_fields(raw, index, answers, _cancelled_values(inputs.settings))
     inputs.findings.add(choice.findings)
-    customers = match_customers(raw, index, choice.fields, share)
+    last_share = last_matched_share(build, inputs.accepted)
+    notation = answers.get(NOTATION)
+    customers = match_customers(raw, index, choice.fields.customer_id, notation, last_share)
     del index  # of a million customers: not while the orders are worked on
+    inputs.questions.add(lines, *choice.questions, customers.notation)
     gap = inputs.coverage_gap("customers", "orders")
     form, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
+    record_used_fields(
+        build, inputs.run_id, inputs.accepted, choice, customers, inputs.lines, last_share
+    )
+    inputs.findings.add(combine_findings(odd_values(build, "orders")))
     used = choice.fields.columns()
-    # The next run compares with what was accepted, not with this one: an alarm does not fall silent by itself.
-    shares = [one for one in (share, customers.matched_share) if one is not None]
-    pins = {
-        **used,
-        **{name: column for name, column in kept.items() if name not in configured.columns()},
-    }
-    pins[_UNIT] = "cents" if choice.fields.is_in_cents else "whole"
-    if lines := settings.orders.lines or kept.get(_LINES) or inputs.lines:
-        pins[_LINES] = lines
-    if pins.get("customer_id") == used.get("customer_id"):
-        notation = customers.notation
-    pinned_now = ops.LastOrderFields(pins, max(shares, default=None), notation, inputs.accepted.at)
-    ops.record_order_fields(inputs.build, inputs.run_id, pinned_now)
-    detected = {name: column for name, column in used.items() if name not in configured.columns()}
-    proposed = {
-        name: choice.evidence.get(column, "used by the last run")
-        for name, column in detected.items()
-    }
-    inputs.findings.add(combine_findings(odd_values(inputs.build, "orders")))
+    proposed: dict[str, str] = {}
+    for name, column in used.items():
+        answer = answers.get(FIELD_QUESTIONS[name])
+        if answer is None or answer.is_assumption:
+            proposed[name] = choice.evidence.get(column, "used by the last run")
     return Entity(form=form, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
 
 
-def _is_changed(inputs: StepInputs, name: str, last: ops.LastOrderFields) -> bool:
-    """Whether a person has accepted a change of this field of orders since it was recorded."""
-    return inputs.accepted.is_changed("orders.field_changed", name, last.at)
-
-
-def _lines_table(inputs: StepInputs, pinned: str | None) -> str | None:
-    """The child table of the raw orders that holds their lines; what is doubtful about it is a finding."""
-    setting = inputs.settings.orders.lines
-    children = [name for name in table_names(inputs.build, "raw") if name.startswith("orders__")]
-    if setting is not None and setting not in children:
-        raise UsageError(
-            f"reconcile.order_lines is {setting!r}, which is not a child table of raw.orders",
-            f"There are: {', '.join(sorted(children)) or 'none'}. Without the setting, the table is detected.",
-        )
-    # A table that the platform has renamed keeps the lines of orders that are no longer listed, or none.
-    listed = {name: inputs.row_count(_LISTED_LINES.format(name)) for name in lines_tables(children)}
-    best = max(listed, key=lambda name: listed[name], default=None)
-    table = setting or (
-        pinned
-        if pinned in listed and (listed[pinned] or best is None or not listed[best])
-        else best
-    )
-    others = [
-        f"{name} has {number(rows, 'row')}"
-        for name, rows in listed.items()
-        if rows and name != table
-    ]
-    if setting is None and table is not None and (others or pinned not in (None, table)):
-        before = [f"{pinned} was used before"] if pinned not in (None, table) else []
-        doubt = (
-            f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
-        )
-        inputs.findings.add(table_finding("orders", "field_changed", doubt))
-    return table
+def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:
+    values = settings.orders.cancelled
+    return None if values is None else tuple(map(str.strip, values.split(",")))
 
 
 def _order_lines(inputs: StepInputs) -> Entity:
@@ -247,11 +197,6 @@ def _customer_orders(inputs: StepInputs) -> Entity:
     return Entity(raw_rows=inputs.row_count("reconciled.customers"))
 
 
-_UNIT: Final = "total_unit"
-"""The name under which `ops.order_fields` has the unit of the totals."""
-_LINES: Final = "lines"
-"""The name under which `ops.order_fields` has the child table of the order lines."""
-_LISTED_LINES: Final = '(FROM raw."{}" WHERE _missing_since IS NULL)'
 STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,
     "promotions": _promotions,

@@ -20,7 +20,7 @@ from orderbridge.pipelines.warehouse.merge import columns_of
 from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.transforms.dates import OFFSET_MAX, DateContext
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
-from orderbridge.transforms.order_fields import AmountEvidence
+from orderbridge.transforms.order_columns import AmountEvidence
 from orderbridge.transforms.order_lines import (
     AMOUNTS,
     LINE_FIELDS,

@@ -24,7 +24,8 @@ from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence
 from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import TEXT, frame, from_arrow, look_up
 from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_fields import FieldChoice, OrderFields, texts_of
+from orderbridge.transforms.order_columns import texts_of
+from orderbridge.transforms.order_fields import FieldChoice
 from orderbridge.transforms.order_lines import line_columns, line_sums
 from orderbridge.transforms.orders import (
     ORDER_CUSTOMERS,
@@ -36,6 +37,7 @@ from orderbridge.transforms.orders import (
     orders_part,
     raw_column_names,
 )
+from orderbridge.transforms.questions import Answer
 from orderbridge.transforms.total_candidates import LINE_SUMS
 
 COMPARED_ROWS: Final = 20_000
@@ -87,7 +89,8 @@ class RawOrders:
 
     def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
         """See `OrderColumns`."""
-        return self.tables.read({self.name: ", ".join([*map(sql_name, columns), _IS_MISSING])})
+        read = [*map(sql_name, columns), _IS_MISSING, "_first_seen_at AS first_seen_at"]
+        return self.tables.read({self.name: ", ".join(read)})
 
     def distinct(self, names: Sequence[str], where: str = "_missing_since IS NULL") -> pd.DataFrame:
         """See `OrderColumns`."""
@@ -125,18 +128,21 @@ class RawOrders:
 def match_customers(
     orders: RawOrders,
     index: CustomerIndex,
-    fields: OrderFields,
+    name: str | None,
+    answer: Answer | None = None,
     last_matched_share: float | None = None,
 ) -> OrderCustomers:
-    """Makes `temp.order_customers`, a row for each order; `last_matched_share` is that of the last run."""
+    """Makes `temp.order_customers`, a row for each order; see `order_customers`."""
     build = orders.tables.build
-    if (name := fields.customer_id) is None:
+    if name is None:
         build.execute(
             f"CREATE OR REPLACE TEMP TABLE order_customers AS SELECT {_NO_CUSTOMERS} FROM {orders.name}"
         )
         return OrderCustomers(frame(ORDER_CUSTOMERS), None, None, "", frame(FINDINGS))
     values = orders.distinct([name], where="true")
-    found = order_customers(values[name], values["row_count"], index, fields, last_matched_share)
+    found = order_customers(
+        values[name], values["row_count"], index, name, answer, last_matched_share
+    )
     orders.tables.findings.add(found.findings)
     columns = ", ".join(f"v.{column}" for column in ORDER_CUSTOMERS)
     with orders.tables.given("customer_values", found.table.assign(value=values[name])):

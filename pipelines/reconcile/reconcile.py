@@ -39,9 +39,11 @@ from orderbridge.pipelines.warehouse.finding_history import (
     new_findings,
     record_findings,
 )
+from orderbridge.pipelines.warehouse.questions import RunQuestions, given_answers
 from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.schema_changes import enumeration
+from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import change_settings, replace
 from orderbridge.pipelines.warehouse.views import create_views
 from orderbridge.sources.contract import LISTS
@@ -269,7 +271,9 @@ class Reconciling:
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
-        inputs = StepInputs(build, run_id, self._settings, dates, map_tasks, accepted)
+        given = given_answers("reconcile", read_source(build))
+        questions = RunQuestions(build, given, accepted)
+        inputs = StepInputs(build, run_id, self._settings, dates, map_tasks, accepted, questions)
         result.never_read = [name for name in LISTS if name not in inputs.reads]
         findings, observed = inputs.findings, []
         for name, step in STEPS.items():
@@ -301,6 +305,7 @@ class Reconciling:
             build, run_id, at, findings.written(), accepted
         )
         result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
+        questions.record(build, run_id, at)
         observed += [
             ("order_fields", f"{name}: {column}")
             for name, column in result.order_fields.items()

@@ -42,6 +42,11 @@ CREATE TABLE IF NOT EXISTS ops.order_fields (
     recorded_at TIMESTAMPTZ
 );
 
+CREATE TABLE IF NOT EXISTS ops.questions (
+    question VARCHAR PRIMARY KEY, assumption VARCHAR, since TIMESTAMPTZ, fits BIGINT, rows BIGINT, about VARCHAR,
+    rival VARCHAR, first_run_id VARCHAR, first_seen_at TIMESTAMPTZ, last_run_id VARCHAR, last_seen_at TIMESTAMPTZ
+);
+
 CREATE TABLE IF NOT EXISTS ops.field_kinds (
     resource VARCHAR, path VARCHAR, kind VARCHAR, values_seen BIGINT, previous_kind VARCHAR, run_id VARCHAR,
     decided_at TIMESTAMPTZ, objects BIGINT, arrays BIGINT, PRIMARY KEY (resource, path)

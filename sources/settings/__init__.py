@@ -7,6 +7,7 @@ from orderbridge.sources.settings.data_source import DataSource as DataSource
 from orderbridge.sources.settings.loaders import ANSWERS as ANSWERS
 from orderbridge.sources.settings.loaders import check_same_environment as check_same_environment
 from orderbridge.sources.settings.loaders import configured_source as configured_source
+from orderbridge.sources.settings.loaders import given_values as given_values
 from orderbridge.sources.settings.loaders import http_settings as http_settings
 from orderbridge.sources.settings.loaders import is_set as is_set
 from orderbridge.sources.settings.loaders import known_secrets as known_secrets

@@ -40,6 +40,7 @@ class StoredAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         at: when.
         why: the reason; may be empty.
         evidence: the counts that it was given on.
+        fits, rows: how many rows fitted it then, of how many; None where nothing is counted.
         is_confirmed: False: it was given about another source, and nobody has confirmed it for this one.
     """
 
@@ -48,6 +49,8 @@ class StoredAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at: datetime
     why: str = ""
     evidence: str = ""
+    fits: int | None = None
+    rows: int | None = None
     is_confirmed: bool = True
 
     def __post_init__(self) -> None:
@@ -173,7 +176,7 @@ def _set(document: Any, key: str, answer: StoredAnswer | None) -> None:  # noqa:
     if answer is None:
         table.pop(name, None)
         return
-    defaults = {"why": "", "evidence": "", "is_confirmed": True}
+    defaults = {"why": "", "evidence": "", "fits": None, "rows": None, "is_confirmed": True}
     entry = tomlkit.table()
     for field in StoredAnswer.__struct_fields__:
         value = getattr(answer, field)

@@ -26,6 +26,7 @@ from orderbridge.sources.urls import checked_base_url
 
 Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]
+TotalUnit = Literal["units", "cents"]
 DateOrder = Literal["day_first", "month_first"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
@@ -185,6 +186,14 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "total",
         default=None,
         asks="Which column of raw.orders has the total that you report as revenue?",
+        holds_up=_OF_TOTALS,
+    )
+    total_unit: TotalUnit | None = setting(
+        checks.choice(*get_args(TotalUnit)),
+        "`units` or `cents` (hundredths) of the currency: what the total is in; as the lines show it if not set",
+        "cents",
+        default=None,
+        asks="Are the totals in units of the currency, or in cents (hundredths)?",
         holds_up=_OF_TOTALS,
     )
     status: str | None = setting(

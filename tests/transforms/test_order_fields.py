@@ -142,25 +142,27 @@ def with_values(columns: str, **where: range) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("columns", "pinned", "fields", "changes"),
+    ("columns", "assumed", "fields", "changes"),
     [
         # a pinned choice is kept when a column is added, and the change is an error
-        ("id: buyer_id customer_id; small: user_id", OrderFields("buyer_id"), OrderFields("buyer_id"),
+        ("id: buyer_id customer_id; small: user_id", {"customer_id": "buyer_id"}, OrderFields("buyer_id"),
          ["customer_id: buyer_id is kept, customer_id fits better now"]),
-        ("id: customer_id", OrderFields("buyer_id", "placed_at"), OrderFields("customer_id"),
+        ("id: customer_id", {"customer_id": "buyer_id", "ordered_at": "placed_at"}, OrderFields("customer_id"),
          ["customer_id: buyer_id is gone, customer_id is used", "ordered_at: placed_at is gone, no column is used"]),
         # one that has become empty stays, without an error of its own
-        ("other: buyer_id", OrderFields("buyer_id"), OrderFields("buyer_id"), []),
-        ("id: customer_id; small: buyer_id", OrderFields("customer_id"), OrderFields("customer_id"),
+        ("other: buyer_id", {"customer_id": "buyer_id"}, OrderFields("buyer_id"), []),
+        ("id: customer_id; small: buyer_id", {"customer_id": "customer_id"}, OrderFields("customer_id"),
          ["customer_id: customer_id is kept, but customer_id and buyer_id refer to different customers"]),
     ],
 )  # fmt: skip
 def test_a_pinned_column_is_kept(
-    columns: str, pinned: OrderFields, fields: OrderFields, changes: list[str]
+    columns: str, assumed: dict[str, str], fields: OrderFields, changes: list[str]
 ) -> None:
-    choice = choose_fields(orders(columns), CUSTOMERS, pinned=pinned)
+    choice = choose_fields(orders(columns), CUSTOMERS, assumed=assumed)
     assert (choice.fields, details(choice, "field_changed")) == (fields, changes)
-    of_setting = choose_fields(orders(columns), CUSTOMERS, OrderFields(fields.customer_id), pinned)
+    of_setting = choose_fields(
+        orders(columns), CUSTOMERS, {"customer_id": str(fields.customer_id)}, assumed
+    )
     assert details(of_setting, "field_changed") == [
         one for one in changes if not one.startswith("customer_id")
     ]
@@ -170,29 +172,25 @@ def test_a_column_with_few_values_is_not_chosen_but_kept_with_an_error_where_it_
     for columns, chosen in (("id: buyer_id customer_id", "customer_id"), ("id: buyer_id", None)):
         rows = with_values(columns, buyer_id=range(20))
         assert choose_fields(rows, CUSTOMERS).fields.customer_id == chosen
-    pinned = OrderFields(total="total", currency="currency")
+    assumed = {"total": "total", "currency": "currency"}
     for given, is_error in ((0, True), (53, True), (54, False)):
         rows = with_values("other: currency; money: total", total=range(given))
-        choice = choose_fields(rows, CUSTOMERS, pinned=pinned)
+        choice = choose_fields(rows, CUSTOMERS, assumed=assumed)
         changes = [f"total: total is kept, but {given} of 60 orders have a value"] * is_error
-        assert (choice.fields, details(choice, "field_changed")) == (pinned, changes)
-        of_setting = choose_fields(rows, CUSTOMERS, OrderFields(total="total"), pinned)
-        for one in (of_setting, choose_fields(rows[:0], CUSTOMERS, None, pinned)):
+        assert (choice.fields.columns(), details(choice, "field_changed")) == (assumed, changes)
+        of_setting = choose_fields(rows, CUSTOMERS, {"total": "total"}, assumed)
+        for one in (of_setting, choose_fields(rows[:0], CUSTOMERS, assumed=assumed)):
             assert details(one, "field_changed") == []
 
 
-def test_the_notation_that_is_set_decides_and_a_pinned_one_holds_for_its_own_column() -> None:
+def test_the_notation_that_is_set_decides_which_column_is_chosen() -> None:
     rows = orders("id: customer_id; code: customer_code")
-    codes, ids = OrderFields(customer_notation="codes"), OrderFields(customer_notation="ids")
-    for notation, name in ((codes, "customer_code"), (ids, "customer_id")):
-        assert choose_fields(rows, CUSTOMERS, notation).fields.customer_id == name
-    choice = choose_fields(rows.drop(columns="customer_code"), CUSTOMERS, codes)
+    for notation, name in (("codes", "customer_code"), ("ids", "customer_id")):
+        choice = choose_fields(rows, CUSTOMERS, {"notation": notation})
+        assert choice.fields.customer_id == name
+    choice = choose_fields(rows.drop(columns="customer_code"), CUSTOMERS, {"notation": "codes"})
     assert choice.fields.customer_id is None, "read as codes, ids are those of others by chance"
     assert "field_not_found" in set(choice.findings["rule"])
-    gone, kept = (OrderFields(name, customer_notation="codes") for name in ("gone", "customer_id"))
-    assert choose_fields(rows, CUSTOMERS, pinned=gone).fields.customer_notation is None
-    assert choose_fields(rows, CUSTOMERS, pinned=kept).fields.customer_notation == "codes"
-    assert choose_fields(rows, CUSTOMERS, ids, kept).fields.customer_notation == "ids"
 
 
 def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
@@ -203,9 +201,8 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
         ("rare: cancelled_at", None, []), ("state: status", None, []), ("state: status", "CANCELLED", []),
         ("state: status", "9", [f"no order has a value of reconcile.order_cancelled; {of_column('status', 2)}"]),
     ):  # fmt: skip
-        choice = choose_fields(
-            orders(columns), CUSTOMERS, OrderFields(cancelled_values=(value,) if value else None)
-        )
+        cancelled = (value,) if value else None
+        choice = choose_fields(orders(columns), CUSTOMERS, cancelled_values=cancelled)
         assert details(choice, "cancelled_unknown") == [f"order_status: {one}" for one in found]
 
 
@@ -253,14 +250,15 @@ def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_s
     with_decimals = rows.drop(columns="amount").assign(total=rows["total"] + 0.1)
     assert not choose_fields(with_decimals, CUSTOMERS, lines=lines).fields.is_in_cents
     assert {"total_in_cents", "lines_differ"} <= set(choice.findings["rule"])
-    amounts = choose_fields(rows, CUSTOMERS, None, OrderFields(total="total", is_in_cents=True), lines.assign(
-        price=lines["price"] * 100
-    ))  # fmt: skip
-    assert not amounts.fields.is_in_cents
+    assumed = {"total": "total", "unit": "cents"}
+    as_amounts = lines.assign(price=lines["price"] * 100)
+    amounts = choose_fields(rows, CUSTOMERS, assumed=assumed, lines=as_amounts)
+    assert amounts.fields.is_in_cents, "an assumption stays in force where it is contradicted"
     assert "total: total was in hundredths and is not any more" in details(amounts, "field_changed")
     for name, expected in (("total", True), ("amount", False)):
-        pinned, configured = OrderFields(total=name, is_in_cents=True), OrderFields(total="total")
-        assert choose_fields(rows, CUSTOMERS, configured, pinned).fields.is_in_cents is expected
+        assumed = {"total": name, "unit": "cents"}
+        choice = choose_fields(rows, CUSTOMERS, {"total": "total"}, assumed)
+        assert choice.fields.is_in_cents is expected
 
 
 def test_orders_that_are_no_longer_listed_prove_a_notation_and_do_not_decide_which_column_is_chosen() -> (

@@ -24,9 +24,11 @@ from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, column, frame
 from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_fields import AmountEvidence, OrderFields, money
+from orderbridge.transforms.order_columns import AmountEvidence, money
+from orderbridge.transforms.order_fields import OrderFields
 from orderbridge.transforms.order_lines import ORDER_LINES, line_sums
 from orderbridge.transforms.orders import ORDERS, order_customers
+from orderbridge.transforms.questions import ASSUMPTION, Answer
 from tests.pipelines.reconcile.in_parts import Orders, customer_orders, order_lines, orders
 from tests.transforms.rows import values
 
@@ -198,15 +200,18 @@ def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_
 ):
     for (name, known, pinned, customer, notation, rule), is_set in product(READINGS, (False, True)):
         numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
-        fields = OrderFields(name, customer_notation=pinned, is_notation_set=is_set)
+        answer = None
+        if pinned is not None:
+            answer = Answer(pinned, "config.toml") if is_set else Answer(pinned, ASSUMPTION, AS_OF)
         made = order_customers(
-            numbers, column(pa.array([1] * len(known))), CustomerIndex.of(known), fields
+            numbers, column(pa.array([1] * len(known))), CustomerIndex.of(known), name, answer
         )
         assert values(made.table, "customer_id", "customer_status")[1] == (
             customer,
             customer and "matched",
         )
-        assert (made.notation, bool(made.unknown)) == (notation, customer is None)
+        value = made.notation.value if made.notation is not None else None
+        assert (value, bool(made.unknown)) == (notation, customer is None)
         is_found = bool(rule) and not (is_set and rule == "field_changed")
         assert values(made.findings, "rule") == [rule] * is_found
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 from unittest import mock
 
 import duckdb
@@ -23,13 +24,21 @@ from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orde
 from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from orderbridge.pipelines.reconcile.parts import Findings, Parts, folder_of
 from orderbridge.transforms.cancelled import Cancellation
-from orderbridge.transforms.customer_index import CustomerIndex, CustomerNotation
+from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import column, constant, from_arrow
 from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_fields import AmountEvidence, FieldChoice, OrderFields, texts_of
+from orderbridge.transforms.order_columns import AmountEvidence, texts_of
+from orderbridge.transforms.order_fields import (
+    FIELD_QUESTIONS,
+    NOTATION,
+    UNIT,
+    FieldChoice,
+    OrderFields,
+)
 from orderbridge.transforms.order_fields import choose_fields as choose
+from orderbridge.transforms.questions import ASSUMPTION, Answer
 
 
 @cache
@@ -71,7 +80,7 @@ class Orders(NamedTuple):
     findings: pd.DataFrame
     form: str
     matched_share: float | None
-    customer_notation: CustomerNotation | None
+    customer_notation: str | None
 
 
 def orders(
@@ -82,30 +91,58 @@ def orders(
     coverage_gap: str = "",
     last_matched_share: float | None = None,
     part_rows: int | None = None,
+    cancelled_values: tuple[str, ...] | None = None,
+    notation: Answer | None = None,
 ) -> Orders:
     """The orders, by id. Their status alone says whether they are cancelled."""
     status, amounts = fields.order_status, AmountEvidence()
     words = {status: texts_of(raw[status]).dropna().unique()} if status is not None else {}
     if fields.total is not None:
         amounts.add(raw[fields.total])
-    cancellation = Cancellation.of(status, words, fields.cancelled_values)
+    cancellation = Cancellation.of(status, words, cancelled_values)
     choice = FieldChoice(fields, amounts, cancellation)
     with build_of(part_rows, raw__orders=raw) as tables:
         of_build = RawOrders.of(tables)
-        found = match_customers(of_build, CustomerIndex.of(customers), fields, last_matched_share)
+        index = CustomerIndex.of(customers)
+        found = match_customers(of_build, index, fields.customer_id, notation, last_matched_share)
         form, _ = reconcile_orders(of_build, choice, found, context, coverage_gap)
         made = rows_of(tables, "reconciled.orders", "order_id")
-        return Orders(made, found_in(tables), form, found.matched_share, found.notation)
+        value = found.notation.value if found.notation is not None else None
+        return Orders(made, found_in(tables), form, found.matched_share, value)
+
+
+NIGHT: Final = datetime(2026, 1, 5, tzinfo=UTC)
+QUESTIONS: Final = {**FIELD_QUESTIONS, "notation": NOTATION, "unit": UNIT}
+
+
+def answers(origin: str, values: Mapping[str, str], at: datetime | None) -> dict[str, Answer]:
+    """Answers in force, by the field that they are about."""
+    about = {"notation": values.get("customer_id", ""), "unit": values.get("total", "")}
+    made: dict[str, Answer] = {}
+    for name, value in values.items():
+        subject = about.get(name, "") if origin == ASSUMPTION else ""
+        made[QUESTIONS[name]] = Answer(value, origin, at, about=subject)
+    return made
 
 
 def choose_fields(
     rows: pd.DataFrame,
     customers: pd.DataFrame,
-    configured: OrderFields | None = None,
-    pinned: OrderFields | None = None,
+    configured: Mapping[str, str] = MappingProxyType({}),
+    assumed: Mapping[str, str] = MappingProxyType({}),
     lines: pd.DataFrame | None = None,
+    cancelled_values: tuple[str, ...] | None = None,
+    answered: Mapping[str, Answer] = MappingProxyType({}),
 ) -> FieldChoice:
-    """The choice for raw orders, which have the columns of bookkeeping, and their lines, which need not."""
+    """The choice for raw orders, which have the columns of bookkeeping, and their lines, which need not.
+
+    `configured` and `assumed` are columns by field, and `notation` and `unit`; `answered` is by question.
+    """
+    in_force = {
+        **answers(ASSUMPTION, assumed, NIGHT),
+        **answers("config.toml", configured, None),
+        **answered,
+    }
     tables = {"raw__orders": rows}
     if lines is not None:
         absent = {
@@ -116,7 +153,7 @@ def choose_fields(
         tables["raw__orders__lines"] = lines.assign(**absent)
     with build_of(None, **tables) as build:
         raw = RawOrders.of(build, None if lines is None else "orders__lines")
-        return choose(raw, CustomerIndex.of(customers), configured, pinned)
+        return choose(raw, CustomerIndex.of(customers), in_force, cancelled_values)
 
 
 def customer_orders(

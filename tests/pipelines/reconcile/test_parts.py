@@ -17,6 +17,7 @@ from orderbridge.transforms.documents import RAW_DOCUMENTS
 from orderbridge.transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
 from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.order_fields import OrderFields
+from orderbridge.transforms.questions import Answer
 from tests.pipelines.reconcile.in_parts import build_of, customers, found_in, orders, rows_of
 from tests.transforms.rows import values
 
@@ -29,9 +30,8 @@ RAW_ORDERS: Final = {
     **BOOKKEEPING,
 }
 NOBODY: Final = frame({"customer_id": TEXT, "erp_code": TEXT}).assign(is_missing=False)
-FIELDS: Final = OrderFields(
-    "client_id", "placed_at", "total", "status", "money", customer_notation="ids"
-)
+IDS: Final = Answer("ids", "config.toml")
+FIELDS: Final = OrderFields("client_id", "placed_at", "total", "status", "money")
 DATES: Final = (
     None,
     "",
@@ -84,7 +84,15 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(
     assert made.form == whole.form
     rows = frame(RAW_ORDERS, [drawn(RAW_ORDERS, id=f"o{n:02}") for n in draw.sample(range(30), 25)])
     all_orders, in_parts = (
-        orders(rows, whole.customers, FIELDS, context, last_matched_share=1.0, part_rows=number)
+        orders(
+            rows,
+            whole.customers,
+            FIELDS,
+            context,
+            last_matched_share=1.0,
+            part_rows=number,
+            notation=IDS,
+        )
         for number in (10**6, part_rows)
     )
     assert_frame_equal(in_parts.orders, all_orders.orders)
@@ -118,7 +126,7 @@ def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(
     ]
     lines = frame(line, rows)
     raw = frame(RAW_ORDERS, [{"id": f"o{n}", "placed_at": "2026-01-01"} for n in range(2)])
-    made = orders(raw, NOBODY, FIELDS, DateContext(AS_OF))
+    made = orders(raw, NOBODY, FIELDS, DateContext(AS_OF), notation=IDS)
     with build_of(part_rows, raw__orders__lines=lines, reconciled__orders=made.orders) as tables:
         tables.build.execute("DELETE FROM raw.orders__lines WHERE sku = 's1'")
         assert reconcile_lines(tables, "orders__lines") == 5

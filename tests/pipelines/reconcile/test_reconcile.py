@@ -29,8 +29,10 @@ from orderbridge.pipelines.warehouse.accepted import (
 )
 from orderbridge.pipelines.warehouse.field_kinds import declared_file
 from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.pipelines.warehouse.questions import LINES
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
 from orderbridge.transforms.promotions import promotions
 from tests.pipelines.bridge import Bridge, pulled
 from tests.transforms.rows import values
@@ -141,11 +143,23 @@ def test_exceptions_hold_no_personal_data_and_two_records_with_one_id_are_one(ma
     assert found == [("orders", str(record["id"]), "error")]
 
 
+ASSUMPTIONS = "SELECT question, assumption FROM ops.questions WHERE assumption IS NOT NULL"
+
+
+def assumed(question: str, value: str) -> str:
+    """Makes a value the assumption of earlier runs."""
+    return f"UPDATE ops.questions SET assumption = '{value}' WHERE question = '{question}'"
+
+
 def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge) -> None:
     first: ReconcileResult = reconciled.result
     used = {field: column for field, column in first.order_fields.items() if column}
-    pins = "SELECT field, column_name FROM ops.order_fields"
-    assert dict(reconciled.rows(pins)) == used | {"lines": "orders__lines", "total_unit": "whole"}
+    columns = {
+        **{FIELD_QUESTIONS[field]: column for field, column in used.items()},
+        LINES: "orders__lines",
+    }
+    assert dict(reconciled.rows(ASSUMPTIONS)) == {**columns, NOTATION: "ids", UNIT: "units"}
+    assert reconciled.rows("SELECT * FROM reconciled.meanings WHERE state <> 'proven'") == []
     update(
         reconciled,
         "ALTER TABLE raw.orders ADD COLUMN client_id BIGINT",
@@ -155,10 +169,7 @@ def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge) ->
     statuses = "SELECT DISTINCT customer_status FROM reconciled.orders"
     assert again.order_fields == first.order_fields
     assert reconciled.rows(statuses) == [("matched",)]
-    assert reconciled.rows("SELECT DISTINCT run_id, notation FROM ops.order_fields") == [
-        (again.run_id, "ids")
-    ]
-    update(reconciled, "UPDATE ops.order_fields SET notation = 'codes'")
+    update(reconciled, assumed(NOTATION, "codes"))
     reconcile()
     (kept,) = details(reconciled, "rule = 'field_changed' AND detail LIKE '%read as%'")
     assert kept.startswith(
@@ -203,11 +214,11 @@ def test_what_another_field_or_table_is_read_for_is_an_error_until_it_is_accepte
     items = (
         "CREATE TABLE raw.orders__items AS SELECT * REPLACE (0 AS position) FROM raw.orders__lines"
     )
-    pinned = "UPDATE ops.order_fields SET column_name = '{}' WHERE field = '{}'"
+    customer = FIELD_QUESTIONS["customer_id"]
     update(
         reconciled,
         f"{items} QUALIFY row_number() OVER (PARTITION BY order_id) = 1",
-        pinned.format("gone", "customer_id"),
+        assumed(customer, "gone"),
     )
     for _ in range(2):  # an alarm does not fall silent by itself
         result = reconcile()
@@ -219,14 +230,14 @@ def test_what_another_field_or_table_is_read_for_is_an_error_until_it_is_accepte
             of_lines
             == "lines: orders__lines is used; orders__items has 30 rows; set reconcile.order_lines"
         )
-    update(reconciled, pinned.format("orders__items", "lines"))
+    update(reconciled, assumed(LINES, "orders__items"))
     accept("orders.field_changed", "customer_id")
     assert reconcile().rows["order_lines"] == 30
     assert [detail.partition(":")[0] for detail in details(reconciled, ERROR)] == ["lines"]
     accept("orders.field_changed", "lines")
     assert reconcile().rows["order_lines"] == lines
-    fields = "SELECT column_name FROM ops.order_fields WHERE field IN ('customer_id', 'lines') ORDER BY field"
-    assert reconciled.rows(fields) == [("customer__id",), ("orders__lines",)]
+    kept = dict(reconciled.rows(ASSUMPTIONS))
+    assert (kept[customer], kept[LINES]) == ("customer__id", "orders__lines")
 
 
 def test_a_share_that_fell_is_compared_with_the_last_accepted_one(reconciled: Bridge) -> None:
@@ -306,7 +317,8 @@ def test_settings_name_fields_and_a_wrong_one_leaves_the_file(
     reported = reconcile()
     assert reported.order_fields["customer_id"] == "customer__erp_code"
     assert "customer_id" not in reported.proposed
-    assert made.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
+    answered = "SELECT DISTINCT value FROM reconciled.meanings WHERE state = 'answered' ORDER BY 1"
+    assert made.rows(answered) == [("customer__erp_code",), ("ids",), ("number",)]
     assert made.one("SELECT bool_and(number = total) FROM reconciled.orders")
     assert made.rows("SELECT DISTINCT created_at::DATE::VARCHAR FROM reconciled.customers") == [
         ("2026-03-04",)

@@ -1,0 +1,129 @@
+"""What has to be known of the raw orders before they are reconciled: the table of their lines, and what settings name.
+
+In: the raw tables of a build, and the answers in force. Out: the question about the table of the lines, its finding,
+errors for settings that name what is not there, and what the run after this one compares with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import duckdb
+import pandas as pd
+
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.questions import LINES
+from orderbridge.pipelines.warehouse.sql import sql_name, table_names
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import ANSWERS
+from orderbridge.sources.words import number
+from orderbridge.transforms.findings import FINDINGS, table_finding
+from orderbridge.transforms.frames import frame
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice
+from orderbridge.transforms.order_lines import lines_tables
+from orderbridge.transforms.orders import OrderCustomers
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+
+_NO_ROWS: Final = number(0, "row")
+_LISTED: Final = "SELECT count(*) FROM raw.{} WHERE _missing_since IS NULL"
+
+
+def check_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> None:
+    """Checks the columns of orders that settings name. Raises UsageError for one that the raw orders do not have."""
+    for key in FIELD_QUESTIONS.values():
+        answer = answers.get(key)
+        if answer is not None and _is_set(answer) and answer.value not in columns:
+            raise UsageError(
+                f"{key} is {answer.value!r}, which is not a column of raw.orders",
+                "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
+            )
+
+
+def lines_question(build: duckdb.DuckDBPyConnection, answer: Answer | None) -> Question | None:
+    """The question which child table of the raw orders holds their lines; None where there is none.
+
+    Raises:
+        UsageError: a setting names a table that is not there.
+    """
+    children = [name for name in table_names(build, "raw") if name.startswith("orders__")]
+    if answer is not None and _is_set(answer) and answer.value not in children:
+        raise UsageError(
+            f"{LINES} is {answer.value!r}, which is not a child table of raw.orders",
+            f"There are: {', '.join(sorted(children)) or 'none'}. Without the setting, the table is detected.",
+        )
+    candidates = lines_tables(children)
+    if answer is not None and answer.value in children and answer.value not in candidates:
+        candidates.append(answer.value)
+    # A table that the platform has renamed keeps the lines of orders that are no longer listed, or none.
+    rows = {name: _listed_rows(build, name) for name in candidates}
+    best = max(rows, key=lambda name: rows[name], default=None)
+    if best is None and answer is None:
+        return None
+    choices = [Choice(name, number(count, "row")) for name, count in rows.items()]
+    if answer is not None and not rows.get(answer.value):
+        is_gone = answer.value not in rows
+        if is_gone or (best is not None and rows[best]):
+            against = f"{answer.value} {'is gone' if is_gone else 'has no rows'}"
+            choices = [one for one in choices if one.value != answer.value]
+            choices.append(Choice(answer.value, _NO_ROWS, None, against, is_possible=False))
+    filled = [name for name, count in rows.items() if count]
+    return question(Evidence(LINES, tuple(choices), best, is_proven=len(filled) < 2), answer)
+
+
+def lines_findings(asked: Question) -> pd.DataFrame:
+    """That other tables have lines too, that another table was used before, or that the answer is contradicted."""
+    notes: list[str] = []
+    table, answer = asked.value, asked.answer
+    if answer is None or answer.is_assumption:
+        if answer is not None and answer.value != table:
+            notes.append(f"{answer.value} was used before")
+        for choice in asked.evidence.choices:
+            if choice.value != table and choice.is_possible and choice.evidence != _NO_ROWS:
+                notes.append(f"{choice.value} has {choice.evidence}")
+    elif asked.state == "contradicted":
+        notes.append(asked.reason)
+    if table is None or not notes:
+        return frame(FINDINGS)
+    detail = f"lines: {table} is used; {', '.join(notes)}; set {LINES}"
+    return table_finding("orders", "field_changed", detail)
+
+
+def last_matched_share(build: duckdb.DuckDBPyConnection, accepted: Accepted) -> float | None:
+    """The share of orders with a known customer to compare with; None: none, or a person has accepted a change."""
+    last = ops.last_order_fields(build)
+    if accepted.is_changed("orders.matched_share_fell", "", last.at):
+        return None
+    return last.matched_share
+
+
+def record_used_fields(
+    build: duckdb.DuckDBPyConnection,
+    run_id: str,
+    accepted: Accepted,
+    choice: FieldChoice,
+    customers: OrderCustomers,
+    lines: str | None,
+    last_share: float | None,
+) -> None:
+    """Records the columns that the orders were read from, and the share of orders with a known customer.
+
+    The next run compares with the largest share that was not accepted since: an alarm does not fall silent by itself.
+    """
+    shares = [one for one in (last_share, customers.matched_share) if one is not None]
+    columns = choice.fields.columns()
+    if lines is not None:
+        columns["lines"] = lines
+    used = ops.LastOrderFields(columns, max(shares, default=None), at=accepted.at)
+    ops.record_order_fields(build, run_id, used)
+
+
+def _is_set(answer: Answer) -> bool:
+    """Whether it is set in a file or in the environment, and not answered."""
+    return not answer.is_assumption and answer.origin != ANSWERS
+
+
+def _listed_rows(build: duckdb.DuckDBPyConnection, table: str) -> int:
+    ((count,),) = build.execute(_LISTED.format(sql_name(table))).fetchall()
+    return int(count)

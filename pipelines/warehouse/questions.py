@@ -1,0 +1,233 @@
+"""The answers in force during a run, the questions that its steps decide, and what is remembered of them.
+
+In: what people answered, and the assumptions of earlier runs. Out: `ops.questions`, the only memory of
+a question: the assumption in force, and when it was first and last asked; and `reconciled.meanings`, made anew by each
+run, with the state and the evidence of each subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+import duckdb
+import msgspec
+
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources import __version__
+from orderbridge.sources.settings import (
+    ANSWERS,
+    DataSource,
+    configured_source,
+    given_values,
+    read_answers,
+)
+from orderbridge.sources.settings.setting import SETTINGS
+from orderbridge.transforms.chance import Share
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
+from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
+
+LINES: Final = "reconcile.order_lines"
+_PINS: Final = {**FIELD_QUESTIONS, "lines": LINES}
+"""The names under which `ops.order_fields` has the columns that 0.3 had chosen."""
+_ASSUMPTIONS: Final = """
+    SELECT question, assumption, since, fits, rows, coalesce(about, ''), coalesce(rival, '') FROM ops.questions
+    WHERE assumption IS NOT NULL"""
+_LAST_VERSION: Final = """
+    SELECT r.version FROM ops.runs r SEMI JOIN (
+        FROM ops.control_totals WHERE entity LIKE 'reconciled.%') t ON t.run_id = r.run_id
+    ORDER BY r.rowid DESC LIMIT 1"""
+_CONTRADICTED: Final = "SELECT question FROM reconciled.meanings WHERE state = 'contradicted'"
+_CHANGED_FIELDS: Final = """
+    SELECT DISTINCT split_part(detail, ':', 1) FROM reconciled.exceptions
+    WHERE entity = 'orders' AND rule = 'field_changed'"""
+_RECORD: Final = """
+    INSERT INTO ops.questions
+    VALUES ($question, $assumption, $since, $fits, $rows, $about, $rival, $run, $at, $run, $at)
+    ON CONFLICT DO UPDATE SET
+        assumption = excluded.assumption, since = excluded.since, fits = excluded.fits, rows = excluded.rows,
+        about = excluded.about, rival = excluded.rival, first_run_id = coalesce(first_run_id, excluded.first_run_id),
+        first_seen_at = coalesce(first_seen_at, excluded.first_seen_at),
+        last_run_id = coalesce(excluded.last_run_id, last_run_id),
+        last_seen_at = coalesce(excluded.last_seen_at, last_seen_at)"""
+_MEANINGS: Final = """
+    CREATE OR REPLACE TABLE reconciled.meanings (
+        question VARCHAR, state VARCHAR, value VARCHAR, reason VARCHAR, evidence VARCHAR)"""
+_MEANING: Final = """
+    INSERT INTO reconciled.meanings VALUES ($question, $state, $value, $reason, $evidence)"""
+
+
+def given_answers(section: str, source: DataSource) -> dict[str, Answer]:
+    """What people set or answered about the subjects of a section, by the id of the question.
+
+    Answers that were given about another source, and that nobody has confirmed, are assumptions.
+
+    Raises:
+        UsageError: see `given_values`, and the checks of the settings.
+    """
+    stored = read_answers().seen_from(configured_source().updated(source))
+    answers: dict[str, Answer] = {}
+    for key, entry in stored.items():
+        setting = SETTINGS[key]
+        if setting.section == section:
+            origin = ANSWERS if entry.is_confirmed else ASSUMPTION
+            share = None if entry.fits is None else Share(entry.fits, entry.rows or entry.fits)
+            answers[key] = Answer(
+                str(setting.checked(entry.value)), origin, entry.at, entry.by, entry.why, share
+            )
+    for name, (value, origin) in given_values(section).items():
+        setting = SETTINGS[f"{section}.{name}"]
+        if setting.asks and origin != ANSWERS:
+            answers[setting.key] = Answer(str(setting.checked(value)), origin)
+    return answers
+
+
+class RunQuestions:
+    """The answers in force during a run, and the questions that its steps decide.
+
+    Attributes:
+        answers: in force, by the id of the question: given ones, else the assumptions of earlier runs.
+    """
+
+    def __init__(
+        self, build: duckdb.DuckDBPyConnection, given: Mapping[str, Answer], accepted: Accepted
+    ) -> None:
+        """Reads the assumptions of a build with the tables of `ops`."""
+        self._assumptions = _without_changed(_assumptions(build), accepted)
+        self._decided: dict[str, Question] = {}
+        self.answers: dict[str, Answer] = {**self._assumptions, **given}
+
+    def add(self, *decided: Question | None) -> None:
+        """Keeps questions that a step has decided; None is none."""
+        self._decided.update({one.id: one for one in decided if one is not None})
+
+    @property
+    def decided(self) -> list[Question]:
+        """All questions that the steps have decided, in their order."""
+        return [*self._decided.values()]
+
+    def record(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> None:
+        """Writes `ops.questions` and `reconciled.meanings`. What no step decided stays remembered as it is."""
+        remembered: dict[str, Answer | None] = dict(self._assumptions)
+        remembered.update({one.id: self._assumption(one, at) for one in self.decided})
+        asked = {one.id for one in self.decided if one.is_asked}
+        for key, answer in remembered.items():
+            share = None if answer is None else answer.share
+            row = {
+                "question": key,
+                "assumption": None if answer is None else answer.value,
+                "since": None if answer is None else answer.at,
+                "fits": None if share is None else share.hits,
+                "rows": None if share is None else share.rows,
+                "about": None if answer is None else answer.about,
+                "rival": None if answer is None else answer.rival,
+                "run": run_id if key in asked else None,
+                "at": at if key in asked else None,
+            }
+            build.execute(_RECORD, row)
+        build.execute(_MEANINGS)
+        for one in self.decided:
+            evidence = msgspec.json.encode(one.evidence).decode()
+            row = {"question": one.id, "state": one.state, "value": one.value}
+            build.execute(_MEANING, {**row, "reason": one.reason, "evidence": evidence})
+
+    def _assumption(self, decided: Question, at: datetime) -> Answer | None:
+        """The assumption to remember: that of earlier runs, or the proposal that came into force."""
+        known = self._assumptions.get(decided.id)
+        evidence = decided.evidence
+        if known is not None and known.about not in ("", evidence.about):
+            known = None
+        if known is not None and known.rival == ANY_RIVAL:
+            return replace(known, rival=evidence.rival_of(known.value))
+        if known is not None or decided.value is None or decided.state == "answered":
+            return known
+        share = evidence.choice(decided.value).share
+        return Answer(decided.value, ASSUMPTION, at, share=share, about=evidence.about)
+
+
+def _assumptions(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
+    """The assumptions of earlier runs, by the id of the question.
+
+    On the first night of a version, other proposals are those of its new rules and contradict no assumption, unless
+    the run before reported the same.
+    """
+    ((count,),) = build.execute("SELECT count(*) FROM ops.questions").fetchall()
+    known = _remembered(build) if count else _pinned(build)
+    last_version = build.execute(_LAST_VERSION).fetchone()
+    if count and last_version == (__version__,):
+        return known
+    contradicted = _contradicted(build)
+    return {
+        key: answer if key in contradicted else replace(answer, rival=ANY_RIVAL)
+        for key, answer in known.items()
+    }
+
+
+def _remembered(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
+    rows = build.execute(_ASSUMPTIONS).fetchall()
+    known: dict[str, Answer] = {}
+    for key, value, since, fits, of_rows, about, rival in rows:
+        share = None if fits is None else Share(fits, of_rows)
+        known[key] = Answer(value, ASSUMPTION, since, share=share, about=about, rival=rival)
+    return known
+
+
+def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
+    """What 0.3 had pinned: it stays in use, as an assumption."""
+    last = ops.last_order_fields(build)
+    pinned = {
+        _PINS[name]: Answer(column, ASSUMPTION, last.at)
+        for name, column in last.columns.items()
+        if name in _PINS
+    }
+    if last.notation is not None and "customer_id" in last.columns:
+        about = last.columns["customer_id"]
+        pinned[NOTATION] = Answer(last.notation, ASSUMPTION, last.at, about=about)
+    if last.columns.get("total_unit") == "cents" and "total" in last.columns:
+        pinned[UNIT] = Answer("cents", ASSUMPTION, last.at, about=last.columns["total"])
+    return pinned
+
+
+def _contradicted(build: duckdb.DuckDBPyConnection) -> Collection[str]:
+    """The questions whose assumption the last run reported as contradicted."""
+    tables = table_names(build, "reconciled")
+    if "meanings" in tables:
+        return {question for (question,) in build.execute(_CONTRADICTED).fetchall()}
+    if "exceptions" in tables:
+        names = [name for (name,) in build.execute(_CHANGED_FIELDS).fetchall()]
+        return {_PINS[name] for name in names if name in _PINS}
+    return ()
+
+
+def _without_changed(known: Mapping[str, Answer], accepted: Accepted) -> dict[str, Answer]:
+    """The assumptions but those of fields whose change a person has accepted since they came into force."""
+    fields = {question: name for name, question in _PINS.items()}
+    changed = {
+        question
+        for question, answer in known.items()
+        if question in fields
+        and accepted.is_changed("orders.field_changed", fields[question], answer.at)
+    }
+    dependent = {NOTATION: FIELD_QUESTIONS["customer_id"], UNIT: FIELD_QUESTIONS["total"]}
+    return {
+        question: answer
+        for question, answer in known.items()
+        if question not in changed and dependent.get(question) not in changed
+    }
+
+
+def last_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
+    """The evidence that the last run that reconciled had; none where no run of this version did."""
+    if "meanings" not in table_names(warehouse, "reconciled"):
+        return []
+    rows = warehouse.execute("SELECT evidence FROM reconciled.meanings ORDER BY rowid").fetchall()
+    return [msgspec.json.decode(text, type=Evidence) for (text,) in rows]
+
+
+def last_assumptions(warehouse: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
+    """The assumptions in force, by the id of the question."""
+    return _remembered(warehouse) if "questions" in table_names(warehouse, "ops") else {}

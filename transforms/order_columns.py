@@ -1,0 +1,212 @@
+"""What the values of the columns of orders are: filled, amounts, currencies, words; and their texts and amounts.
+
+In: columns of the raw orders of any type, part by part. Out: counts of the values that fit a field of an
+order, and what the values prove about the notation of amounts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any, Final, Protocol
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from orderbridge.transforms.cancelled import STATUSES_MAX
+from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
+from orderbridge.transforms.keys import clean_text
+from orderbridge.transforms.numbers import NotationEvidence
+
+_DOUBLE: Final = pa.float64()
+SCALARS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
+"""Types of columns that may hold a field."""
+_CURRENCY_CODE: Final = r"[A-Za-z]{3}"
+_AMOUNT: Final = r"-?[0-9]{1,20}(\.[0-9]+)?"
+"""An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
+_SCIENTIFIC: Final = r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}"
+"""An amount as programs write a number that is very large or very small: with an exponent."""
+_AMOUNT_LIMIT: Final = pa.scalar(Decimal(10) ** 20, MONEY)
+_BILLIONTH: Final = Decimal("1e-9")
+_EVERY_DIGIT: Final = Context(prec=MONEY.precision)
+_TEN_DECIMALS: Final = pa.decimal128(38, 10)
+_EXAMPLES: Final = 3
+_LOOKED_AT: Final = 100
+_EXAMPLE: Final = re.compile(r"[\w.,:+/-]{1,32}|[0-9][\w .,:+/-]{1,31}")
+"""A value that can be shown: a number, code, time or word; neither an e-mail address nor a name of several words."""
+_THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
+
+
+class OrderColumns(Protocol):
+    """The columns of the raw orders, which are read as they are needed; those that are listed are counted."""
+
+    @property
+    def kinds(self) -> Mapping[str, pa.DataType]:
+        """The type of each column."""
+
+    @property
+    def rows(self) -> int:
+        """The number of orders that are listed."""
+
+    def parts(self, columns: Iterable[str]) -> Iterable[pd.DataFrame]:
+        """These columns of all orders, `is_missing` and `first_seen_at`, in parts."""
+
+    def distinct(self, names: Sequence[str]) -> pd.DataFrame:
+        """The distinct values of these columns together, and `row_count`: how many orders have them."""
+
+    def with_lines(self, names: Sequence[str]) -> pd.DataFrame:
+        """These columns of some of the orders, and the columns of `LINE_SUMS`."""
+
+
+class AmountEvidence:
+    """What the values of a column of amounts prove about its notation. They are added part by part.
+
+    Attributes:
+        certain: how many values of listed orders are decimal numbers in any notation.
+        either: how many are texts such as `1.234`, which may be thousands or decimals.
+    """
+
+    def __init__(self) -> None:
+        self._notation = NotationEvidence()
+        self.certain = self.either = 0
+
+    def add(self, values: Column[Any], others: Column[Any] | None = None) -> None:
+        """Examines values of any type; others, of orders that are missing, prove a notation and are not counted."""
+        if array(values).type != TEXT:
+            self.certain += int(money(values, self).count())
+            return
+        texts = texts_of(values)
+        for examined in (texts, *([] if others is None else [texts_of(others)])):
+            self._notation.add(array(examined))
+        either = int(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False).sum())
+        self.either += either
+        self.certain += int(_amounts(texts).count()) - either
+
+    @property
+    def is_point(self) -> bool:
+        """Whether a decimal point is proven, and no decimal comma."""
+        return self._notation.proof == "point"
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether there are texts such as `1.234`, and none proves a decimal point."""
+        return bool(self.either) and self._notation.proof in ("ambiguous", "comma")
+
+
+class ColumnFacts:
+    """What the values of a column are. They are added part by part.
+
+    Attributes:
+        given: how many of the listed orders have a value that is not blank.
+        currencies: how many have a code of three letters.
+        amounts: those that are amounts.
+        words: the distinct texts.
+        examples: a few of the texts.
+    """
+
+    def __init__(self, fields: Collection[str]) -> None:
+        """Of a column that may hold these fields."""
+        self._fields = fields
+        self.given = self.currencies = 0
+        self.examples: list[str] = []
+        self.amounts = AmountEvidence()
+        self.words: set[str] = set()
+
+    def add(self, values: Column[Any], others: Column[Any]) -> None:
+        """Examines values of any type; `others` are of orders that are missing."""
+        texts = texts_of(values)
+        self.given += int(texts.count())
+        if len(self.examples) < _EXAMPLES:
+            self.examples = examples_of(texts)
+        if "total" in self._fields:
+            self.amounts.add(values, others)
+        if "order_status" in self._fields:
+            self.words.update(texts.dropna().unique())
+        if "currency" in self._fields:
+            self.currencies += int(texts.str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
+
+    def fitting(self, name: str, rows: int) -> tuple[int, str]:
+        """How many values fit a field, and the evidence; `rows` is the number of orders."""
+        if name == "total" and self.amounts.is_ambiguous:
+            return 0, "texts such as 1.234, thousands or decimals"
+        if name == "total":
+            count = self.amounts.certain + (self.amounts.either if self.amounts.is_point else 0)
+            return count, f"{count} of {rows} are decimal numbers"
+        if name == "currency":
+            return self.currencies, f"{self.currencies} of {rows} are codes of three letters"
+        if name == "order_status":
+            distinct = len(self.words)
+            evidence = f"{self.given} of {rows} have one of {distinct} values"
+            return self.given if distinct <= STATUSES_MAX else 0, evidence
+        return self.given, f"{self.given} of {rows} have a value"
+
+
+def examples_of(texts: Column[Any]) -> list[str]:
+    """A few different texts of a column: numbers, codes, times and words, but no name or address."""
+    shown: list[str] = []
+    for text in texts.dropna().head(_LOOKED_AT).unique():
+        if _EXAMPLE.fullmatch(text):
+            shown.append(text)
+        if len(shown) == _EXAMPLES:
+            break
+    return shown
+
+
+def texts_of(values: Column[Any]) -> Column[Any]:
+    """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
+    plain = array(values)
+    if plain.type == MONEY:
+        text = pc.replace_substring_regex(
+            plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1"
+        )  # has 9 decimals
+        plain = pc.if_else(pc.equal(plain, 0), "0", pc.replace_substring_regex(text, r"\.$", ""))
+    if plain.type == _DOUBLE:
+        is_whole = pc.and_(pc.equal(pc.floor(plain), plain), pc.less(pc.abs(plain), 2.0**53))
+        whole = pc.if_else(is_whole, plain, None).cast(BIGINT).cast(TEXT)
+        return column(pc.coalesce(whole, plain.cast(TEXT)), values.index)
+    return clean_text(column(plain.cast(TEXT), values.index))
+
+
+def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column[Any]:
+    """Numbers and texts of numbers as MONEY, null where they are none or have more than 20 digits before the point.
+
+    Each number of JSON is read, with an exponent or many decimals too; beyond nine decimals it is rounded half up. A
+    double is taken as the shortest decimal that it is read from. Texts such as `1.234` are null unless the column
+    proves a decimal point; `evidence` is that of the column that these values are a part of, None: they are all of it.
+    """
+    kind = array(values).type
+    if kind == BOOLEAN:
+        return column(pa.nulls(len(values), MONEY), values.index)
+    if kind == MONEY:
+        plain = array(values)
+        return column(pc.if_else(pc.less(pc.abs(plain), _AMOUNT_LIMIT), plain, None), values.index)
+    texts = texts_of(values)
+    if kind == TEXT:
+        if evidence is None:
+            evidence = AmountEvidence()
+            evidence.add(values)
+        if not evidence.is_point:
+            texts = texts.mask(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False))
+    return _amounts(texts)
+
+
+def _amounts(texts: Column[Any]) -> Column[Any]:
+    """The amounts of texts, see `money`, with a decimal point in each."""
+    plain = array(texts.where(texts.str.fullmatch(_AMOUNT).fillna(False)))
+    # Half of the last decimal is rounded up whatever follows the tenth.
+    short = pc.replace_substring_regex(plain, r"(\.[0-9]{10})[0-9]+", r"\1")
+    amounts = pc.round(short.cast(_TEN_DECIMALS), 9, "half_towards_infinity").cast(MONEY)
+    is_scientific = array(texts.str.fullmatch(_SCIENTIFIC).fillna(False))
+    if pc.any(is_scientific).as_py():
+        read = [_scientific_amount(text) for text in array(texts).filter(is_scientific).to_pylist()]
+        amounts = pc.replace_with_mask(amounts, is_scientific, pa.array(read, MONEY))
+    return column(amounts, texts.index)
+
+
+def _scientific_amount(text: str) -> Decimal | None:
+    number = Decimal(text)
+    if abs(number) >= _AMOUNT_LIMIT.as_py():
+        return None
+    return number.quantize(_BILLIONTH, ROUND_HALF_UP, _EVERY_DIGIT)

@@ -1,0 +1,193 @@
+"""What values mean: proven, assumed, answered by a person, or a question that is open.
+
+In: the evidence about each subject, and the answers in force. Out: a question for each subject, with its state and the
+value that is used. An assumption is an answer that nobody gave: the proposal that was used first. It does not change by
+itself. Nothing else is known of a question: it is computed anew whenever it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from orderbridge.transforms.chance import Share, has_fallen
+
+State = Literal["contradicted", "open", "assumed", "answered", "proven"]
+"""The state of a question. Only the first three are shown to people, in this order."""
+ASSUMPTION: Final = "assumption"
+"""The origin of an answer that nobody gave."""
+ANY_RIVAL: Final = "*"
+"""The rival of an assumption on the first night of a version of the program: whatever its rules propose."""
+SHARE_KEPT_MIN: Final = 0.9
+"""An answer is contradicted where the share of rows that fit it is less than this part of what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that may be the answer.
+
+    Attributes:
+        value: as it is answered.
+        evidence: what a person can judge it by: counts, sums, examples.
+        share: the rows that fit it; kept with an answer. None: nothing is counted.
+        against: what contradicts it, if it is the answer in force.
+        is_possible: False: it cannot be used, such as a column that is gone.
+    """
+
+    value: str
+    evidence: str = ""
+    share: Share | None = None
+    against: str = ""
+    is_possible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the data say about a subject.
+
+    Attributes:
+        question: its id: the key of a setting.
+        choices: the possible answers that the data offer, the most likely first.
+        proposal: the one that is decisive; None where none is.
+        is_proven: whether names or values leave no other choice than the proposal.
+        dispute: why none is decisive although several fit.
+        reason: why none is decisive otherwise.
+        about: the value of the question that this one depends on, such as the column whose notation it is.
+    """
+
+    question: str
+    choices: tuple[Choice, ...] = ()
+    proposal: str | None = None
+    is_proven: bool = False
+    dispute: str = ""
+    reason: str = ""
+    about: str = ""
+
+    def rival_of(self, value: str) -> str:
+        """What speaks for another answer than a value: the proposal, or that several fit; empty where nothing does."""
+        rival = self.proposal or self.dispute
+        return "" if rival == value else rival
+
+    def choice(self, value: str) -> Choice:
+        """The choice with a value; one that nothing is known of, if there is none."""
+        return next((one for one in self.choices if one.value == value), Choice(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer in force: that of a person, a setting, or an assumption.
+
+    Attributes:
+        value: what was answered.
+        origin: where it is set: a file, a variable, or `ASSUMPTION`.
+        at: since when it is in force; None: not known, so that no rows are newer.
+        by: who gave it.
+        why: the reason that was given.
+        share: the rows that fitted it then; None where that is not known.
+        about: the value of another question that it is about, such as the column whose notation it is; empty: of any.
+        rival: another proposal that a new version of the program makes, and no new rows: it contradicts nothing.
+    """
+
+    value: str
+    origin: str
+    at: datetime | None = None
+    by: str = ""
+    why: str = ""
+    share: Share | None = None
+    about: str = ""
+    rival: str = ""
+
+    @property
+    def is_assumption(self) -> bool:
+        """Whether nobody gave it."""
+        return self.origin == ASSUMPTION
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A subject as it is now.
+
+    Attributes:
+        evidence: about it.
+        answer: in force; None: none.
+        state: see `State`.
+        value: that is used; None: what rests on it is not known.
+        reason: why it is open or contradicted; empty otherwise.
+    """
+
+    evidence: Evidence
+    answer: Answer | None
+    state: State
+    value: str | None
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id of the question."""
+        return self.evidence.question
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether people are asked."""
+        return self.state in ("contradicted", "open", "assumed")
+
+
+def questions(evidence: Iterable[Evidence], answers: Mapping[str, Answer]) -> list[Question]:
+    """The question of each subject, from the answers in force by the id of the question."""
+    return [question(one, answers.get(one.question)) for one in evidence]
+
+
+def question(evidence: Evidence, answer: Answer | None) -> Question:
+    """A subject as it is with an answer, or without one."""
+    if answer is None:
+        return _unanswered(evidence)
+    choice = evidence.choice(answer.value)
+    is_kept = choice.is_possible or answer.at is None
+    value = answer.value if is_kept else evidence.proposal
+    if against := _contradiction(evidence, choice, answer):
+        return Question(evidence, answer, "contradicted", value, against)
+    if not answer.is_assumption:
+        return Question(evidence, answer, "answered", value)
+    is_proven = evidence.is_proven and evidence.proposal == value
+    return Question(evidence, answer, "proven" if is_proven else "assumed", value)
+
+
+def _unanswered(evidence: Evidence) -> Question:
+    if evidence.proposal is None:
+        return Question(evidence, None, "open", None, evidence.dispute or evidence.reason)
+    return Question(
+        evidence, None, "proven" if evidence.is_proven else "assumed", evidence.proposal
+    )
+
+
+def _contradiction(evidence: Evidence, choice: Choice, answer: Answer) -> str:
+    """What contradicts an answer in force; empty where nothing does.
+
+    A setting of a file or of the environment has no time, so no rows can be newer.
+    """
+    if answer.at is None:
+        return ""
+    if choice.against:
+        return choice.against
+    if not answer.is_assumption:
+        return ""
+    rival = evidence.rival_of(answer.value)
+    if rival in ("", answer.rival) or answer.rival == ANY_RIVAL:
+        return ""
+    if evidence.proposal is not None:
+        return f"{answer.value} is kept, {rival} fits better now"
+    return f"{answer.value} is kept, but {rival}"
+
+
+def is_broken(now: Share, before: Share | None) -> bool:
+    """Whether so few rows fit an answer that it is contradicted.
+
+    Args:
+        now: the rows that fit it, of all or of those since it was given.
+        before: the same when it was given, or of the rows until then; None: not known, then all fitted it.
+    """
+    if before is None:
+        return now.part < SHARE_KEPT_MIN
+    return now.part < SHARE_KEPT_MIN * before.part and has_fallen(now, before)
