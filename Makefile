@@ -13,13 +13,30 @@ INSTALL := $(PIP) install --no-compile --require-hashes
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate $(if $(UPGRADE),--upgrade)
 
+# What requirements-NAME.txt installs over requirements.txt: the extras of pyproject.toml, and other versions of DuckDB.
+PACKAGE_EXTRAS := dask postgres s3 gs az bigquery snowflake
+ALL_EXTRAS := $(PACKAGE_EXTRAS) ducklake duckdb2
+# Those of this checkout: `setup` keeps them in .make-extras, which `clean` leaves. EXTRAS adds to them, and EXTRAS= keeps none.
+KEPT_EXTRAS := $(shell cat .make-extras 2>/dev/null)
+EXTRAS ?= $(KEPT_EXTRAS)
+CHOSEN_EXTRAS := $(if $(EXTRAS),$(sort $(KEPT_EXTRAS) $(EXTRAS)))
+UNKNOWN_EXTRAS := $(filter-out $(ALL_EXTRAS),$(CHOSEN_EXTRAS))
+ifneq ($(UNKNOWN_EXTRAS),)
+$(error there is no extra $(UNKNOWN_EXTRAS), only $(ALL_EXTRAS). Choose anew: make setup EXTRAS= && make setup EXTRAS="postgres dask")
+endif
+INSTALLED_EXTRAS := $(patsubst $(VENV)/.extra-%,%,$(wildcard $(VENV)/.extra-*))
+ifneq ($(filter-out $(CHOSEN_EXTRAS),$(INSTALLED_EXTRAS)),)
+.PHONY: $(VENV)/.requirements # one is no longer wanted: the environment is made anew
+endif
+
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit ducklake orchestrators smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit duckdb2 ducklake orchestrators smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
 	@echo '  make setup      .venv with what orderbridge runs with: .venv/bin/orderbridge'
+	@echo '                  EXTRAS="postgres dask" adds these to what it installs, now and later; EXTRAS= removes all of them'
 	@echo '  make demo       the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo '  make notebooks  the notebooks executed, of your warehouse or else the demo: notebooks/executed/*.html'
 	@echo '  make site       the documentation as a site in site/'
@@ -34,7 +51,8 @@ help-dev:
 	@echo 'make format     lay out the code'
 	@echo 'make soak       long seeded campaigns of pulls, pushes, files … (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2)'
 	@echo 'make mutants    planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
-	@echo 'make ducklake   the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
+	@echo 'make duckdb2    the tests with DuckDB 2, in an environment of its own'
+	@echo 'make ducklake   the copy in a DuckLake, with the extension from PyPI, in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
 	@echo 'make bench      speed and memory compared with floors and peers, as one table (BENCH="--quick", "--write", "--help")'
 	@echo 'make bench-accuracy  how right and how complete its matches are, compared with splink'
@@ -44,6 +62,7 @@ help-dev:
 	@echo 'make lock       write the requirements files anew (UPGRADE=1 for the newest versions)'
 
 setup: $(VENV)/.project
+	@echo '$(CHOSEN_EXTRAS)' >.make-extras
 
 dev: $(VENV)/.dev
 
@@ -57,7 +76,11 @@ $(VENV)/.requirements: requirements-build.txt requirements.txt
 	@$(INSTALL) -r requirements.txt
 	@touch $@
 
-$(VENV)/.project: pyproject.toml $(VENV)/.requirements
+$(VENV)/.extra-%: requirements-%.txt $(VENV)/.requirements
+	@$(INSTALL) -r $<
+	@touch $@
+
+$(VENV)/.project: pyproject.toml $(VENV)/.requirements | $(CHOSEN_EXTRAS:%=$(VENV)/.extra-%)
 	@for folder in sources sandbox transforms pipelines; do \
 		test -e src/orderbridge/$$folder/__init__.py || ln -sfn ../../$$folder src/orderbridge/$$folder; \
 	done # an archive that was unpacked without its links
@@ -70,6 +93,7 @@ $(VENV)/.notebooks: requirements-notebooks.txt $(VENV)/.project
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.project
 	@$(INSTALL) -r requirements-dev.txt
+	@$(foreach extra,$(CHOSEN_EXTRAS),$(INSTALL) -r requirements-$(extra).txt || exit;) # one may have another version of DuckDB
 	@touch $@
 
 demo: setup
@@ -96,11 +120,18 @@ bytecode: dev # what cannot be imported is reported by `unit`
 unit: dev
 	$(PY) -m pytest $(PYTEST)
 
-ducklake: dev # the newest DuckDB that dlt can use for a DuckLake, with its extension
-	$(PY) -m venv .venv-ducklake
-	$(PIP) --python .venv-ducklake/bin/python install --require-hashes -r requirements-ducklake.txt
-	$(PIP) --python .venv-ducklake/bin/python install --no-deps --no-build-isolation -e .
-	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_destination.py -k ducklake
+.venv-duckdb2/.requirements .venv-ducklake/.requirements: .venv-%/.requirements: requirements-dev.txt requirements-%.txt | dev
+	@$(PY) -m venv --clear .venv-$*
+	@$(PIP) --python .venv-$*/bin/python install --no-compile --require-hashes -r requirements-dev.txt
+	@$(PIP) --python .venv-$*/bin/python install --no-compile --require-hashes -r requirements-$*.txt
+	@$(PIP) --python .venv-$*/bin/python install --no-deps --no-build-isolation -e .
+	@touch $@
+
+duckdb2: .venv-duckdb2/.requirements
+	.venv-duckdb2/bin/python -m pytest $(PYTEST)
+
+ducklake: .venv-ducklake/.requirements
+	NO_SKIPS=1 .venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_destination.py -k ducklake
 
 orchestrators: dev # each in an environment of its own
 	@for one in dagster:dagster airflow:apache-airflow prefect:prefect; do \
@@ -165,11 +196,20 @@ format: dev
 	$(PY) -m ruff format .
 	$(PY) -m tests.notebooks strip
 
+# Extras are installed beside each other, so all versions are chosen together: in .make-lock.txt, which keeps those of the files.
 lock: dev
-	$(LOCK) --group dev pyproject.toml -o requirements-dev.txt
-	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
+	cat requirements-dev.txt $(wildcard $(PACKAGE_EXTRAS:%=requirements-%.txt)) >.make-lock.txt
+	$(LOCK) --all-extras --group dev pyproject.toml -o .make-lock.txt
+	$(LOCK) --constraints .make-lock.txt --group dev pyproject.toml -o requirements-dev.txt
+	$(LOCK) --constraints .make-lock.txt pyproject.toml -o requirements.txt
+	for extra in $(PACKAGE_EXTRAS); do \
+		$(LOCK) --constraints .make-lock.txt --extra $$extra pyproject.toml -o requirements-$$extra.txt \
+			$$(sed -n 's/^\([^ ]*\)==.*/--no-emit-package \1/p' requirements.txt) || exit; \
+	done
+	rm .make-lock.txt
+	$(LOCK) --group duckdb2 -o requirements-duckdb2.txt
+	$(LOCK) --group ducklake -o requirements-ducklake.txt
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
-	$(LOCK) --group ducklake pyproject.toml -o requirements-ducklake.txt
 	$(LOCK) --constraints requirements-dev.txt --group notebooks -o requirements-notebooks.txt
 	$(LOCK) --constraints requirements-dev.txt --group bench -o requirements-bench.txt
 	$(LOCK) --group docs -o requirements-docs.txt
