@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
 import shutil
@@ -151,6 +152,98 @@ def test_an_environment_that_is_a_link_is_not_emptied(tmp_path: Path) -> None:
     assert (tmp_path / "kept/a").exists()
 
 
+FAKE_PYTHON = """#!/bin/sh
+if test "$2" = venv; then
+    mkdir -p "$4/bin"
+    cp "$0" "$4/bin/python"
+fi
+while test $# -gt 1; do shift; done
+echo "$1" >>installed
+"""
+
+
+class FakeCheckout:
+    """The Makefile with requirements that are empty, and a Python that only notes what it should install."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "fake-python"
+        self.python.write_text(FAKE_PYTHON)
+        self.python.chmod(0o755)
+        for name in PACKAGES:
+            (folder / f"src/orderbridge/{name}").mkdir(parents=True)
+            (folder / f"src/orderbridge/{name}/__init__.py").touch()
+        for file in (*CHECKOUT.glob("requirements*.txt"), CHECKOUT / "pyproject.toml"):
+            (folder / file.name).touch()
+
+    def make(self, *words: str, changed: str = "") -> list[str]:
+        """The last words of what was installed, after a change of a file."""
+        for path in (self.folder, *self.folder.rglob("*")):
+            os.utime(path, (1, 1))
+        if changed:
+            (self.folder / changed).touch()
+        installed = self.folder / "installed"
+        installed.unlink(missing_ok=True)
+        command = ["make", "-s", "-f", str(CHECKOUT / "Makefile"), f"PYTHON={self.python}", *words]
+        subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
+        return installed.read_text().split("\n")[:-1] if installed.exists() else []
+
+
+def test_extras_stay_chosen_also_where_the_environment_is_made_anew(tmp_path: Path) -> None:
+    checkout = FakeCheckout(tmp_path)
+    base, project = ["requirements-build.txt", "requirements.txt"], "."
+    postgres, dask = "requirements-postgres.txt", "requirements-dask.txt"
+
+    def installed(*words: str, changed: str = "") -> list[str]:
+        made = checkout.make(*words, changed=changed)
+        return [line for line in made if line.endswith(".txt") or line == project]
+
+    assert installed("setup", "EXTRAS=postgres") == [*base, postgres, project]
+    assert installed("setup") == []
+    assert installed("setup", changed="requirements.txt") == [*base, postgres, project]
+    assert installed("dev", changed=postgres) == [postgres, "requirements-dev.txt", postgres]
+    assert installed("setup", "EXTRAS=dask") == [dask]
+    assert installed("setup", changed="requirements.txt") == [*base, dask, postgres, project]
+    checkout.make("clean")
+    assert installed("setup") == [*base, dask, postgres, project]
+    assert installed("setup", "EXTRAS=") == [*base, project]
+    assert installed("setup", changed="requirements.txt") == [*base, project]
+
+
+def test_an_extra_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    command = ["make", "-f", str(CHECKOUT / "Makefile"), "setup", "EXTRAS=postgresql"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "there is no extra postgresql, only dask postgres s3" in done.stderr
+
+
+def test_extras_add_to_the_requirements_and_can_be_installed_beside_each_other() -> None:
+    (names,) = re.findall(
+        r"^PACKAGE_EXTRAS := (.*)", (CHECKOUT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+    assert set(names.split()) == set(PROJECT["project"]["optional-dependencies"])
+    pins = pinned("requirements.txt")
+    for name in names.split():
+        added = pinned(f"requirements-{name}.txt")
+        assert added, name
+        assert not added.keys() & pinned("requirements.txt").keys(), name
+        for package, versions in added.items():
+            assert pins.setdefault(package, versions) == versions, f"{package}: run make lock"
+
+
+def test_the_requirements_have_a_duckdb_that_dlt_and_ibis_read_with() -> None:
+    for file in ("requirements.txt", "requirements-dev.txt"):
+        assert {version.split(".")[0] for version in pinned(file)["duckdb"]} == {"1"}
+    assert pinned("requirements-duckdb2.txt").keys() == {"duckdb"}
+
+
+def test_no_page_installs_over_a_checkout() -> None:
+    """It would replace the editable install by a copy, which `git pull` no longer changes."""
+    over = re.compile(r"\binstall\b[^\n]*(/path/to/orderbridge\b|[\s'\"]\.\[|orderbridge\[)")
+    for page in (*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")):
+        assert not over.search(page.read_text("utf-8")), page
+
+
 def test_every_installation_of_a_checkout_uses_hashes() -> None:
     makefile = (CHECKOUT / "Makefile").read_text("utf-8")
     (install,) = re.findall(r"^INSTALL := (.*)", makefile, re.MULTILINE)
@@ -247,12 +340,23 @@ def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_noth
     optional = workflow["jobs"]["optional"]
     assert optional["if"] == "github.event_name == 'schedule'"
     assert workflow[True]["schedule"][0]["cron"].endswith("* * *"), "`on` is true in YAML"
-    assert {"make orchestrators", "make ducklake"} <= {
+    assert {"make orchestrators", "make duckdb2", "make ducklake"} <= {
         step.get("run") for step in optional["steps"]
     }
     assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (
         CHECKOUT / "Makefile"
     ).read_text("utf-8")
+
+
+def test_ci_runs_all_tests_on_each_python_every_night() -> None:
+    workflow = yaml.safe_load((CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8"))
+    oldest, newer = workflow["jobs"]["check"], workflow["jobs"]["matrix"]
+    assert "if" not in oldest
+    assert "if" not in newer
+    versions = newer["strategy"]["matrix"]["python"]
+    assert {oldest["steps"][1]["with"]["python-version"], *versions} >= {"3.11", "3.12", "3.13"}
+    assert ".ci/run" in {step.get("run") for step in oldest["steps"]}
+    assert "python -m pytest -q tests" in {step.get("run") for step in newer["steps"]}
 
 
 def test_a_skipped_test_fails_where_nothing_may_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

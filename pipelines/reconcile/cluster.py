@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from orderbridge.pipelines.reconcile.parts import Mapper
+from orderbridge.pipelines.warehouse.extras import install_command
 from orderbridge.sources.disk import create_private
 from orderbridge.sources.errors import UsageError
 
@@ -58,7 +59,7 @@ class Cluster:
         except ModuleNotFoundError:
             raise UsageError(
                 "--scheduler requires Dask, which is not installed",
-                "Install the extra `dask`, as docs/warehouse.md shows for those of destinations.",
+                f"Install it: {install_command('dask', 'distributed')}",
             ) from None
         logging.getLogger("distributed").setLevel(
             logging.CRITICAL

@@ -10,7 +10,6 @@ remains the record from which first-seen and missing-since are derived.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -44,6 +43,7 @@ from orderbridge.pipelines.warehouse.destination_postgres import (
     unquoted,
     update_table,
 )
+from orderbridge.pipelines.warehouse.extras import install_command
 from orderbridge.pipelines.warehouse.source import SOURCE_COLUMNS, read_source, stored_source
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
 from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
@@ -57,6 +57,8 @@ MEMORY: Final = "1GB"
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
+_DATABASE_EXTRAS: Final = ("postgres", "bigquery", "snowflake")
+"""Extras that bring the driver of the destination of that name."""
 
 
 def connect_destination(settings: WarehouseSettings) -> str:
@@ -174,17 +176,18 @@ def _destination(
             database = _Database(settings, Path(folder))
             client = database.pipeline.destination_client()
         except Exception as error:  # of many kinds, dlt's and the import system's
+            extra = settings.destination if settings.destination in _DATABASE_EXTRAS else "postgres"
             raise UsageError(
                 f"WAREHOUSE__DESTINATION: dlt cannot use {settings.destination!r}: {reason(error)}",
                 f"Under [destination.{settings.destination}] in .dlt/secrets.toml, set what it needs (credentials = "
-                f"\"postgresql://…\"). Drivers: {sys.executable} -m pip install 'dlt[postgres]', for example.",
+                f'"postgresql://…"). Drivers are extras, such as: {install_command(extra, f"dlt[{extra}]")}',
             ) from None
         # dlt 1.31 calls what DuckDB 2 has no more
         if database.kind == "ducklake" and not hasattr(duckdb.DuckDBPyRelation, "fetchone"):
             versions = (
                 f"dlt {version('dlt')} cannot write to a DuckLake with duckdb {duckdb.__version__}"
             )
-            hint = f"Install duckdb 1.5: {sys.executable} -m pip install 'duckdb>=1.5,<2'."
+            hint = f"Install duckdb 1.5: {install_command('ducklake', 'duckdb<2')}"
             raise UsageError(f"WAREHOUSE__DESTINATION: {versions}", hint)
         with destination_errors(settings, state):
             if isinstance(client, FilesystemClient):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
+from orderbridge.pipelines.warehouse.extras import install_command
 from orderbridge.pipelines.warehouse.failure import is_interrupted
 from orderbridge.pipelines.warehouse.load import without_settings
 from orderbridge.sources.errors import BridgeError, PlatformError
@@ -26,6 +27,8 @@ _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 _FILE_ERRORS: Final = {
     "Could not set lock": "Close the program that has it open.",
     "Cannot open file": "Make the folder, for this user to write.",
+    "created with a newer version of DuckDB": "Move the file away, and the next run writes a new one; or use DuckDB 2: "
+    + install_command("duckdb2", "duckdb>=2.0.1,<2.1"),
 }
 """Errors of a DuckDB file, with what to do."""
 _DEPENDENTS: Final = {

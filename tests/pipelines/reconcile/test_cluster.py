@@ -93,5 +93,5 @@ def test_without_the_extra_the_message_has_what_to_install(
         tmp_path / "clientes.csv",
         None,
     ):  # no file is required: the customers are made there
-        with pytest.raises(UsageError, match=r"(?s)not installed.*extra `dask`"):
+        with pytest.raises(UsageError, match=r"(?s)not installed.*make -C \S+ setup EXTRAS=dask"):
             Reconciling(ErpFiles(file, scheduler="tcp://127.0.0.1:9"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -18,6 +20,7 @@ from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[impor
 from sqlglot import exp
 
 from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.warehouse import extras
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.destination import (
     _Database,
@@ -352,6 +355,32 @@ def test_the_reason_of_an_error_has_no_credentials_and_no_values() -> None:
             raise RuntimeError("of dlt") from error
         assert re.search(words, caught.value.message)
         assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.skipif(duckdb.__version__.startswith("2."), reason="DuckDB 2 opens its own files")
+def test_a_copy_in_a_file_of_a_newer_duckdb_is_named_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "copy.duckdb"
+    packed = Path(__file__).with_name("copy_by_duckdb_2.xz").read_bytes()
+    file.write_bytes(lzma.decompress(packed))
+    os.environ["DESTINATION__DUCKDB__CREDENTIALS"] = str(file)
+    hint = r"Move the file away, .*; or use DuckDB 2: make -C \S+ setup EXTRAS=duckdb2$"
+    with pytest.raises(PlatformError, match=hint):
+        connect_destination(WarehouseSettings(path=tmp_path / "w.duckdb", destination="duckdb"))
+
+
+def test_a_missing_driver_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
+    os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = "postgresql://loader@127.0.0.1:9/shop"
+    with pytest.raises(UsageError, match=r"make -C \S+ setup EXTRAS=postgres$"):
+        check_destination(POSTGRES)
+    monkeypatch.setattr(extras, "_CHECKOUT", tmp_path)
+    command = f"{sys.executable} -m pip install 'dlt[postgres]'"
+    assert extras.install_command("postgres", "dlt[postgres]") == command
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    command = f"uv pip install --python {sys.executable} 'dlt[postgres]'"
+    assert extras.install_command("postgres", "dlt[postgres]") == command
 
 
 def test_a_duckdb_without_what_a_ducklake_needs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
