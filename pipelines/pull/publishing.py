@@ -29,6 +29,7 @@ from orderbridge.pipelines.warehouse import merge, ops
 from orderbridge.pipelines.warehouse.column_values import record_column_values
 from orderbridge.pipelines.warehouse.field_kinds import record_kinds
 from orderbridge.pipelines.warehouse.load import attached, load
+from orderbridge.pipelines.warehouse.recent_rows import mark_recent_rows
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.schema_changes import observe_schema
 from orderbridge.pipelines.warehouse.source import check_source, read_source, record_source
@@ -182,6 +183,7 @@ class Publication:
         ):
             for walked in lists:
                 if self._accept(cursor, walked, organization):
+                    mark_recent_rows(cursor, walked, self.result.changes[walked.resource])
                     merge.merge_list(cursor, walked, self.result.run_id)
 
     def _accept(

@@ -24,11 +24,17 @@ from orderbridge.pipelines.reconcile.order_questions import (
     record_used_fields,
 )
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
+from orderbridge.pipelines.reconcile.orders import (
+    RawOrders,
+    fewer_known_customers,
+    match_customers,
+    reconcile_orders,
+)
 from orderbridge.pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
 from orderbridge.pipelines.warehouse import coverage, ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
+from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from orderbridge.transforms.dates import DateContext
@@ -95,6 +101,10 @@ class StepInputs:
         """The number of rows of a table of the build, which is named with its schema."""
         ((count,),) = self.build.execute(f"SELECT count(*) FROM {table}").fetchall()
         return int(count)
+
+    def recent(self, resource: str) -> RecentRows:
+        """The new and changed rows of a list."""
+        return RecentRows(self.build, resource, self.run_id, self.dates.as_of)
 
     def coverage_gap(self, listed: str, named_by: str | None = None) -> str:
         """Why a list may hold records that its raw table lacks; empty where it is proven to hold none."""
@@ -164,7 +174,11 @@ def _orders(inputs: StepInputs) -> Entity:
     record_used_fields(
         build, inputs.run_id, inputs.accepted, choice, customers, inputs.lines, last_share
     )
-    inputs.findings.add(combine_findings(odd_values(build, "orders")))
+    recent = inputs.recent("orders")
+    inputs.findings.add(combine_findings(odd_values(recent, inputs.accepted)))
+    if choice.fields.customer_id is not None and not customers.unknown and not gap:
+        fewer = fewer_known_customers(recent, choice.fields.customer_id, inputs.accepted)
+        inputs.findings.add(combine_findings([*fewer]))
     used = choice.fields.columns()
     proposed: dict[str, str] = {}
     for name, column in used.items():

@@ -7,19 +7,33 @@ with counts. Odd values, of undocumented fields, are the members of `_extra`, by
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values
+from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values, recent_losses
 from orderbridge.pipelines.warehouse.field_kinds import (
     known_members,
     odd_members,
     widened,
 )
+from orderbridge.pipelines.warehouse.recent_rows import (
+    ALL_ROWS,
+    KINDS,
+    RECENT,
+    Count,
+    Fall,
+    Measure,
+    RecentRows,
+    RowKind,
+)
 from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.contract import RECORDS
+from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.findings import table_finding
 
 if TYPE_CHECKING:
@@ -36,29 +50,54 @@ _ODD: Final = """
         (SELECT count(*) FROM raw."{table}" WHERE _missing_since IS NULL) AS listed
     FROM (FROM raw."{table}" SELECT unnest({members}) AS field WHERE _missing_since IS NULL)
     GROUP BY path ORDER BY odd DESC, path"""
+_RECENT_RECORDS: Final = f"""
+    SELECT s.batch, count(DISTINCT s.id) FROM {RECENT} s JOIN raw."{{table}}" r ON r."{{key}}" = s.id
+    WHERE r._missing_since IS NULL GROUP BY s.batch"""
+_RECENT_ODD: Final = f"""
+    SELECT batch, regexp_replace(field, '\\[[0-9]+\\]', '[]', 'g') AS path, count(DISTINCT id) FROM (
+        SELECT s.batch, s.id, unnest(r.fields) AS field FROM {RECENT} s JOIN (
+            SELECT "{{key}}" AS id, {{members}} AS fields FROM raw."{{table}}"
+            WHERE _missing_since IS NULL AND "{{key}}" IN (FROM {RECENT} SELECT id)) r USING (id))
+    GROUP BY batch, path"""
 
 
-def odd_values(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
-    """The findings about one list (the columns of `FINDINGS`)."""
+def odd_values(rows: RecentRows, accepted: Accepted) -> list[pd.DataFrame]:
+    """The findings about the forms of the values of one list (the columns of `FINDINGS`)."""
+    build, entity = rows.build, rows.resource
     tables = [
         name
         for name in table_names(build, "raw")
         if name == entity or name.startswith(f"{entity}__")
     ]
-    return [*_odd(build, entity, sorted(tables)), *_widened(build, entity)]
+    measure = Measure(
+        "form",
+        partial(_forms, build, entity, tables),
+        _is_changed,
+        dict.fromkeys(KINDS, ALL_ROWS.format(entity)),
+    )
+    falls: dict[str, Fall] = {}
+    for fall in rows.fallen(measure, partial(accepted.is_changed, f"{entity}.form_changed")):
+        falls.setdefault(fall.place, fall)
+    return [*_odd(build, entity, tables, falls), *_widened(build, entity)]
 
 
-def lost_values(
-    build: duckdb.DuckDBPyConnection, entity: str, accepted: Accepted
-) -> Iterator[pd.DataFrame]:
-    """A finding for each column or child table of a list that had values and has none, and for each that jumped."""
+def lost_values(rows: RecentRows, accepted: Accepted, newest: str | None) -> Iterator[pd.DataFrame]:
+    """A finding for each column or child table of a list that had values and has none, and for each that jumped.
+
+    `newest`: see `recent_losses`.
+    """
+    found: set[str] = set()
     for rule, lost in (("values_gone", gone_values), ("values_jumped", jumped_values)):
-        for place, words in lost(build, entity, accepted):
-            yield table_finding(entity, rule, f"{_shown(place)}: {words}")
+        for place, words in lost(rows.build, rows.resource, accepted):
+            found.add(place)
+            yield table_finding(rows.resource, rule, f"{_shown(place)}: {words}")
+    for rule, place, words in recent_losses(rows, accepted, newest):
+        if place not in found:
+            yield table_finding(rows.resource, rule, f"{_shown(place)}: {words}")
 
 
 def _odd(
-    build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]
+    build: duckdb.DuckDBPyConnection, entity: str, tables: list[str], falls: Mapping[str, Fall]
 ) -> Iterator[pd.DataFrame]:
     known = known_members(build, entity)
     beyond: list[tuple[str, int, int]] = []
@@ -67,13 +106,17 @@ def _odd(
         found = build.execute(_ODD.format(table=table, members=members)).fetchall()
         fields = [one for one in found if not _is_beyond(table, one[0], known)]
         beyond += [one for one in found if _is_beyond(table, one[0], known)]
-        for path, odd, listed in fields[:_FIELDS_MAX]:
-            rule = (
-                "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"
-            )
-            yield table_finding(
-                entity, rule, f"{_shown(f'{table}: {path}')}: {odd} values in {listed} rows"
-            )
+        for n, (path, odd, listed) in enumerate(fields):
+            place = f"{table}: {path}"
+            is_many = odd >= max(CHANGED_MIN, CHANGED_SHARE * listed)
+            fall = falls.get(place)
+            if n >= _FIELDS_MAX and fall is None:
+                continue
+            words = f"{odd} values in {listed} rows"
+            if fall is not None and not is_many:
+                words = f"{words}, {fall.words('have the form of before')}"
+            rule = "form_changed" if is_many or fall is not None else "odd_value"
+            yield table_finding(entity, rule, f"{_shown(place)}: {words}")
         if len(fields) > _FIELDS_MAX:
             yield table_finding(
                 entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields"
@@ -89,6 +132,29 @@ def _odd(
 def _is_beyond(table: str, path: str, known: Collection[tuple[str, str]]) -> bool:
     """Whether a member of `_extra` is of a field that walks do not know: there were too many for columns."""
     return bool(known) and (table, path.replace("[]", "")) not in known
+
+
+def _forms(
+    build: duckdb.DuckDBPyConnection, entity: str, tables: list[str], kind: RowKind
+) -> Iterator[Count]:
+    """How many of the new or changed records have all their values at a place in the form of before."""
+    known = known_members(build, entity)
+    for table in tables:
+        key = KEY_COLUMN if table == entity else parent_key(RECORDS[entity])
+        counts = build.execute(_RECENT_RECORDS.format(table=table, key=key)).fetchall()
+        records = dict(counts)
+        for batch, count in records.items():
+            yield Count(batch, table, Share(count, count))
+        members = odd_members(build, entity, table)
+        sql = _RECENT_ODD.format(table=table, key=key, members=members)
+        for batch, path, odd in build.execute(sql).fetchall():
+            if not _is_beyond(table, path, known):
+                fitting = Share(records[batch] - odd, records[batch])
+                yield Count(batch, f"{table}: {path}", fitting)
+
+
+def _is_changed(now: Share, before: Share) -> bool:
+    return now.part <= before.part - CHANGED_SHARE
 
 
 def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:

@@ -17,11 +17,22 @@ import pandas as pd
 import pyarrow as pa
 
 from orderbridge.pipelines.reconcile.parts import Parts
+from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.recent_rows import (
+    ALL_ROWS,
+    KINDS,
+    RECENT,
+    Count,
+    Measure,
+    RecentRows,
+    RowKind,
+)
 from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence
-from orderbridge.transforms.findings import FINDINGS
+from orderbridge.transforms.findings import FINDINGS, table_finding
 from orderbridge.transforms.frames import TEXT, frame, from_arrow, look_up
 from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.order_columns import texts_of
@@ -30,6 +41,7 @@ from orderbridge.transforms.order_lines import line_columns, line_sums
 from orderbridge.transforms.orders import (
     ORDER_CUSTOMERS,
     ORDERS,
+    SHARE_FALL_MAX,
     WITNESS,
     OrderCustomers,
     order_customers,
@@ -151,6 +163,37 @@ def match_customers(
             f"LEFT JOIN customer_values v ON o.{sql_name(name)} IS NOT DISTINCT FROM v.value ORDER BY o.rowid"
         )
     return found
+
+
+_KNOWN_CUSTOMERS: Final = f"""
+    SELECT s.batch, count_if(o.customer_status = 'matched'), count(*)
+    FROM {RECENT} s JOIN reconciled.orders o ON o.order_id = s.id WHERE NOT o.is_missing GROUP BY s.batch"""
+
+
+def fewer_known_customers(
+    rows: RecentRows, column: str, accepted: Accepted
+) -> Iterator[pd.DataFrame]:
+    """A finding where far fewer of the new or changed orders are of a known customer than before.
+
+    Args:
+        rows: of the orders; `reconciled.orders` is made.
+        column: of the customers.
+        accepted: changes that a person has accepted.
+    """
+
+    def count(kind: RowKind) -> Iterator[Count]:
+        for batch, matched, orders in rows.build.execute(_KNOWN_CUSTOMERS).fetchall():
+            yield Count(batch, column, Share(matched, orders))
+
+    def is_large(now: Share, before: Share) -> bool:
+        return now.part < before.part - SHARE_FALL_MAX
+
+    rule = "matched_share_fell"
+    first = dict.fromkeys(KINDS, ALL_ROWS.format("orders"))
+    measure = Measure("customer known", count, is_large, first)
+    for fall in rows.fallen(measure, partial(accepted.is_changed, f"orders.{rule}")):
+        words = fall.words("are of a known customer")
+        yield table_finding("orders", rule, f"{fall.place}: {words}")
 
 
 def reconcile_orders(

@@ -40,6 +40,7 @@ from orderbridge.pipelines.warehouse.finding_history import (
     record_findings,
 )
 from orderbridge.pipelines.warehouse.questions import RunQuestions, given_answers
+from orderbridge.pipelines.warehouse.recent_rows import BATCH_ROWS_MIN
 from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.schema_changes import enumeration
@@ -300,7 +301,11 @@ class Reconciling:
         result.variants = compare_variants(build, run_id, self._variants, forget=self._forget)
         for name in LISTS:
             about_list = coverage.list_findings(build, inputs.reads, name)
-            findings.add(combine_findings([*about_list, *lost_values(build, name, accepted)]))
+            findings.add(
+                combine_findings(
+                    [*about_list, *lost_values(inputs.recent(name), accepted, _NEWEST.get(name))]
+                )
+            )
         result.rows["exceptions"], result.accepted = record_findings(
             build, run_id, at, findings.written(), accepted
         )
@@ -331,6 +336,18 @@ _KEEP_ONE: Final = (
     "DELETE FROM raw.{table} WHERE id IS NOT NULL "
     "AND rowid NOT IN (SELECT max(rowid) FROM raw.{table} GROUP BY id);"
 )
+_NEWEST_ROWS: Final = """
+    SELECT {key} AS id FROM reconciled.{table} WHERE NOT is_missing AND {date} IS NOT NULL
+    ORDER BY {date} DESC LIMIT {limit}"""
+_NEWEST: Final = {
+    table: _NEWEST_ROWS.format(table=table, key=key, date=date, limit=BATCH_ROWS_MIN)
+    for table, key, date in (
+        ("customers", "customer_id", "created_at"),
+        ("orders", "order_id", "ordered_at"),
+    )
+}
+"""The newest rows of the lists whose records have a date. So few, as fields that are filled later are empty in the
+newest rows only."""
 _AS_OF: Final = """
     CREATE OR REPLACE TABLE reconciled.as_of AS
     SELECT $1::TIMESTAMPTZ AS as_of, $2::DATE AS today, $3::VARCHAR AS time_zone"""

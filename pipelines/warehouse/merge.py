@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from orderbridge.pipelines.warehouse.load import LOADED
 from orderbridge.pipelines.warehouse.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.schema_inference import DECIMAL_TEXT, WHOLE_TEXT, path_text
 from orderbridge.sources.decode.table_schema import (
@@ -86,24 +86,54 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
             build.unregister("declared")
 
 
-def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts:
-    """Counts what a merge would change."""
+@dataclass(frozen=True, slots=True)
+class ChangedColumns:
+    """How the loaded rows of a list, `l`, differ from its raw ones, `o`, as SQL.
+
+    Attributes:
+        differ: whether any column has another value.
+        lost: for each column its quoted name where a row had a value in it and has none; else null.
+    """
+
+    differ: str
+    lost: list[str]
+
+
+def changed_columns(build: duckdb.DuckDBPyConnection, walked: ListResult) -> ChangedColumns:
+    """Compares the columns of a list before it is merged."""
     resource = walked.resource
     old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
     for name in _empty_columns(build, walked, resource):
         del new[name]
-    differs = []
+    differs: list[str] = []
+    lost: list[str] = []
     for name, kind in new.items():
         loaded, stored = f'l."{name}"', f'o."{name}"'
         if name not in old:
             differs.append(f"{loaded} IS NOT NULL")
-        elif kind == old[name]:
+            continue
+        if kind == old[name]:
             differs.append(f"{loaded} IS DISTINCT FROM {stored}")
         else:
             differs.append(f"{_text(loaded, kind)} IS DISTINCT FROM {_text(stored, old[name])}")
+        is_lost = f"NOT ({is_empty(stored, old[name])}) AND {is_empty(loaded, kind)}"
+        lost.append(f"if({is_lost}, {sql_text(sql_name(name))}, NULL)")
+    return ChangedColumns(" OR ".join(differs), lost)
+
+
+def is_empty(value: str, kind: str) -> str:
+    """Whether a value of a type is none, as SQL: an empty text, list or object is no value."""
+    is_blank = f"coalesce({value}, '') IN ('', '[]', '{{}}')"
+    return f"({is_blank})" if kind == "VARCHAR" else f"({value} IS NULL)"
+
+
+def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts:
+    """Counts what a merge would change."""
+    resource = walked.resource
+    differ = changed_columns(build, walked).differ
     sql = f"""
         SELECT count(*) FILTER (o.id IS NULL),
-            count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({" OR ".join(differs)})),
+            count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({differ})),
             count(*) FILTER (l.id IS NULL AND o._missing_since IS NULL),
             count(*) FILTER (o.id IS NOT NULL AND o._missing_since IS NULL)
         FROM {LOADED}."{resource}" l FULL JOIN raw."{resource}" o ON l.id = o.id"""

@@ -58,6 +58,16 @@ CREATE TABLE IF NOT EXISTS ops.column_values (
     jump VARCHAR
 );
 
+CREATE TABLE IF NOT EXISTS ops.recent_rows (
+    resource VARCHAR, kind VARCHAR, batch BIGINT, id VARCHAR, lost VARCHAR
+);
+
+CREATE TABLE IF NOT EXISTS ops.recent_shares (
+    resource VARCHAR, measure VARCHAR, kind VARCHAR, batch BIGINT, place VARCHAR, hits BIGINT, rows BIGINT,
+    hits_before BIGINT, rows_before BIGINT, is_accepted BOOLEAN, run_id VARCHAR,
+    recorded_at TIMESTAMPTZ
+);
+
 CREATE TABLE IF NOT EXISTS ops.promotion_uses (
     promotion_id VARCHAR, run_id VARCHAR, use_count BIGINT, read_at TIMESTAMPTZ
 );

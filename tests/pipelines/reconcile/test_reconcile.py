@@ -23,6 +23,7 @@ from orderbridge.pipelines.reconcile.reconcile import ReconcileResult, Reconcili
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import (
     Acceptance,
+    Accepted,
     accepted_file,
     read_acceptances,
     write_acceptances,
@@ -30,6 +31,7 @@ from orderbridge.pipelines.warehouse.accepted import (
 from orderbridge.pipelines.warehouse.field_kinds import declared_file
 from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.pipelines.warehouse.questions import LINES
+from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
@@ -435,13 +437,15 @@ def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_k
     with duckdb.connect() as build:
         ops.create_missing(build)
         build.execute(
-            "CREATE SCHEMA raw; CREATE TABLE raw.orders (_extra VARCHAR, _missing_since TIMESTAMPTZ)"
+            "CREATE SCHEMA raw; CREATE TABLE raw.orders (id VARCHAR, _extra VARCHAR, _missing_since TIMESTAMPTZ)"
         )
+        at = datetime(2026, 5, 1, tzinfo=UTC)
+        rows = RecentRows(build, "orders", "run", at)
         for odd, listed, field, rule, shown in cases:
-            rows = [[json.dumps({field: "x"})]] * odd + [["{}"]] * (listed - odd)
+            extras = [[json.dumps({field: "x"})]] * odd + [["{}"]] * (listed - odd)
             build.execute("DELETE FROM raw.orders")
-            build.executemany("INSERT INTO raw.orders (_extra) VALUES ($1)", rows)
-            found = values(pd.concat(odd_values(build, "orders")), "rule", "detail")
+            build.executemany("INSERT INTO raw.orders (_extra) VALUES ($1)", extras)
+            found = values(pd.concat(odd_values(rows, Accepted([], at))), "rule", "detail")
             assert found == [(rule, f"orders: {shown}: {odd} values in {listed} rows")]
 
 

@@ -13,6 +13,7 @@ from orderbridge.pipelines.reconcile.odd_values import lost_values
 from orderbridge.pipelines.warehouse import accepted, ops
 from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
 from orderbridge.pipelines.warehouse.column_values import _RECORD_JUMPS, record_column_values
+from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.extract.result import ListResult
 
 
@@ -87,7 +88,8 @@ class Nights:
     def read(self, phones: int, days: float = 1, total: str = "n") -> list[str]:
         self.at += timedelta(days=days)
         self.build.execute(
-            f"""CREATE OR REPLACE TABLE raw.customers AS SELECT '{self.at}' AS _run_id, n AS number, {total} AS total,
+            f"""CREATE OR REPLACE TABLE raw.customers AS SELECT '{self.at}' AS _run_id,
+            n::VARCHAR AS id, n AS number, {total} AS total,
             if(n < {phones}, 'p' || n, ['', '[]', '{{}}'][1 + n % 3]) AS phone FROM range(100) rows(n)"""
         )
         walked = ListResult(
@@ -99,7 +101,8 @@ class Nights:
 
     def found(self) -> list[str]:
         known = Accepted(self.entries, self.at + timedelta(hours=2))
-        found = [one.iloc[0] for one in lost_values(self.build, "customers", known)]
+        rows = RecentRows(self.build, "customers", str(self.at), self.at)
+        found = [one.iloc[0] for one in lost_values(rows, known, None)]
         return [f"{one['rule']}, {one['severity']}: {one['detail']}" for one in found]
 
     def accept(self, rule: str = "values_jumped") -> None:
