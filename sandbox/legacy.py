@@ -30,6 +30,8 @@ DELETED: Final = 3
 PICKY_LIMITS: Final = ("10", "20", "50", "100")
 INT_DIGITS_MAX: Final = 18
 """Digits of a number in a path or a query: int() is slow for more, or raises."""
+_SEARCHED: Final = ("name", "code")
+"""Fields in which a term is searched (interface, GET /promotions)."""
 _ID: Final = re.compile(rb'"id":"?([^",}]+)')
 
 
@@ -124,10 +126,9 @@ class Legacy:
         )
         with self.state.lock:
             rows = self.state.lists[resource].rows
-            if "term" in call.operation.query and (term := query.get("term", "").casefold()):
-                rows = [
-                    row for row in rows if term in str(json.loads(row).get("name", "")).casefold()
-                ]
+            term = query.get("term", "").casefold() if "term" in call.operation.query else ""
+            if term:
+                rows = [row for row in rows if _is_found(term, row)]
             pages = -(-len(rows) // size)
             total = len(rows)
             if self._readings["legacy_total"] == "with_deleted":
@@ -200,6 +201,12 @@ def _written(form: str, rows_field: str, rows: list[bytes], envelope: dict[str, 
         data = rows[0] if rows else b"{}"
     tail = encoded(envelope)
     return b'{"%b":%b%b' % (rows_field.encode(), data, b"," + tail[1:] if envelope else b"}")
+
+
+def _is_found(term: str, row: bytes) -> bool:
+    """Whether a record has a term, in lower case, in its name or its code."""
+    record = json.loads(row)
+    return any(term in str(record.get(name, "")).casefold() for name in _SEARCHED)
 
 
 def _id_of(row: bytes) -> str:

@@ -21,6 +21,10 @@ def test_lists_are_paged_found_by_a_term_and_empty(client: httpx.Client) -> None
     found = client.get("/promotions", params={"term": "25 %", "limit": 60}).json()["data"]
     assert 0 < len(found) < 60
     assert all("25 %" in row["name"] for row in found)
+    with talking(promotions=3) as (platform, coded):
+        promotion = platform.state.add("promotions", {"name": "Winter", "code": "FRIO-25"})
+        found = coded.get("/promotions", params={"term": "frio"}).json()["data"]
+        assert [row["id"] for row in found] == [promotion["id"]]
     with talking(customers=0, orders=0, promotions=0, price_lists=0) as (_, empty):
         assert empty.get("/customers").json() == {"data": []}
         assert empty.get("/promotions").json()["pagination"]["hasNextPage"] is False
