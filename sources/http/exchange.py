@@ -70,6 +70,9 @@ class Response:
         return 200 <= self.status <= 299
 
 
+_ENCODINGS: Final = ("gzip", "x-gzip", "deflate")
+_NOT_ENCODED: Final = ("", "identity", "utf-8", "utf8")
+"""Names in `Content-Encoding` that are none: some platforms write the charset there."""
 GZIP_MEMBERS_MAX: Final = 100
 """Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
 
@@ -78,8 +81,8 @@ GZIP_MEMBERS_MAX: Final = 100
 class Caps:
     """The largest body, as transferred and decoded."""
 
-    wire_bytes: int = 64 * 2**20
-    plain_bytes: int = 64 * 2**20
+    wire_bytes: int = 256 * 2**20
+    plain_bytes: int = 256 * 2**20
 
 
 def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
@@ -105,27 +108,15 @@ def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
         BrokenBody: cut off, empty, or not in that encoding.
         UnacceptableBody: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
     """
-    names = [
-        name
-        for part in (encoding or "").split(",")
-        if (name := part.strip().lower()) not in ("", "identity")
-    ]
-    if not names:
+    name = _encoding_name(encoding)
+    if not name:
         return wire
-    if len(names) > 1:
-        raise UnacceptableBody("the body is encoded more than once")
-    if names[0] not in ("gzip", "x-gzip", "deflate"):
-        raise UnacceptableBody("the body has an encoding that was not asked for")
     if not wire:
         raise BrokenBody("the body is empty, although an encoding is announced")
-    bits = (
-        zlib.MAX_WBITS | 16
-        if names[0] != "deflate"
-        else zlib.MAX_WBITS
-        if wire[0] & 15 == 8
-        else -zlib.MAX_WBITS
-    )
-    plain, rest, members = b"", wire, 0
+    bits = _window_bits(name, wire)
+    plain = b""
+    rest = wire
+    members = 0
     while rest:  # gzip allows several members, one after the other
         members += 1
         if members > GZIP_MEMBERS_MAX:
@@ -140,4 +131,25 @@ def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
         if not decoder.eof:
             raise BrokenBody("the body is cut off")
         rest = decoder.unused_data
+        is_padding = rest[:1] == b"\0" and not rest.strip(b"\0")
+        if is_padding:  # up to the size of a block; gzip(1) ignores it too
+            break
     return plain
+
+
+def _encoding_name(encoding: str | None) -> str:
+    """The encoding of a body; empty where it is not encoded. Raises UnacceptableBody."""
+    names = [part.strip().lower() for part in (encoding or "").split(",")]
+    encodings = [name for name in names if name not in _NOT_ENCODED]
+    if len(encodings) > 1:
+        raise UnacceptableBody("the body is encoded more than once")
+    if encodings and encodings[0] not in _ENCODINGS:
+        raise UnacceptableBody("the body has an encoding that was not asked for")
+    return "".join(encodings)
+
+
+def _window_bits(name: str, wire: bytes) -> int:
+    """Zlib's parameter for an encoding; deflate comes with or without zlib's header."""
+    if name != "deflate":
+        return zlib.MAX_WBITS | 16
+    return zlib.MAX_WBITS if wire[0] & 15 == 8 else -zlib.MAX_WBITS

@@ -282,6 +282,7 @@ BROKEN: dict[str, Script] = {
     "gzip without its end": gzipped(PACKED[:-8]),
     "gzip with a wrong sum": gzipped(PACKED[:-8] + b"\0" * 8),
     "gzip and more": gzipped(PACKED + b"junk"),
+    "gzip, zeros and more": gzipped(PACKED + b"\0" * 9 + b"junk"),
     "gzip without the end of its second member": gzipped(PACKED + gzip.compress(b" ")[:-8]),
     "headers without end": sending(chain([b"HTTP/1.1 200 OK\r\n"], MANY)),
     "trailers without end": sending(chain([HEAD, b"1\r\n[\r\n0\r\n"], MANY)),
@@ -304,6 +305,9 @@ def test_broken_responses_are_requested_again(name: str) -> None:
 
 WHOLE: dict[str, Script] = {
     "gzip of two members": gzipped(gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:])),
+    "gzip with zeros up to the end of a block": gzipped(PACKED + b"\0" * 512),
+    "a charset as encoding": gzipped(PAGE, "UTF-8"),
+    "a charset beside the encoding": gzipped(PACKED, "utf8, gzip"),
     "raw deflate": gzipped(zlib.compress(PAGE, wbits=-15), "Deflate"),
     "byte by byte": sending([bytes([byte]) for byte in CUT_CHUNK + b"0\r\n\r\n"], 0.0005),
     "an encoding in the trailer": CUT_CHUNK + b"0\r\nContent-Encoding: br\r\n\r\n",
@@ -338,6 +342,14 @@ def test_unacceptable_bodies_are_not_requested_again(answer: bytes, words: str) 
         with pytest.raises(ContractBroken, match=words):
             one.get("/customers", check=parsed)
         assert len(server.seen) == 1
+
+
+def test_a_page_of_more_than_64_mib_is_read() -> None:
+    body = b" " * (65 * 2**20) + PAGE
+    for content, headers in ((body, {}), (gzip.compress(body, 1), {"Content-Encoding": "gzip"})):
+        answer = httpx.Response(200, headers=headers, stream=httpx.ByteStream(content))
+        with client(lambda request, answer=answer: answer) as one:  # type: ignore[misc]
+            assert one.get("/customers", check=parsed)[0] == {"data": [1, 2, 3]}
 
 
 def test_stop_ends_a_wait_and_every_later_call() -> None:
