@@ -5,6 +5,7 @@
     ├── AccessError             exit 3  authentication or scope: use another key, or grant the permission
     ├── PlatformError           exit 4  the platform: unreachable, rejecting, or breaking the contract
     │   ├── Unreachable                 no usable response after every retry: try again later
+    │   │   └── RateLimited             a limit of the platform: what was read is kept for the next run
     │   ├── HttpRejected                a response outside 2xx that no retry would change
     │   └── ContractBroken              a response that the interface rules out
     ├── CoverageError           exit 7  coverage not complete although required, or older than allowed
@@ -139,6 +140,10 @@ class PlatformError(HttpError):
 
 class Unreachable(PlatformError):
     """No usable response after every retry."""
+
+
+class RateLimited(Unreachable):
+    """The platform answers no further request for now."""
 
 
 class HttpRejected(PlatformError):

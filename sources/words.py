@@ -32,6 +32,15 @@ def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
     return f"{text} and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else text
 
 
+def duration(seconds: float) -> str:
+    """A time in the unit that a person would use: `45 s`, `10 min`, `26 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"
+
+
 def render_text(package: str, template: str, **values: object) -> str:
     """The text of a Jinja2 template in the folder of a package: Markdown or TOML, in which nothing is escaped."""
     return template_environment(package).get_template(template).render(values)

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.sources.rawserver import without_backoff
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     sys.dont_write_bytecode = (
         False  # compiling all tests takes each worker ten seconds; mutants run without workers
@@ -96,3 +98,9 @@ def _own_environment() -> Iterator[None]:
     for name in set(os.environ) - set(environment):
         del os.environ[name]
     os.environ.update(environment)
+
+
+@pytest.fixture(autouse=True)
+def _no_waits() -> Iterator[None]:
+    with without_backoff():
+        yield

@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
+from orderbridge.sources.http.waiting import WAITS
 
 LINE_EVERY_S: Final = 10.0
 _WIDE: Final = 100_000
@@ -85,9 +86,10 @@ class Reporter:
         )
 
     def attach(self) -> None:
-        """Shows log records from now on: steps, and warnings as events, which fit between bars and JSON lines."""
+        """Shows log records from now on: steps; waits and warnings as events, which fit between bars and JSON lines."""
         logging.getLogger("orderbridge").handlers = [_ReporterHandler(self)]
         logging.getLogger(STEPS).setLevel(logging.INFO)
+        logging.getLogger(WAITS).setLevel(logging.INFO)
 
     def __enter__(self) -> Reporter:
         self.attach()
@@ -162,5 +164,8 @@ class _ReporterHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name == STEPS:
             self._reporter.step(record.getMessage())
+        elif record.name == WAITS:
+            facts = getattr(record, "facts", {})
+            self._reporter.event("waiting", record.getMessage(), **facts)
         elif record.levelno >= logging.WARNING:
             self._reporter.event("log", record.getMessage(), level=record.levelname.lower())

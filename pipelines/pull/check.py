@@ -32,7 +32,7 @@ from orderbridge.sources.contract import LISTS, Family, Operation, records_of
 from orderbridge.sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
 from orderbridge.sources.extract.walk import paginator_for
 from orderbridge.sources.http.client import Client
-from orderbridge.sources.http.retries import RetryPolicy
+from orderbridge.sources.http.retries import ONCE, PERSON_WAITS
 from orderbridge.sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -146,7 +146,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         )
         if host.exit_code != ExitCode.DONE:
             continue
-        with targets.client(family, stop) as client:
+        with targets.client(family, stop, PERSON_WAITS) as client:
             if family == "public_v1":
                 yield _attempt(
                     f"key of {_FAMILIES[family]} (whoami)", partial(_whoami, client, targets)
@@ -202,7 +202,7 @@ def _reconcile() -> str:
 
 def _host(family: Family, url: str, targets: Targets, stop: threading.Event) -> str:
     """The address of a family, where any response comes: it is asked once."""
-    with targets.client(family, stop, RetryPolicy(attempts=1)) as client:
+    with targets.client(family, stop, ONCE) as client:
         try:
             client.get(LISTS[records_of(family)[0].name].path, check=bytes)
         except HttpError as error:

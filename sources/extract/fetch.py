@@ -6,7 +6,6 @@ page is spooled and processed; a page is on disk before it is handed out.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +14,13 @@ from dataclasses import dataclass
 from time import monotonic
 
 from orderbridge.sources.contract import Operation
-from orderbridge.sources.errors import ContractBroken, HttpRejected, PlatformError, Unreachable
+from orderbridge.sources.errors import (
+    ContractBroken,
+    HttpRejected,
+    PlatformError,
+    RateLimited,
+    Unreachable,
+)
 from orderbridge.sources.extract.pages import PageBody, Paginator, Request
 from orderbridge.sources.extract.spool import Spool
 from orderbridge.sources.http.client import Client
@@ -39,14 +44,10 @@ class PageFetcher:
         operation: the list.
         client: of the list's family.
         window: pages to request at the same time; one for a cursor, and once the platform has answered 429.
-
-    Attributes:
-        throttled: set once the platform has answered 429.
     """
 
     def __init__(self, operation: Operation, client: Client, window: int) -> None:
         self._operation, self._client, self._window = operation, client, window
-        self.throttled = threading.Event()
         self._timeout_s = http_settings().list_timeout_s
         self._ends_at = monotonic() + self._timeout_s
 
@@ -58,7 +59,7 @@ class PageFetcher:
         pending: deque[tuple[Request, Future[tuple[PageBody, bytes]]]] = deque()
 
         def request_more(request: Request | None = None) -> None:
-            is_single = self.throttled.is_set() or self._operation.paging != "pages"
+            is_single = self._client.is_throttled or self._operation.paging != "pages"
             window = 1 if is_single else self._window
             while not paginator.ended_by and len(pending) < window:
                 if (request := request or paginator.next_request()) is None:
@@ -70,9 +71,7 @@ class PageFetcher:
             request_more(resumed)
             while not paginator.ended_by:
                 if monotonic() > self._ends_at:
-                    hint = "It may have none. If it is as long as that, raise sources.http.list_timeout_s."
-                    words = f"the list did not end within {self._timeout_s / 3600:.3g} hours"
-                    raise ContractBroken(words, hint)
+                    raise self._out_of_time()
                 request, future = pending.popleft()
                 try:
                     body, raw = future.result()
@@ -92,12 +91,20 @@ class PageFetcher:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def _out_of_time(self) -> PlatformError:
+        words = f"the list did not end within {self._timeout_s / 3600:.3g} hours"
+        if self._client.is_throttled:
+            return RateLimited(
+                f"{words}, as the platform limits requests",
+                "Run the command again: it goes on here.",
+            )
+        hint = "It may have none. If it is as long as that, raise sources.http.list_timeout_s."
+        return ContractBroken(words, hint)
+
     def _fetch(self, request: Request, paginator: Paginator) -> tuple[PageBody, bytes]:
         body, response = self._client.get(
-            self._operation.path, request.params, check=paginator.parse
+            self._operation.path, request.params, check=paginator.parse, is_probe=request.probe
         )
-        if response.throttled:
-            self.throttled.set()
         return body, response.body
 
 

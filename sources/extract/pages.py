@@ -191,7 +191,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of a walk. A `probe` looks for a page before the first: a rejection or an error answers it, too."""
+    """One request of a walk. A `probe` asks for a page that may not exist: a rejection or an error answers it, too."""
 
     params: Mapping[str, str | int]
     probe: bool = False

@@ -37,6 +37,9 @@ RESUME_WITHIN_S: Final = 3600.0
 """A walk that stopped longer ago is not resumed: its pages are out of date."""
 WALK_MAX_S: Final = 86_400.0
 """A walk that began longer ago is not resumed, even if it was resumed since."""
+LIMITED_RESUME_WITHIN_S: Final = 36 * 3600.0
+"""The same where a limit of the platform stopped the walk: it is resumed by the run of the next night."""
+LIMITED_WALK_MAX_S: Final = 3 * 86_400.0
 DIGEST_COST = 2**12
 """How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
@@ -152,8 +155,11 @@ class SpoolFolder:
             is_same = hmac.compare_digest(self._digest(self._walk["salt"]), self._walk["digest"])
             started_at = self._walk["started_at"]
             last_page_at = self.last_page_at() or started_at
+            is_limited = self._walk.get("limited", False)
+            walk_max_s = LIMITED_WALK_MAX_S if is_limited else WALK_MAX_S
+            resume_within_s = LIMITED_RESUME_WITHIN_S if is_limited else RESUME_WITHIN_S
             is_fresh = (
-                0 <= now - started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
+                0 <= now - started_at < walk_max_s and 0 <= now - last_page_at < resume_within_s
             )
             is_usable = not self._walk["finished"] or last_page_at > finished_after
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -181,6 +187,11 @@ class SpoolFolder:
             "started_at": time.time(),
             "finished": False,
         }
+        self._write()
+
+    def stop_by_limit(self) -> None:
+        """Marks the walk as stopped by a limit of the platform: a later one may go on with it for longer."""
+        self._walk["limited"] = True
         self._write()
 
     def finish(self) -> None:

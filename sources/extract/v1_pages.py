@@ -123,7 +123,8 @@ class V1Cursor:
             return None
         self._is_waiting = True
         after: dict[str, str | int] = {} if self._cursor is None else {_CURSOR: self._cursor}
-        return Request({"limit": self.limit, **after})
+        is_saved = self._start is not None and self._cursor == self._start.cursor
+        return Request({"limit": self.limit, **after}, probe=is_saved)
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""

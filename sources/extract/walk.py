@@ -22,6 +22,7 @@ from orderbridge.sources.errors import (
     ContractBroken,
     HttpRejected,
     PlatformError,
+    RateLimited,
     Stopped,
 )
 from orderbridge.sources.extract.fetch import PageFetcher
@@ -118,6 +119,7 @@ class _ListWalk:
         self._operation, self._options, self._start = operation, options, start
         self._record = replace(record, key=options.key or record.key)
         self._folder, self._spools = folder, spools
+        self._client = client
         self._fetcher = PageFetcher(operation, client, options.window)
         self._result = ListResult(self._record.name)
         self._is_paged = operation.paging == "pages"
@@ -158,9 +160,11 @@ class _ListWalk:
             result.evidence.append(str(error).splitlines()[0])
             if isinstance(error, (ContractBroken, HttpRejected)):
                 self._spools.clear()  # resuming would fail on the same page again
+            if isinstance(error, RateLimited):
+                self._spools.stop_by_limit()
         if self._record.key_setting and not result.error:
             result.observations[self._record.key_setting, self._record.key] += 1
-        if self._fetcher.throttled.is_set():
+        if self._client.is_throttled:
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
         result.ended_at = datetime.now(UTC)
         if all(sweep.resumed_pages == sweep.pages for sweep in result.sweeps) and (
@@ -217,6 +221,8 @@ class _ListWalk:
                 self._sweep(sweep, paginator, files, progress)
             except CursorExpired:
                 raise TailMismatch("the platform rejected the saved cursor", "rejected") from None
+            except RateLimited:
+                raise  # to read the list whole would take more requests
             except PlatformError as error:
                 raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
             if sweep.issues or files.repeated.counts:

@@ -26,6 +26,7 @@ from orderbridge.sources.errors import (
     ContractBroken,
     HttpError,
     HttpRejected,
+    RateLimited,
     Stopped,
     Unreachable,
 )
@@ -43,8 +44,16 @@ from orderbridge.sources.http.failures import (
     sent_passwords,
 )
 from orderbridge.sources.http.masking import MASK, Masker
-from orderbridge.sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
+from orderbridge.sources.http.retries import (
+    ACCESS_STATUSES,
+    RetryPolicy,
+    retry_after_s,
+    retry_delay_s,
+    should_retry,
+    time_budget_s,
+)
 from orderbridge.sources.http.transport import Transport
+from orderbridge.sources.http.waiting import ReadPace, WaitNotices
 from orderbridge.sources.settings import (
     HttpSettings,
     LegacySettings,
@@ -54,11 +63,10 @@ from orderbridge.sources.settings import (
     known_secrets,
 )
 from orderbridge.sources.urls import checked_base_url, checked_key, request_target
+from orderbridge.sources.words import duration
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
-_ANNOUNCED_FROM: Final = 3
-"""Attempts after which a person who waits is informed."""
 
 CONNECT_S: Final = 10.0
 """Seconds to connect, with TLS. Resolving the host's name is not limited: the system offers no way to."""
@@ -73,12 +81,19 @@ _HEADERS: Final = (
     (b"User-Agent", b"orderbridge"),
 )
 _PARTIAL: Final = 206
+_TOO_MANY_REQUESTS: Final = 429
 _REPORT: Final = "Report this to the platform, or to whoever runs a proxy in between."
 _UNSHOWN_ERRORS: Final = [
     op.path for op in OPERATIONS if op.input is not None and not op.error_code
 ]
 """Writes whose outcome for invalid input is documented without its body: any JSON object with a message is one."""
 _REPORTS_ERROR: Final = re.compile(rb'(?i)"[a-z_]*(?:error|fault|message|success)[a-z_]*"\s*:')
+_PROGRAM_WARNING: Final = re.compile(
+    rb"(?i)\b(?:warning|notice|deprecated|fatal error|parse error)(?:</b>)?: .{1,2000}? on line ",
+    re.DOTALL,
+)
+_PROGRAM_WARNING_BYTES: Final = 4_000
+"""Where a warning of PHP is looked for: the beginning of a body."""
 _DEFINITE: Final = (201, 204)
 """Statuses of a write that settle it, whatever happened to the body."""
 
@@ -127,6 +142,10 @@ class Client(AbstractContextManager["Client"]):
             retry or RetryPolicy(),
             caps or Caps(),
         )
+        self._pace = ReadPace()
+        self._notices = WaitNotices(family)
+        self._has_answered = False
+        self._paths_read: set[str] = set()
         connect_s, proxy = min(CONNECT_S, self._http.timeout_s), self._http.proxy
         waits = httpx.Timeout(
             self._http.read_timeout_s, connect=connect_s, pool=self._http.timeout_s
@@ -169,14 +188,16 @@ class Client(AbstractContextManager["Client"]):
         params: Mapping[str, str | int] | None = None,
         *,
         check: Callable[[bytes], T],
+        is_probe: bool = False,
     ) -> tuple[T, Response]:
-        """Reads, repeatedly where that may help.
+        """Reads, repeatedly where that may help, until the time for it is over (`RetryPolicy`).
 
         Args:
             path: below the family's base, without query.
             params: the query; it is in no error and no log.
             check: parses the body. It raises BrokenBody if another request may bring a better one; any other
                 exception passes through.
+            is_probe: for a page that may not exist; a platform may fail at it.
 
         Returns:
             The result of `check`, and the response.
@@ -184,33 +205,57 @@ class Client(AbstractContextManager["Client"]):
         Raises:
             AccessError: 401 or 403.
             HttpRejected: another response that no retry would change, or a redirect.
-            Unreachable: no usable response after every retry.
+            Unreachable: no usable response in time. RateLimited: because of a limit of the platform.
             ContractBroken: a body that is too large, or in an encoding that was not asked for.
             Stopped: interrupted, or closed.
         """
-        target, until = request_target(path, params), monotonic() + self._retry.budget_s
-        is_throttled, attempts = False, 0
+        target = request_target(path, params)
+        is_wait_shown = False
+        attempts = 0
+        spent_s = 0.0
+        seconds = self._http.timeout_s
         while True:
+            self._sleep(self._pace.turn_s())
+            started_at = monotonic()
+            result = self._attempt(target, path, check, seconds)
+            spent_s += monotonic() - started_at
             attempts += 1
-            result = self._attempt(target, check, until)
             if not isinstance(result, Failure):
-                result[1].attempts, result[1].throttled = attempts, is_throttled
-                return result
-            log.info("%s GET %s, attempt %d: %s", self.family, path, attempts, result.words)
-            is_throttled |= result.what == 429
-            wait_s = retry_delay_s(result, attempts, until - monotonic(), self._retry)
-            if wait_s is None:
                 break
-            if result.retry_after_s:
-                words = "%s: the platform asks to wait %.0f s (status %s); waiting"
-                log.warning(words, self.family, result.retry_after_s, result.status)
-            elif attempts >= _ANNOUNCED_FROM:
-                log.warning(
-                    "%s: %s; trying again, attempt %d", self.family, result.words, attempts + 1
-                )
+            log.info("%s GET %s, attempt %d: %s", self.family, path, attempts, result.words)
+            failure = result
+            self._has_answered |= isinstance(failure.what, int)
+            budget_s = time_budget_s(
+                failure, self._retry, has_answered=self._has_answered, is_probe=is_probe
+            )
+            wait_s = retry_delay_s(
+                failure,
+                attempts,
+                budget_s - spent_s,
+                self._retry,
+                is_key_proven=bool(self._paths_read),
+            )
+            if wait_s is None:
+                self._check_stop()
+                raise self._error("GET", path, failure, attempts, (params or {}).get("limit"))
+            if failure.what == _TOO_MANY_REQUESTS:
+                self._pace.refused(wait_s)
+            is_wait_shown |= self._notices.waits(failure, wait_s, spent_s, budget_s)
             self._sleep(wait_s)
-        self._check_stop()
-        raise self._error("GET", path, result, attempts)
+            spent_s += wait_s
+            seconds = min(self._http.timeout_s, budget_s - spent_s)
+        self._has_answered = True
+        self._paths_read.add(path)
+        self._pace.answered(started_at)
+        if is_wait_shown:
+            self._notices.answered(spent_s)
+        result[1].attempts = attempts
+        return result
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the platform has answered 429."""
+        return self._pace.is_limited
 
     def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
         """Writes, in one attempt: the ledger decides whether another one follows. See WriteOutcome.
@@ -269,15 +314,16 @@ class Client(AbstractContextManager["Client"]):
         return not isinstance(reply, Failure) and reply.settles_at_once
 
     def _attempt(
-        self, target: str, check: Callable[[bytes], T], until: float
+        self, target: str, path: str, check: Callable[[bytes], T], seconds: float
     ) -> tuple[T, Response] | Failure:
         """One request of a read."""
         self._check_stop()
-        reply = self._exchange("GET", target, b"", min(self._http.timeout_s, until - monotonic()))
+        reply = self._exchange("GET", target, b"", seconds)
         if isinstance(reply, Failure):
             return reply
         if not reply.is_success:
-            return self._status_failure(reply)[1]
+            error, failure = self._status_failure(reply)
+            return self._foreign(failure) if self._is_foreign(reply, error, path) else failure
         if reply.broken is not None:
             return reply.broken
         if reply.status == _PARTIAL:
@@ -365,7 +411,10 @@ class Client(AbstractContextManager["Client"]):
     def _broken_body(self, words: str, reply: Response) -> Failure:
         """The failure of a 2xx whose body is not what it should be."""
         hint = "Try again later; if it persists, report the path and the time to the platform."
-        if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
+        if _PROGRAM_WARNING.search(reply.body, 0, _PROGRAM_WARNING_BYTES):
+            words = f"{words}; the response begins with a warning or an error of a program (PHP)"
+            hint = f"The address is right. {_REPORT} Its display of errors has to be off."
+        elif reply.is_web_page:
             words = f"{words}; the response is a web page (HTML)"
             hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
         return Failure("broken_body", words, hint, reply.status)
@@ -400,21 +449,59 @@ class Client(AbstractContextManager["Client"]):
         location = self._masker.mask(reply.location)
         return error, failure_of_status(self.family, reply.status, error, location, wait_s)
 
+    def _is_foreign(self, reply: Response, error: FamilyError, path: str) -> bool:
+        """Whether a 401 or 403 of a read may come from somebody in between, such as a bot protection.
+
+        It is not in the form of the API, although the key was good for a read. One that is no web page may be the
+        API's for a list that this key is not permitted to read, unless it was read before.
+        """
+        if reply.status not in ACCESS_STATUSES or error.shaped or not self._paths_read:
+            return False
+        return reply.is_web_page or path in self._paths_read
+
+    def _foreign(self, failure: Failure) -> Failure:
+        """The failure in other words: the key is not at fault."""
+        hint = (
+            f"sources.{self.family}.api_key was good for other requests of this run: a proxy or a bot protection may "
+            "refuse some. Run the command again later; if it persists, ask the platform to exempt this machine."
+        )
+        words = "refused, and not in the form of the platform's errors"
+        return replace(failure, words=words, hint=hint, is_foreign=True)
+
     def _message(self, reply: Response, sent: bytes) -> str:
         return platform_message(self.mask(reply.body, sent))
 
-    def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
+    def _error(
+        self,
+        verb: Verb,
+        path: str,
+        failure: Failure,
+        attempts: int = 1,
+        page_limit: str | int | None = None,
+    ) -> HttpError:
         """The error for a caller. To be raised outside of any `except` block, so that it has no context."""
-        kind: type[HttpError] = Unreachable
-        words, hint = failure.words, failure.hint
+        is_read = verb == "GET"
+        is_key_proven = is_read and bool(self._paths_read)
+        asked_s = failure.retry_after_s or 0.0
+        is_asked_to_wait = is_read and asked_s > 0.0
+        kind: type[HttpError]
         if failure.what == "contract":
             kind = ContractBroken
-        elif failure.what in (401, 403):
+        elif is_read and (failure.what == _TOO_MANY_REQUESTS or is_asked_to_wait):
+            kind = RateLimited
+        elif should_retry(failure, is_key_proven=is_key_proven):
+            kind = Unreachable
+        elif failure.what in ACCESS_STATUSES:
             kind = AccessError
-        elif isinstance(failure.what, int) and not should_retry(failure.what):
-            kind = HttpRejected
-        elif verb == "GET" and (failure.retry_after_s or 0.0) > self._retry.retry_after_max_s:
-            hint = f"The platform asks to wait {failure.retry_after_s:.0f} s: run the command again after that."
+        else:
+            kind = HttpRejected if isinstance(failure.what, int) else Unreachable
+        words, hint = failure.words, failure.hint
+        if is_asked_to_wait:
+            hint = (
+                f"The platform asks to wait {duration(asked_s)}: run the command again after that."
+            )
+        elif page_limit is not None and isinstance(failure.what, int) and failure.what >= 500:
+            hint = f"{hint} {self._smaller_pages(int(page_limit))}"
         if attempts > 1:
             words = f"{words}, after {attempts} attempts"
         return kind(
@@ -429,6 +516,13 @@ class Client(AbstractContextManager["Client"]):
             request_id=failure.request_id,
             reason=failure.reason,
         )
+
+    def _smaller_pages(self, page_limit: int) -> str:
+        """What to do where a platform fails at pages of this size."""
+        if page_limit <= 1:
+            return ""
+        setting = f"sources.{self.family}.page_limit={page_limit // 2}"
+        return f"If it fails at {page_limit} rows a page only, run: orderbridge init {setting}"
 
     def _check_stop(self) -> None:
         if self._stop.is_set() or self._closed.is_set():

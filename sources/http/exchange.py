@@ -50,7 +50,6 @@ class Response:
         settles_at_once: the platform says that no write takes effect after its response, as the stand-in does.
         elapsed_s: of this request alone.
         attempts: requests that a read took.
-        throttled: whether one of them was answered with 429.
     """
 
     status: int
@@ -62,12 +61,16 @@ class Response:
     settles_at_once: bool = False
     elapsed_s: float = 0.0
     attempts: int = 1
-    throttled: bool = False
 
     @property
     def is_success(self) -> bool:
         """Any 2xx."""
         return 200 <= self.status <= 299
+
+    @property
+    def is_web_page(self) -> bool:
+        """Whether the body is a page for people, not JSON."""
+        return self.content_type == "text/html" or self.body.lstrip()[:1] == b"<"
 
 
 _ENCODINGS: Final = ("gzip", "x-gzip", "deflate")

@@ -51,6 +51,7 @@ class Failure:
         hint: what to do about it.
         status, code, request_id: of the response, where there was one.
         retry_after_s: seconds that the platform asked to wait.
+        is_foreign: a 401 or 403 that is not in the form of the API: perhaps of somebody in between.
         reason: why no connection was made.
     """
 
@@ -61,6 +62,7 @@ class Failure:
     code: str = ""
     request_id: str = ""
     retry_after_s: float | None = None
+    is_foreign: bool = False
     reason: ConnectionReason | None = None
 
 

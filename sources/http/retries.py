@@ -1,7 +1,8 @@
-"""When a request is repeated, and after how long.
+"""When a read is repeated, after how long, and until when.
 
-In: what happened to a request (a status or a kind of failure), its `Retry-After`, the number of attempts. Out: yes or
-no, and seconds. Only GET is repeated here: whether a write is repeated is decided by the ledger (docs/in-doubt.md).
+In: what happened to a request (a status or a kind of failure), its `Retry-After`, what was spent on the read so far.
+Out: yes or no, and seconds. Only GET is repeated here: whether a write is repeated is decided by the ledger
+(docs/in-doubt.md).
 """
 
 from __future__ import annotations
@@ -13,45 +14,72 @@ from email.utils import parsedate_to_datetime
 from random import random
 from typing import Final
 
-from orderbridge.sources.http.failures import Failure, FailureKind
+from orderbridge.sources.http.failures import Failure
 
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
 RETRIED_STATUSES: Final = (408, 429)
+RETRIED_WITH_A_PROVEN_KEY: Final = (409, 425)
+ACCESS_STATUSES: Final = (401, 403)
+FAILURES_OF_A_PROBE: Final = (500, "broken_body")
+"""How a platform answers a page that it does not have, if it does not reject it."""
+EPOCH_FROM_S: Final = 1_000_000_000
+"""A `Retry-After` from here on is a time in seconds since 1970, not a number of seconds: it would be 31 years."""
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long a read is attempted.
+    """How long a read is attempted. Its attempts and the delays between them are counted together.
 
     Attributes:
-        attempts: requests at most.
-        dns_attempts: the same where name servers do not know the host: mostly it is misspelt.
+        first_answer_s: seconds for a read while the host has not answered yet: mostly its name is misspelt.
+        budget_s: seconds for a read once it has.
+        probe_s: seconds for a request of a page that may not exist, where the platform fails at it.
         base_s, cap_s: the delay is drawn from 0 to base_s, then from 0 to twice that, up to cap_s.
         retry_after_max_s: a longer `Retry-After` is not waited for.
-        budget_s: seconds for all attempts and delays together.
     """
 
-    attempts: int = 8
-    dns_attempts: int = 2
+    first_answer_s: float = 120.0
+    budget_s: float = 600.0
+    probe_s: float = 30.0
     base_s: float = 0.5
     cap_s: float = 30.0
     retry_after_max_s: float = 300.0
-    budget_s: float = 600.0
 
 
-def should_retry(what: int | FailureKind) -> bool:
-    """Whether the same read may bring something another time."""
-    if isinstance(what, int):
-        return what in RETRIED_STATUSES or 500 <= what <= 599
-    return what in RETRIED_KINDS
+ONCE: Final = RetryPolicy(first_answer_s=0.0, budget_s=0.0)
+"""One attempt."""
+PERSON_WAITS: Final = RetryPolicy(first_answer_s=20.0, budget_s=20.0)
+"""For a command whose answer a person waits for."""
+
+
+def should_retry(failure: Failure, *, is_key_proven: bool = False) -> bool:
+    """Whether the same read may bring something another time.
+
+    Args:
+        failure: of the last attempt.
+        is_key_proven: a page was read with the same key before. Then a 401 or 403 that is not in the form of the API
+            comes from somebody in between, and a 409 or 425 passes.
+    """
+    what = failure.what
+    if not isinstance(what, int):
+        return what in RETRIED_KINDS
+    if what in RETRIED_STATUSES or 500 <= what <= 599:
+        return True
+    if what in ACCESS_STATUSES:
+        return is_key_proven and failure.is_foreign
+    return is_key_proven and what in RETRIED_WITH_A_PROVEN_KEY
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:
-    """Seconds that a `Retry-After` asks for, from seconds or an HTTP date; None if it is absent or unreadable."""
+    """Seconds that a `Retry-After` asks for; None if it is absent or unreadable.
+
+    It has seconds, an HTTP date, or, against the standard, a time in seconds since 1970.
+    """
     text = (header or "").strip()
     if _SECONDS.fullmatch(text):
-        return float(text)
+        seconds = float(text)
+        return seconds if seconds < EPOCH_FROM_S else max(0.0, seconds - now.timestamp())
     try:
         at = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
@@ -64,27 +92,46 @@ def retry_after_s(header: str | None, now: datetime) -> float | None:
 def delay_s(attempt: int, retry_after: float | None, random: float, policy: RetryPolicy) -> float:
     """Seconds to wait after attempt number `attempt` (from 1).
 
-    Full jitter: from 0 to the doubled base. A `Retry-After` is waited for in full, and up to one base longer, so that
-    several workers do not return at the same moment. `random` is from 0 to 1.
+    Full jitter: from 0 to the doubled base. A `Retry-After` is waited for in full before that, so that several workers
+    do not return at the same moment, and one that always says 0 is not asked without end. `random` is from 0 to 1.
     """
-    if retry_after is not None:
-        return retry_after + random * policy.base_s
-    return random * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 63))
+    jitter = random * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 63))
+    return (retry_after or 0.0) + jitter
+
+
+def time_budget_s(
+    failure: Failure, policy: RetryPolicy, *, has_answered: bool, is_probe: bool
+) -> float:
+    """Seconds that attempts and delays of a read may take together, after this failure.
+
+    Args:
+        failure: of the last attempt.
+        policy: has the limits.
+        has_answered: the host has answered a request of this run.
+        is_probe: the request is for a page that may not exist.
+    """
+    if not has_answered:
+        return policy.first_answer_s
+    if is_probe and failure.what in FAILURES_OF_A_PROBE:
+        return min(policy.probe_s, policy.budget_s)
+    return policy.budget_s
 
 
 def retry_delay_s(
-    failure: Failure, attempts: int, left_s: float, policy: RetryPolicy
+    failure: Failure,
+    attempts: int,
+    left_s: float,
+    policy: RetryPolicy,
+    *,
+    is_key_proven: bool = False,
 ) -> float | None:
     """Seconds until a read is attempted again; None where that would not help or is over a limit of the policy.
 
     `attempts` were made so far, the last with this failure, and `left_s` are left of the read's budget.
     """
-    if not should_retry(failure.what):
+    if not should_retry(failure, is_key_proven=is_key_proven):
+        return None
+    if (failure.retry_after_s or 0.0) > policy.retry_after_max_s:
         return None
     wait_s = delay_s(attempts, failure.retry_after_s, random(), policy)
-    is_over = (
-        attempts >= (policy.dns_attempts if failure.what == "dns" else policy.attempts)
-        or (failure.retry_after_s or 0.0) > policy.retry_after_max_s
-        or wait_s >= left_s
-    )
-    return None if is_over else wait_s
+    return wait_s if wait_s < left_s else None

@@ -57,9 +57,15 @@ class Platform:
     }
     total_moves: bool = False
     deleted: int = 0
+    is_throttled: bool = False
 
     def get(
-        self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]
+        self,
+        path: str,
+        params: Mapping[str, Any],
+        *,
+        check: Callable[[bytes], T],
+        is_probe: bool = False,
     ) -> tuple[T, Response]:
         self.requests.append(dict(params))
         if self.before is not None:
@@ -95,9 +101,15 @@ class Replies:
     reply: Callable[[Mapping[str, Any]], bytes]
     requests: list[Mapping[str, Any]] = field(default_factory=list)
     most: int = 2_000
+    is_throttled: bool = False
 
     def get(
-        self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]
+        self,
+        path: str,
+        params: Mapping[str, Any],
+        *,
+        check: Callable[[bytes], T],
+        is_probe: bool = False,
     ) -> tuple[T, Response]:
         self.requests.append(dict(params))
         assert len(self.requests) < self.most, "an endless walk"
@@ -121,13 +133,19 @@ class Orders:
     size: int | None = None
     reading: int = 0
     request: int = 0
+    is_throttled: bool = False
 
     @classmethod
     def of(cls, *readings: list[Row], size: int | None = None) -> Orders:
         return cls(lambda reading, _: readings[min(reading, len(readings)) - 1], size)
 
     def get(
-        self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]
+        self,
+        path: str,
+        params: Mapping[str, Any],
+        *,
+        check: Callable[[bytes], T],
+        is_probe: bool = False,
     ) -> tuple[T, Response]:
         start, size = int(params.get("startingAfter", "0")), self.size or int(params["limit"])
         self.reading, self.request = (

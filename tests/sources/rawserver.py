@@ -1,4 +1,4 @@
-"""A server on raw sockets, for responses that no library would send; and retries without their delays."""
+"""A server on raw sockets, for responses that no library would send; and reads that wait without sleeping."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from unittest import mock
+
+from orderbridge.sources.http.client import Client
 
 Script = Callable[[socket.socket], None] | bytes
 
@@ -98,6 +100,6 @@ def drip(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
 
 @contextmanager
 def without_backoff() -> Iterator[None]:
-    """Inside the block, retries of reads follow at once, in every thread."""
-    with mock.patch("orderbridge.sources.http.retries.delay_s", return_value=0.0):
+    """Inside the block, no read waits, in every thread. What it would have waited is spent nevertheless."""
+    with mock.patch.object(Client, "_sleep", lambda client, seconds: client._check_stop()):
         yield

@@ -24,11 +24,13 @@ from hypothesis import strategies as st
 
 from orderbridge.pipelines.cli import console
 from orderbridge.pipelines.cli.console import Reporter
-from orderbridge.pipelines.cli.terminal import escape, escape_lines, print_lines, to_json
+from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
 from orderbridge.sandbox.app import Platform
 from orderbridge.sandbox.config import SandboxConfig
 from orderbridge.sandbox.public_v1 import KEYS, Key
 from orderbridge.sources.files.formulas import neutralize
+from orderbridge.sources.http.failures import Failure
+from orderbridge.sources.http.waiting import WaitNotices
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge
 from tests.pipelines.reporting.page import Page
 
@@ -90,6 +92,28 @@ def test_sweeps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
         out, said = capsys.readouterr()
         assert out == f"{'a' * 400}\n"
         assert all(words in said for words in ("3 pages, sweep 2", "the platform asks to wait"))
+
+
+def test_waits_are_shown_in_every_style_and_with_their_facts_for_machines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(logging.getLogger("orderbridge"), "handlers", [])
+    styles: tuple[Style, ...] = ("plain", "auto", "json")
+    for style in styles:
+        if style == "auto":
+            monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+        with Reporter(style):
+            notices = WaitNotices("legacy")
+            assert notices.waits(Failure(429, "too many requests", status=429), 24.0, 8.0, 600.0)
+            assert not notices.waits(Failure(429, "too many requests", status=429), 9.0, 9.0, 600.0)
+            notices.answered(62.0)
+        said = capsys.readouterr().err
+        assert "too many requests (status 429): waiting, next attempt in 24 s" in said
+        assert "legacy: answers again after 62 s" in said
+    events = [json.loads(line) for line in said.splitlines()]
+    assert [event["event"] for event in events] == ["waiting", "waiting"]
+    assert (events[0]["status"], events[0]["wait_s"], events[0]["family"]) == (429, 24.0, "legacy")
 
 
 def poisoned(value: Any, texts: Iterator[str], path: str = "") -> Any:

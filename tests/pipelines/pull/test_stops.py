@@ -32,10 +32,11 @@ from orderbridge.pipelines.warehouse.build import Build
 from orderbridge.pipelines.warehouse.failure import failure_file, was_published
 from orderbridge.pipelines.warehouse.failure import read as read_failure
 from orderbridge.pipelines.warehouse.load import load
-from orderbridge.sources.errors import PlatformError, Stopped, UsageError
+from orderbridge.sources.errors import PlatformError, RateLimited, Stopped, UsageError
 from orderbridge.sources.extract import walk as walks
 from orderbridge.sources.extract.page_files import PageFiles
 from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.extract.spool import Spool
 from tests.pipelines.bridge import Bridge, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, change_all, same
 
@@ -98,6 +99,31 @@ def test_a_walk_that_a_run_that_was_cut_off_has_not_published_is_not_requested_a
     assert all(started_at < ended_at < cut_off_at for started_at, ended_at in times)
     assert not same(fresh.path, fresh.platform.state, "customers")
     assert fresh.left() == [fresh.path.name]
+
+
+def test_a_pull_that_a_limit_stopped_goes_on_the_next_night(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, write = fresh.platform, Spool.write
+
+    def limited(self: Spool, label: str, body: bytes) -> None:
+        write(self, label, body)
+        if len(platform.state.log) > 4:
+            platform.set_faults({"rate_429": 1.0})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Spool, "write", limited)
+        with pytest.raises(RateLimited):
+            fresh.pull("customers")
+    platform.set_faults({})
+    night = 24 * 3600.0
+    monkeypatch.setattr(
+        "orderbridge.sources.extract.spool.time", mock.Mock(time=lambda: time.time() + night)
+    )
+    done = fresh.pull("customers")
+    (walked,) = done.lists
+    assert (done.exit_code, walked.verdict) == (0, "complete")
+    assert walked.sweeps[0].resumed_pages > 0
 
 
 def test_a_signal_after_a_pull_has_published_does_not_deny_it(

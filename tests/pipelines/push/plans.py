@@ -55,7 +55,7 @@ from orderbridge.sources.kinds import ADDED_FIELDS, KindName
 from orderbridge.sources.settings import HttpSettings
 from tests.pipelines.bridge import Done, command, reading
 
-QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
+QUICK = RetryPolicy(base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
 WAITS = PushOptions(agreed=True, settle_s=SETTLE_S)
 HOOKS = {one.name for one in fields(PushHooks)}

@@ -351,6 +351,24 @@ def test_a_walk_is_resumed_within_an_hour_of_its_last_page_and_a_day_of_its_firs
     assert stopped_s is None or (folder / "sweep-1.pages").exists() is expected
 
 
+@pytest.mark.parametrize(
+    ("started_h", "stopped_h", "expected"),
+    [(24.1, 24, True), (35, 35, True), (60, 24, True), (37, 36.1, False), (73, 1, False)],
+)
+def test_a_walk_that_a_limit_stopped_is_resumed_the_next_night(
+    tmp_path: Path, started_h: float, stopped_h: float, expected: bool
+) -> None:
+    folder = tmp_path / "spool"
+    spools = SpoolFolder(folder, {"list": "customers"}, "key")
+    spools.sweep(1).close()
+    spools.stop_by_limit()
+    os.utime(folder / "sweep-1.pages", (time.time() - stopped_h * 3600,) * 2)
+    described = json.loads((folder / "walk.json").read_text())
+    started_at = described["started_at"] - started_h * 3600
+    (folder / "walk.json").write_text(json.dumps({**described, "started_at": started_at}))
+    assert (SpoolFolder(folder, {"list": "customers"}, "key").started_at == started_at) is expected
+
+
 class Run:
     """With which the folder of its files is removed."""
 

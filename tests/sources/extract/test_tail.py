@@ -13,6 +13,7 @@ from orderbridge.sandbox.app import Platform
 from orderbridge.sandbox.config import V1_KEY, SandboxConfig
 from orderbridge.sandbox.faults import Draw
 from orderbridge.sandbox.messages import Call
+from orderbridge.sources.errors import RateLimited
 from orderbridge.sources.extract import page_files
 from orderbridge.sources.extract.pages import PageBody
 from orderbridge.sources.extract.result import ListResult, WalkOptions
@@ -56,6 +57,21 @@ class Orders:
 @pytest.fixture
 def orders(tmp_path: Path) -> Orders:
     return Orders(tmp_path)
+
+
+def test_a_saved_cursor_that_the_platform_fails_at_is_given_up_soon(orders: Orders) -> None:
+    start = orders.position()
+    orders.platform.plan.rates = {"error_500": 1.0}
+    before = orders.platform.state.requests
+    with pytest.raises(TailMismatch, match="the saved cursor failed"):
+        orders.walk(start)
+    assert orders.platform.state.requests - before < 30
+
+
+def test_a_limit_at_a_saved_cursor_ends_the_read_of_orders(orders: Orders) -> None:
+    start = orders.position()
+    orders.platform.plan.rates = {"rate_429": 1.0}
+    assert isinstance(orders.walk(start).error, RateLimited)
 
 
 def ids(result: ListResult) -> list[str]:

@@ -22,7 +22,13 @@ import pytest
 from orderbridge.sources.contract import Record
 from orderbridge.sources.decode.documented import decode
 from orderbridge.sources.decode.rows import Decoded, Page
-from orderbridge.sources.errors import ContractBroken, HttpRejected, Stopped, Unreachable
+from orderbridge.sources.errors import (
+    ContractBroken,
+    HttpRejected,
+    RateLimited,
+    Stopped,
+    Unreachable,
+)
 from orderbridge.sources.extract import page_files
 from orderbridge.sources.extract.ids import ID_CONFLICT, IdHashes, hash_ids
 from orderbridge.sources.extract.result import WalkOptions
@@ -532,12 +538,13 @@ def test_after_a_429_pages_are_requested_one_at_a_time(tmp_path: Path) -> None:
     class Busy(Platform):
         lock = threading.Lock()
 
-        def get(self, path: str, params: Mapping[str, Any], *, check: Any) -> Any:
+        def get(self, path: str, params: Mapping[str, Any], **more: Any) -> Any:
             assert self.lock.acquire(blocking=False), "two requests at a time"
             time.sleep(0.005)
-            body, response = super().get(path, params, check=check)
+            answer = super().get(path, params, **more)
+            self.is_throttled = True
             self.lock.release()
-            return body, replace(response, throttled=True)
+            return answer
 
     busy = Busy(list(range(1, 81)))
     result = walked(busy, tmp_path, page_limit=10)
@@ -561,10 +568,10 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
 class SecondRecords(Platform):
     """From the second time on, an id in a list is another record."""
 
-    def get(self, path: str, params: Any, *, check: Any) -> Any:
+    def get(self, path: str, params: Any, **more: Any) -> Any:
         self.row = self.named
         self.seen = set(self.ids[: max(int(params["page"]) - 1, 0) * int(params["limit"])])
-        return super().get(path, params, check=check)
+        return super().get(path, params, **more)
 
     def named(self, key: int) -> Row:
         name = "other" if key in self.seen else "first"
@@ -645,6 +652,21 @@ def test_a_list_without_end_fails_after_its_time(
     assert isinstance(result.error, ContractBroken)
     assert "did not end within" in result.error.message
     assert not list((tmp_path / "spool").glob("*.pages"))
+
+
+def test_a_limited_list_that_is_not_read_in_its_time_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform = Platform(list(range(1, 36)), is_throttled=True)
+    with monkeypatch.context() as limited:
+        limited.setenv("SOURCES__HTTP__LIST_TIMEOUT_S", "0.2")
+        platform.before = lambda _: time.sleep(0.15)
+        result = walked(platform, tmp_path, page_limit=5, window=1)
+    assert isinstance(result.error, RateLimited)
+    platform.before = None
+    result = walked(platform, tmp_path, page_limit=5, window=1)
+    assert result.verdict == "complete"
+    assert result.sweeps[0].resumed_pages > 0
 
 
 @pytest.mark.parametrize(

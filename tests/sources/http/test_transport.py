@@ -4,7 +4,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.retries import RetryPolicy
 from orderbridge.sources.http.webhook import post_json
 from orderbridge.sources.settings import HttpSettings, Secret
-from tests.sources.rawserver import RawServer, asked, serving, without_backoff
+from tests.sources.rawserver import RawServer, asked, serving
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 PAGE = b'{"data": [1, 2, 3]}'
@@ -28,12 +28,6 @@ KEPT = b"HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n" + PAGE
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKED = HEAD + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"
 BODY = b'{"firstName": "Zo\xc3\xab"}'
-
-
-@pytest.fixture(autouse=True)
-def _at_once() -> Iterator[None]:
-    with without_backoff():
-        yield
 
 
 @pytest.fixture
