@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -27,6 +28,11 @@ from orderbridge.sources.decode.rows import Decoded
 from orderbridge.sources.extract import page_files
 from orderbridge.sources.extract import walk as walks
 from orderbridge.sources.extract.page_files import PageFiles
+from orderbridge.sources.http import client as clients
+from orderbridge.sources.http import retries
+from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.retries import retry_after_s, retry_delay_s
+from orderbridge.sources.http.waiting import ReadPace, WaitNotices
 from tests.crashes.pull import pull_crashes
 from tests.crashes.push import push_crashes
 from tests.soak.fortnight import fortnight_seed
@@ -66,6 +72,29 @@ AGREED: dict[str, Broken] = {
     "the decoder loses a row": lambda: patch(page_files, "decode", _lossy),
     "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
 }
+
+
+def _eight_attempts(failure: Any, attempts: int, *more: Any, **options: Any) -> float | None:
+    return None if attempts >= 8 else retry_delay_s(failure, attempts, *more, **options)
+
+
+def _no_times(header: str | None, now: datetime) -> float | None:
+    return (
+        retry_after_s(header, now) if (header or "").isdigit() and len(header or "") < 9 else None
+    )
+
+
+IMPATIENT: dict[str, Broken] = {
+    "a read has eight attempts": lambda: patch(clients, "retry_delay_s", _eight_attempts),
+    "a read has two minutes": lambda: patch(clients, "time_budget_s", return_value=120.0),
+    "delays do not grow": lambda: patch(retries, "delay_s", return_value=0.5),
+    "whoever answers is the platform": lambda: patch(Client, "_is_foreign", return_value=False),
+    "no other status passes": lambda: patch(retries, "RETRIED_WITH_A_PROVEN_KEY", ()),
+    "a time in Retry-After is a number of seconds": lambda: patch(retries, "EPOCH_FROM_S", 10**13),
+    "a time in Retry-After is ignored": lambda: patch(clients, "retry_after_s", _no_times),
+    "a 429 sets no pace": lambda: patch(ReadPace, "answered"),
+    "waits are silent": lambda: patch(WaitNotices, "_is_due", return_value=False),
+}
 JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
     lambda: any(
         walk_seed(seed).problems for seed in reversed(range(60))
@@ -79,6 +108,7 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
         ),
     },
     lambda: platform_seed(900004).problems: AGREED,
+    lambda: any(platform_seed(seed).problems for seed in range(60)): IMPATIENT,
     lambda: any(fortnight_seed(seed, days=3).problems for seed in range(2, 9)): {
         "stock is sent when it was changed here": lambda: patch(
             Mapping, "always_sent", return_value=frozenset()

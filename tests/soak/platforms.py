@@ -3,13 +3,22 @@
 A seed draws how a platform orders, cuts and answers its list. A request is a moment of time, before which the list may
 change. A `complete` list has all records that were there in every state that an answer could show, and none that never
 was. Left out is what no reading can notice (docs/completeness.md): rows that are on no page.
+
+Most walks are interrupted for one to nine minutes of simulated time, or limited all the time: by the platform, or by
+somebody in between. They wait, and come to the same end.
 """
 
 from __future__ import annotations
 
+import logging
 import random
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any, Final
 from unittest import mock
 
@@ -18,20 +27,48 @@ import pyarrow as pa
 
 from orderbridge.sandbox.config import LEGACY_KEY, V1_KEY
 from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import AccessError, HttpRejected, Unreachable
 from orderbridge.sources.extract import page_files
 from orderbridge.sources.extract.ids import IdHashes, hash_ids
-from orderbridge.sources.extract.result import WalkOptions
+from orderbridge.sources.extract.result import ListResult, WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder
 from orderbridge.sources.extract.walk import walk
 from orderbridge.sources.http.client import Client
+from orderbridge.sources.http.waiting import WAITS
 from tests.soak.transport import requested_url
 from tests.soak.walks import Outcome, folder_in_memory, inline, judge_ids, tables_of
+from tests.sources.clock import SimulatedClock
 
 GROWTH_MAX: Final = 1000
 """Requests after which the list does not grow any more: pages in a random order would never end."""
 AGE_MAX: Final = 40
 """Moments by which a replica or a cache is behind at most; the list existed for as long before the walk."""
 STEPS: Final = (1, 2, 5, 10, 20, 50)
+INTERRUPTIONS: Final = {
+    "closed connections": 0,
+    "503": 503,
+    "429": 429,
+    "challenge": 403,
+    "401": 401,
+    "408": 408,
+    "409": 409,
+    "425": 425,
+    "epoch": 429,
+    "date": 503,
+}
+"""The status of each; 0 for none. `epoch` and `date` are forms of Retry-After."""
+LIMIT: Final = "limit"
+"""So many requests in a time, and 429 without Retry-After."""
+CHALLENGE: Final = b"<!doctype html><title>Just a moment</title>"
+ASKED_MAX_S: Final = 240.0
+REFUSALS_MAX: Final = 80
+"""Requests that nine minutes may take: delays are 15 s on average."""
+LIMITS: Final = ((60, 60), (10, 10), (5, 10))
+"""Requests, and in how many seconds."""
+LIMITED_ROWS: Final = 400
+FIRST_REFUSALS_MAX: Final = 12
+REFUSALS_SHARE: Final = 0.1
+"""Refusals before the pace is known, and further ones for each answer."""
 PAGINATION: Final = ("page", "pages", "total", "hasPrevPage", "hasNextPage")
 
 
@@ -44,9 +81,9 @@ class Record:
 
 
 class UnusualPlatform(httpx.BaseTransport):
-    """Answers the requests of a walk, as its seed draws."""
+    """Answers the requests of a walk, as its seed draws; `rows`: another number of them, long before the walk."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, rows: int | None = None) -> None:
         draw = random.Random(seed)
         rate = draw.choice((0.0, 0.0, 0.02, 0.1, 0.3))
         lags = tuple(draw.randrange(AGE_MAX) for _ in range(draw.choice((1, 2, 3))))
@@ -54,6 +91,7 @@ class UnusualPlatform(httpx.BaseTransport):
             ("customers", *(name for name, one in LISTS.items() if one.paging != "none"))
         )
         self.serial = draw.choice((1, 2, 5, 10, 20, 21, 41, 60))  # rows, long before the walk
+        self.serial = rows or self.serial
         self.page_limit = draw.choice((3, 5, 7, 10, 20, 25))
         self.window = draw.choice((1, 4))
         self.changes = [
@@ -202,17 +240,136 @@ class UnusualPlatform(httpx.BaseTransport):
         return httpx.Response(200, json={LISTS[self.resource].rows_field: records, **members})
 
 
-def platform_seed(seed: int) -> Outcome:
-    platform = UnusualPlatform(seed)
+class Interruption:
+    """What disturbs a walk: for one to nine minutes, from a request on, or a limit of requests all the time.
+
+    Attributes:
+        kind: empty where nothing does.
+        statuses: it may answer with.
+    """
+
+    def __init__(self, seed: int, clock: SimulatedClock) -> None:
+        draw = random.Random(f"{seed}:interruption")
+        self.kind = draw.choice(("", *INTERRUPTIONS, LIMIT))
+        self.seconds = draw.randrange(60, 541)
+        self.first_request = draw.randrange(2, 12)
+        self.limit, self.window_s = draw.choice(LIMITS)
+        self._clock = clock
+        self._ends_at: float | None = None
+        self._asked_until = 0.0
+        self._answered: Counter[int] = Counter()
+        self.refusals = 0
+        self.hasty = 0
+
+    @property
+    def sets_a_pace(self) -> bool:
+        """Whether pages are requested one at a time from then on: the list may be another one then."""
+        return self.kind == LIMIT or INTERRUPTIONS.get(self.kind, 0) == 429
+
+    def answer(self, request: int) -> httpx.Response | Exception | None:
+        """In place of the platform's answer to its n-th request; None if that comes through."""
+        now = self._clock.now
+        if self.kind == LIMIT:
+            window = int(now // self.window_s)
+            is_over = self._answered[window] >= self.limit
+            self._answered[window] += not is_over
+            self.refusals += is_over
+            return httpx.Response(429) if is_over else None
+        if not self.kind or request < self.first_request:
+            return None
+        self._ends_at = now + self.seconds if self._ends_at is None else self._ends_at
+        if now >= self._ends_at:
+            return None
+        self.refusals += 1
+        self.hasty += now < self._asked_until
+        return self._disturbance(min(self._ends_at - now, ASKED_MAX_S))
+
+    def _disturbance(self, left_s: float) -> httpx.Response | Exception:
+        headers = {}
+        if self.kind in ("epoch", "date"):
+            self._asked_until = self._clock.now + left_s - 1.0
+            at = self._clock.time + timedelta(seconds=left_s)
+            is_epoch = self.kind == "epoch"
+            headers["Retry-After"] = f"{at.timestamp():.0f}" if is_epoch else format_datetime(at)
+        status = INTERRUPTIONS[self.kind]
+        if not status:
+            return httpx.RemoteProtocolError("closed")
+        return httpx.Response(status, content=CHALLENGE, headers=headers)
+
+    def problems(self, result: ListResult, waits: int) -> Iterator[str]:
+        """What is wrong with a walk that it disturbed."""
+        name = f"{self.kind}, {self.seconds} s"
+        error = result.error
+        if isinstance(error, (AccessError, Unreachable)) or (
+            isinstance(error, HttpRejected) and error.status != 404
+        ):
+            yield f"{name}: not waited for: {error}"
+        if self.hasty:
+            yield f"{name}: requested {self.hasty} times before the platform permitted it"
+        if self.kind == LIMIT:
+            answered = sum(self._answered.values())
+            if self.refusals > FIRST_REFUSALS_MAX + answered * REFUSALS_SHARE:
+                words = f"{self.limit} requests in {self.window_s} s"
+                yield f"{words}: {self.refusals} refusals, {answered} answers"
+        elif self.refusals > REFUSALS_MAX:
+            yield f"{name}: {self.refusals} requests while it lasted"
+        if self._ends_at is not None and not waits:
+            yield f"{name}: nobody was told of the wait"
+
+
+class Interrupted(httpx.BaseTransport):
+    """A platform behind an interruption, which it does not notice."""
+
+    def __init__(self, platform: UnusualPlatform, interruption: Interruption) -> None:
+        self._platform, self._interruption = platform, interruption
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self._interruption.answer(self._platform.requests + 1)
+        if isinstance(answer, Exception):
+            raise answer
+        return self._platform.handle_request(request) if answer is None else answer
+
+
+class _Waits(logging.Handler):
+    """Counts what is logged about waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += record.levelno == logging.WARNING
+
+
+@contextmanager
+def _counted_waits() -> Iterator[_Waits]:
+    waits, log = _Waits(), logging.getLogger(WAITS)
+    log.addHandler(waits)
+    try:
+        yield waits
+    finally:
+        log.removeHandler(waits)
+
+
+def _walked(
+    seed: int, platform: UnusualPlatform, transport: httpx.BaseTransport, clock: SimulatedClock
+) -> tuple[ListResult, list[str]]:
+    """The result of a walk, and the ids in its files."""
     name, family = platform.resource, LISTS[platform.resource].family
     key = LEGACY_KEY if family == "legacy" else V1_KEY
-    with folder_in_memory() as folder, inline(), mock.patch.object(page_files, "CHECK_ROWS", 1000):
+    random.seed(seed)  # delays
+    with (
+        folder_in_memory() as folder,
+        inline(),
+        clock.running(),
+        mock.patch.object(page_files, "CHECK_ROWS", 1000),
+    ):
         known = IdHashes(folder / "known.ids")
         known.append(
             hash_ids(pa.chunked_array([[str(row.id) for row in platform.states[-1]]], pa.string()))
         )
         spools = SpoolFolder(folder / "spool", {"list": name}, key)
-        with Client(family, "http://127.0.0.1:9", key, transport=platform) as client:
+        with Client(family, "http://127.0.0.1:9", key, transport=transport) as client:
             options = WalkOptions(
                 platform.page_limit,
                 window=platform.window,
@@ -220,7 +377,30 @@ def platform_seed(seed: int) -> Outcome:
                 known_gap=platform.known_gap,
             )
             result = walk(name, client, folder / "files", spools, options)
-        ids = [str(row["id"]) for row in tables_of(result)[name]]
-        states = [{str(row.id) for row in state} for state in platform.states]
-        problems = list(judge_ids(result, ids, set.intersection(*states), set.union(*states)))
-    return Outcome({result.verdict: 1, "requests": platform.requests}, problems)
+        return result, [str(row["id"]) for row in tables_of(result)[name]]
+
+
+def platform_seed(seed: int) -> Outcome:
+    clock = SimulatedClock()
+    interruption = Interruption(seed, clock)
+    platform = UnusualPlatform(seed, LIMITED_ROWS if interruption.kind == LIMIT else None)
+    with _counted_waits() as waits:
+        result, ids = _walked(seed, platform, Interrupted(platform, interruption), clock)
+    states = [{str(row.id) for row in state} for state in platform.states]
+    problems = list(judge_ids(result, ids, set.intersection(*states), set.union(*states)))
+    problems += interruption.problems(result, waits.count)
+    if interruption.refusals and not interruption.sets_a_pace:
+        calm = UnusualPlatform(seed)
+        expected, expected_ids = _walked(seed, calm, calm, SimulatedClock())
+        if (result.verdict, ids) != (expected.verdict, expected_ids):
+            problems.append(
+                f"{interruption.kind}: {result.verdict}, and {expected.verdict} without"
+            )
+    counts = {
+        result.verdict: 1,
+        "requests": platform.requests,
+        "interruptions": int(interruption.refusals > 0),
+        "minutes waited": int(clock.now // 60),
+        "refusals": interruption.refusals,
+    }
+    return Outcome(counts, problems)
