@@ -215,9 +215,9 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
 ) -> None:
     words = words_of(
         warehouse,
-        """UPDATE ops.runs SET ended_at = '2026-03-20 10:00Z'; DELETE FROM reconciled.orders;
+        """UPDATE ops.runs SET ended_at = '2026-03-20 10:00:00Z'; DELETE FROM reconciled.orders;
         INSERT INTO reconciled.orders BY NAME SELECT days || currency || total AS order_id, currency, total,
-            '2026-03-20 10:00Z'::TIMESTAMPTZ - to_days(days) AS ordered_at, total = 7 AS is_cancelled,
+            '2026-03-20 10:00:00Z'::TIMESTAMPTZ - to_days(days) AS ordered_at, total = 7 AS is_cancelled,
             if(is_cancelled, 'Cancelled', 'DELIVERED') AS order_status, false AS is_missing,
             'matched' AS customer_status
         FROM (VALUES (2, 'EUR', 10.25), (29, 'EUR', 10.25), (2, 'EUR', 7), (0, 'ANA <b>', 10.25),

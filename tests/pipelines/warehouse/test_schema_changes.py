@@ -33,7 +33,7 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_sai
             ("coverage", "run_id"),
         ):
             connection.execute(f"UPDATE ops.{table} SET {column} = '2099' || substr({column}, 5)")
-        connection.execute("UPDATE ops.runs SET ended_at = '2099-01-01 00:00Z'")
+        connection.execute("UPDATE ops.runs SET ended_at = '2099-01-01 00:00:00Z'")
     state = reconciled.platform.state
     orders, lists = state.ids("orders"), state.ids("price_lists")
     for name, one, fields in (
