@@ -7,13 +7,18 @@ commit (`recorded_in`, `confirmed_in`), not by a time.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import sqlite3
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from orderbridge.pipelines.ledger.keys import record_hash, salted
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import KINDS
 
 VERSION: Final = 5
 _CONVERTED: Final = (3, 4)
@@ -66,6 +71,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     if version in _CONVERTED:
         _add_counts(connection)
         _name_paths(connection, statements)
+        _claim_records(connection)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 
@@ -105,3 +111,40 @@ def _name_paths(connection: sqlite3.Connection, statements: list[str]) -> None:
         " value, confirmed_at, plan_id, confirmed_in FROM confirmed_4"
     )
     connection.execute("DROP TABLE confirmed_4")
+
+
+def _claim_records(connection: sqlite3.Connection) -> None:
+    """Claims creates that no list shows by what names their record.
+
+    The first plans of 0.2 claimed them by their whole body alone: with another description, a subcategory would be
+    created a second time. The bodies are in the plans; where a plan is gone, its claims stay as they are.
+    """
+    (salt,) = connection.execute("SELECT salt FROM ledger").fetchone()
+    plans = connection.execute("SELECT plan, kind, host, folder, operations_sha256 FROM plans")
+    for plan, kind_name, host, folder, sha256 in plans.fetchall():
+        kind = KINDS[kind_name]
+        if kind.is_listed or kind.is_update:
+            continue
+        for operation in _operations(Path(folder), sha256):
+            record = record_hash(operation.path, operation.body, kind.unique_fields)
+            connection.execute(
+                "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)",
+                [host, salted(salt, record), plan, operation.id],
+            )
+
+
+class _Operation(msgspec.Struct):
+    id: int
+    path: str
+    body: dict[str, Any]
+
+
+def _operations(folder: Path, sha256: str) -> list[_Operation]:
+    """The operations of a plan; none where its file is gone or was changed."""
+    try:
+        content = (folder / "operations.jsonl").read_bytes()
+    except OSError:
+        return []
+    if hashlib.sha256(content).hexdigest() != sha256:
+        return []
+    return msgspec.json.Decoder(_Operation).decode_lines(content)

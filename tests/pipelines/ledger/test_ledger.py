@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from orderbridge.pipelines.ledger.clock import ClockReading, LedgerClock, elapsed_s
-from orderbridge.pipelines.ledger.keys import body_hash, key_hashes
+from orderbridge.pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
 from orderbridge.pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger, LedgerError
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
@@ -500,6 +500,26 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
         assert not opened.superseded(third.plan_id)
         lead(third, 1, "in_flight", "confirmed", values={"sku": '"c"'}, at=6.0)
         assert opened.superseded(plans[1].plan_id) == {1: str(tmp_path / "z")}
+
+
+@pytest.mark.parametrize("change", ["", "changed", "removed"])
+def test_a_create_of_an_older_ledger_is_known_by_its_name_where_its_plan_is_as_it_was(
+    ledger: Ledger, record: Record, tmp_path: Path, change: str
+) -> None:
+    book = record(subcategory(1))
+    lead(book, 1, "in_flight", "confirmed")
+    operations = tmp_path / "a" / "operations.jsonl"
+    body = body_hash("/categories/7/subcategories", {"name": "Sub 1"})
+    ledger.connection.execute("DELETE FROM claims WHERE key <> ?", [salted(ledger.salt, body)])
+    make_older(ledger.connection, 3, *COUNTS)
+    if change == "changed":
+        operations.write_bytes(operations.read_bytes() + b"\n")
+    elif change == "removed":
+        operations.unlink()
+    name = record_hash("/categories/7/subcategories", {"name": "Sub 1", "order": 2}, ("name",))
+    with Ledger.open(tmp_path / "ledger.sqlite") as opened:
+        assert opened.is_created(HOST, "subcategories", name) is (not change)
+        assert opened.is_created(HOST, "subcategories", body)
 
 
 BEGIN = ClockReading(1e6, "boot", 5_000.0)
