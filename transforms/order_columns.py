@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final, Protocol
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.cancelled import STATUSES_MAX
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from orderbridge.transforms.keys import clean_text
 from orderbridge.transforms.numbers import NotationEvidence
@@ -51,7 +53,10 @@ class OrderColumns(Protocol):
         """The number of orders that are listed."""
 
     def parts(self, columns: Iterable[str]) -> Iterable[pd.DataFrame]:
-        """These columns of all orders, `is_missing` and `first_seen_at`, in parts."""
+        """These columns of all orders and `is_missing`, in parts."""
+
+    def filled_by_run(self, column: str, after: datetime) -> Sequence[Share]:
+        """The orders that have a value in a column, by the run that first saw them after an instant, the last first."""
 
     def distinct(self, names: Sequence[str]) -> pd.DataFrame:
         """The distinct values of these columns together, and `row_count`: how many orders have them."""

@@ -131,7 +131,7 @@ class _Columns:
         orders: the columns of the raw orders.
         names: of the columns that may hold a field.
         facts: of the columns whose values were read.
-        recent: by field, the orders since an answer that have a value in the column that it names.
+        recent: by field, the orders since an answer that have a value in the column that it names, by run.
         fitting: by field, the columns with one of its names and values that fit, the preferred name first.
         evidence: by column, what its values are, in counts.
         examples: by column, a few of its values.
@@ -141,7 +141,7 @@ class _Columns:
     orders: OrderColumns
     names: Sequence[str]
     facts: Mapping[str, ColumnFacts]
-    recent: Mapping[str, Share]
+    recent: Mapping[str, Sequence[Share]]
     fitting: Mapping[str, list[str]]
     evidence: dict[str, str]
     examples: dict[str, Sequence[str]]
@@ -241,7 +241,12 @@ def _examine(orders: OrderColumns, answers: Mapping[str, Answer]) -> _Columns:
         for field_name, key in FIELD_QUESTIONS.items()
         if key in answers and answers[key].value in orders.kinds
     }
-    facts, recent = _read(orders, names, in_use)
+    facts = _read(orders, names, in_use)
+    recent = {
+        name: orders.filled_by_run(answer.value, answer.at)
+        for name, answer in in_use.items()
+        if answer.at is not None
+    }
     names = [name for name in names if orders.kinds[name] in SCALARS]
     evidence: dict[str, str] = {}
     fitting: dict[str, list[str]] = {}
@@ -264,7 +269,7 @@ def _examine(orders: OrderColumns, answers: Mapping[str, Answer]) -> _Columns:
 
 def _read(
     orders: OrderColumns, names: Sequence[str], in_use: Mapping[str, Answer]
-) -> tuple[dict[str, ColumnFacts], dict[str, Share]]:
+) -> dict[str, ColumnFacts]:
     """The facts of the columns that may hold a field or say that an order is cancelled, and of those in use."""
     wanted: dict[str, set[str]] = {}
     for name, kind in related_columns(names, None).items():
@@ -277,18 +282,12 @@ def _read(
     for field_name, answer in in_use.items():
         wanted.setdefault(answer.value, set()).add(field_name)
     facts = {name: ColumnFacts(fields) for name, fields in wanted.items()}
-    recent = {name: Share(0, 0) for name, answer in in_use.items() if answer.at is not None}
     for part in orders.parts(facts) if facts else ():
         listed = part[~part["is_missing"]]
         others = part[part["is_missing"]]
         for name, of_column in facts.items():
             of_column.add(listed[name], others[name])
-        for field_name, before in [*recent.items()]:
-            answer = in_use[field_name]
-            newer = listed.loc[listed["first_seen_at"] > answer.at, answer.value]
-            hits = before.hits + int(texts_of(newer).count())
-            recent[field_name] = Share(hits, before.rows + len(newer))
-    return facts, recent
+    return facts
 
 
 def _total_candidates(
@@ -370,12 +369,31 @@ def _against(
     share = columns.share(column)
     if rows and is_broken(share, answer.share):
         return f"{column} is kept, but {columns.given(column)} have a value", True
-    recent = columns.recent.get(name, Share(0, 0))
-    older = Share(share.hits - recent.hits, share.rows - recent.rows)
-    if is_broken(recent, older):
+    recent = _broken_since(share, columns.recent.get(name, ()))
+    if recent is not None:
         words = f"{recent.hits} of {recent.rows} new orders have a value"
         return f"{column} is kept, but {words}", True
     return "", True
+
+
+def _broken_since(of_all: Share, by_run: Sequence[Share]) -> Share | None:
+    """The newest orders that no longer have a value, where the older ones have; None where there are none.
+
+    They are those of the last run, or of the last two, four, eight … together: few orders a night prove nothing alone.
+
+    Args:
+        of_all: the orders that have a value, of all.
+        by_run: of those since the answer, by the run that first saw them, the last first.
+    """
+    hits = rows = 0
+    for number, of_run in enumerate(by_run, 1):
+        hits += of_run.hits
+        rows += of_run.rows
+        is_looked_at = number & (number - 1) == 0
+        older = Share(of_all.hits - hits, of_all.rows - rows)
+        if is_looked_at and is_broken(Share(hits, rows), older):
+            return Share(hits, rows)
+    return None
 
 
 def _customer_evidence(

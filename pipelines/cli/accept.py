@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 import msgspec
 
+from orderbridge.pipelines.cli.answer import person
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import LOG, STOP, start
 from orderbridge.pipelines.cli.terminal import print_result
@@ -99,14 +99,6 @@ def command(
     write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
     _print(made, "accepted: ")
     _warn_of_unknown(made)
-
-
-def person(who: str | None) -> str:
-    """Who decides: as given, else the user of this process. Raises UsageError for a user without a name."""
-    try:
-        return who or getpass.getuser()
-    except (KeyError, OSError):
-        raise UsageError("this user has no name", "Name who decides: --who NAME.") from None
 
 
 def _warn_of_unknown(made: list[Acceptance]) -> None:

@@ -22,8 +22,8 @@ from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
-    "accept", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "reconcile", "report",
-    "review", "run", "sandbox", "schema", "settle", "status", "template", "verify", "views",
+    "accept", "answer", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "questions",
+    "reconcile", "report", "review", "run", "sandbox", "schema", "settle", "status", "template", "verify", "views",
 )  # fmt: skip
 """Each is a module of this package that holds one command."""
 _IS_WINDOWS: Final = os.name == "nt"

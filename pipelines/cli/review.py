@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from orderbridge.pipelines.cli.accept import person
+from orderbridge.pipelines.cli.answer import person
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import start
 from orderbridge.pipelines.cli.terminal import escape, print_lines

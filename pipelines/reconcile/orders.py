@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -101,8 +102,15 @@ class RawOrders:
 
     def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
         """See `OrderColumns`."""
-        read = [*map(sql_name, columns), _IS_MISSING, "_first_seen_at AS first_seen_at"]
-        return self.tables.read({self.name: ", ".join(read)})
+        return self.tables.read({self.name: ", ".join([*map(sql_name, columns), _IS_MISSING])})
+
+    def filled_by_run(self, column: str, after: datetime) -> list[Share]:
+        """See `OrderColumns`."""
+        text = f"trim({sql_name(column)}::VARCHAR)"
+        sql = f"""
+            SELECT count(nullif({text}, '')), count(*) FROM {self.name}
+            WHERE _missing_since IS NULL AND _first_seen_at > ? GROUP BY _first_seen_at ORDER BY _first_seen_at DESC"""
+        return [Share(*row) for row in self.tables.build.execute(sql, [after]).fetchall()]
 
     def distinct(self, names: Sequence[str], where: str = "_missing_since IS NULL") -> pd.DataFrame:
         """See `OrderColumns`."""

@@ -77,7 +77,13 @@ def given_answers(section: str, source: DataSource) -> dict[str, Answer]:
             origin = ANSWERS if entry.is_confirmed else ASSUMPTION
             share = None if entry.fits is None else Share(entry.fits, entry.rows or entry.fits)
             answers[key] = Answer(
-                str(setting.checked(entry.value)), origin, entry.at, entry.by, entry.why, share
+                str(setting.checked(entry.value)),
+                origin,
+                entry.at,
+                entry.by,
+                entry.why,
+                share,
+                rival=ANY_RIVAL,  # a person has chosen it
             )
     for name, (value, origin) in given_values(section).items():
         setting = SETTINGS[f"{section}.{name}"]
@@ -231,3 +237,11 @@ def last_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
 def last_assumptions(warehouse: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
     """The assumptions in force, by the id of the question."""
     return _remembered(warehouse) if "questions" in table_names(warehouse, "ops") else {}
+
+
+def first_asked(warehouse: duckdb.DuckDBPyConnection) -> dict[str, datetime]:
+    """When each question was first asked."""
+    if "questions" not in table_names(warehouse, "ops"):
+        return {}
+    sql = "SELECT question, first_seen_at FROM ops.questions WHERE first_seen_at IS NOT NULL"
+    return dict(warehouse.execute(sql).fetchall())

@@ -1,6 +1,7 @@
 """Settings: hosts, keys and environments, resolved, checked and masked before the first request."""
 
 from orderbridge.sources.settings.answers import StoredAnswer as StoredAnswer
+from orderbridge.sources.settings.answers import answered_keys as answered_keys
 from orderbridge.sources.settings.answers import read_answers as read_answers
 from orderbridge.sources.settings.answers import write_answers as write_answers
 from orderbridge.sources.settings.data_source import DataSource as DataSource

@@ -81,13 +81,17 @@ def answers_path() -> Path:
     return find_root() / ".dlt" / FILE
 
 
-def read_answers(ignored: Collection[str] = ()) -> AnswersFile:
-    """The answers of the project; none if there is no file. Those with an `ignored` key are not read.
+def read_answers(ignored: Collection[str] = (), path: Path | None = None) -> AnswersFile:
+    """The answers of the project, or of another file; none if there is no file.
+
+    Args:
+        ignored: keys of answers that are not read.
+        path: of the file; None: that of the project.
 
     Raises:
         UsageError: the file is not valid, or others can write to it; the message names the entry.
     """
-    path = answers_path()
+    path = path or answers_path()
     check_private(path)
     document = dict(read_toml(path))
     try:
@@ -107,6 +111,13 @@ def read_answers(ignored: Collection[str] = ()) -> AnswersFile:
             hint = f"Withdraw it with: orderbridge answer {key} --withdraw"
             raise UsageError(f"{path}, [{key}]: {error}", hint) from None
     return AnswersFile(about, answers)
+
+
+def answered_keys() -> set[str]:
+    """The keys that have an answer in the file, valid or not. Raises UsageError for a key that is no question."""
+    document = dict(read_toml(answers_path()))
+    document.pop(_ABOUT, None)
+    return {key for key, _ in _entries(answers_path(), document)}
 
 
 def _entries(

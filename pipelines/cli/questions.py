@@ -1,0 +1,139 @@
+"""The command `questions`: what a person has to decide, a line each; or one with its evidence and commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.terminal import print_lines, print_result
+
+if TYPE_CHECKING:
+    from orderbridge.pipelines.questions.model import AskedQuestion
+
+_NONE: Final = "nothing is open and nothing is assumed"
+_SHOWN_CHOICES: Final = 12
+_COLUMNS: Final = ("question", "answer", "why", "state", "proposal", "text", "evidence")
+"""Of the spreadsheet; a person fills in `answer` and perhaps `why`."""
+
+
+@declared("questions")
+@click.argument("question", required=False)
+def command(question: str | None, target: Path | None) -> None:
+    """List what is open, assumed or contradicted, the most pressing first; or show one QUESTION with its evidence.
+
+    What is open is null where nothing decides it; what is assumed is used, and does not change by itself; what is
+    contradicted stays in use although rows speak against it. `orderbridge answer` answers a question. With --csv all of
+    them are written for a spreadsheet: fill in the column `answer`, then run `orderbridge answer --from FILE`.
+    """
+    start()
+    from orderbridge.pipelines.questions.questions import asked_questions, find_question
+
+    if question is not None:
+        one = find_question(question)
+        print_result("question", shown(one), record(one), STOP.style)
+        return
+    asked = asked_questions()
+    if target is not None:
+        _write_csv(target, asked)
+        print_lines(
+            f"written: {target}; then: orderbridge answer --from {shlex.quote(str(target))}"
+        )
+        return
+    print_result("questions", listed(asked), {"questions": [*map(record, asked)]}, STOP.style)
+
+
+def listed(asked: Sequence[AskedQuestion]) -> list[str]:
+    """The questions, a line each, and what to do."""
+    if not asked:
+        return [_NONE]
+    width = max(len(one.id) for one in asked)
+    lines = [f"{one.state:<12}  {one.id:<{width}}  {_now(one)}".rstrip() for one in asked]
+    lines.append(f"to see one: orderbridge questions {shlex.quote(asked[0].id)}")
+    if any(one.is_confirmable for one in asked):
+        lines.append("to confirm what is proposed: orderbridge answer --proposed")
+    return lines
+
+
+def _now(one: AskedQuestion) -> str:
+    """What is used now, or why nothing is."""
+    if one.state == "assumed":
+        return f"{one.value} is used"
+    if one.state == "open" and one.proposal is not None:
+        return f"{one.proposal} is proposed"
+    return one.reason
+
+
+def shown(one: AskedQuestion) -> Iterator[str]:
+    """One question with its evidence, what rests on it, and the commands that answer it."""
+    yield f"{one.id}: {one.state}"
+    yield one.text
+    if one.reason:
+        yield f"  {one.reason}"
+    width = max((len(choice.value) for choice in one.choices), default=0)
+    for choice in one.choices[:_SHOWN_CHOICES]:
+        marks = [choice.evidence]
+        if choice.value == one.value:
+            marks.append("used now")
+        elif choice.value == one.proposal:
+            marks.append("proposed")
+        text = "; ".join(filter(None, marks))
+        yield f"  {choice.value:<{width}}  {text}".rstrip()
+    if len(one.choices) > _SHOWN_CHOICES:
+        yield f"  and {len(one.choices) - _SHOWN_CHOICES} more"
+    if one.holds_up:
+        yield f"what rests on it: {', '.join(one.holds_up)}"
+    if one.note:
+        yield f"note: {one.note}"
+    yield from answers_to(one)
+
+
+def answers_to(one: AskedQuestion) -> Iterator[str]:
+    """The commands that answer a question: one for each choice, the proposed one first."""
+    from orderbridge.pipelines.questions.model import answer_command
+
+    values = [choice.value for choice in one.choices[:_SHOWN_CHOICES] if choice.is_possible]
+    if one.proposal is not None and one.proposal not in values:
+        values.insert(0, one.proposal)
+    values.sort(key=lambda value: value != one.proposal)
+    if not values:
+        yield f"to answer: orderbridge answer {shlex.quote(one.id)} VALUE"
+    for value in values:
+        yield f"to answer: {answer_command(one.id, value)}"
+
+
+def record(one: AskedQuestion) -> dict[str, Any]:
+    """A question for JSON."""
+    return {**asdict(one), "command": one.command}
+
+
+def _write_csv(path: Path, asked: Sequence[AskedQuestion]) -> None:
+    """Writes the questions for a spreadsheet. Raises UsageError."""
+    from orderbridge.pipelines.warehouse.reviews import write_csv
+    from orderbridge.sources.disk import disk_errors, replace_file
+    from orderbridge.sources.settings import own_path
+
+    rows = [
+        {
+            "question": one.id,
+            "state": one.state,
+            "proposal": one.value if one.state == "assumed" else one.proposal,
+            "text": one.text,
+            "evidence": "; ".join(
+                f"{choice.value}: {choice.evidence}" for choice in one.choices if choice.evidence
+            ),
+        }
+        for one in asked
+    ]
+    import io
+
+    text = io.StringIO()
+    write_csv(text, _COLUMNS, rows)
+    with disk_errors(path, "Name another file."), replace_file(own_path(path), 0o600) as file:
+        file.write(text.getvalue().encode())

@@ -1,0 +1,86 @@
+"""Many answers in one file: a spreadsheet, JSON, or the `answers.toml` of another project.
+
+In: a file that a person has filled in. Out: the answers in it, in their order; questions without one are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from orderbridge.pipelines.questions.model import GivenAnswer
+from orderbridge.sources.disk import disk_errors
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions, Row, open_table
+from orderbridge.sources.settings import read_answers
+
+_OURS: Final = "\ufeffquestion;".encode()
+_PAIRS: Final = "pair"
+_NEEDED: Final = ("question", "answer")
+_HINT: Final = "A file for a spreadsheet is written by: orderbridge questions --csv questions.csv"
+
+
+def answers_in(path: Path, why: str = "") -> list[GivenAnswer]:
+    """The answers in a file; `why` is the reason of those that have none of their own.
+
+    Raises:
+        UsageError: the file cannot be read, or an entry is not valid.
+    """
+    if path.suffix.casefold() == ".toml":
+        stored = read_answers(path=path).answers
+        return [
+            GivenAnswer(question=key, value=str(one.value), why=one.why or why)
+            for key, one in stored.items()
+        ]
+    entries = _json_entries(path) if path.suffix.casefold() == ".json" else _table_entries(path)
+    answers: list[GivenAnswer] = []
+    for entry in entries:
+        value = entry["answer"].strip()
+        if value:
+            reason = entry.get("why", "").strip() or why
+            answers.append(GivenAnswer(question=entry["question"], value=value, why=reason))
+    repeated = {one.question for one in answers}
+    if len(repeated) < len(answers):
+        names = [one.question for one in answers]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"{path}: {twice} is answered twice", "Keep one answer to each question.")
+    return answers
+
+
+def _json_entries(path: Path) -> Iterator[Mapping[str, str]]:
+    """The entries of a JSON array of objects, or of what `orderbridge questions --json` prints."""
+    with disk_errors(path, "Name another file."):
+        text = path.read_bytes()
+    try:
+        document: Any = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path}: not valid JSON: {error}", _HINT) from None
+    if isinstance(document, dict):
+        document = document.get("questions", [document])
+    if not isinstance(document, list):
+        raise UsageError(f"{path}: not an array of objects", _HINT)
+    for number, entry in enumerate(document, 1):
+        fields = entry if isinstance(entry, dict) else {}
+        question, answer = fields.get("question", fields.get("id")), fields.get("answer", "")
+        if not isinstance(question, str) or not isinstance(answer, str):
+            raise UsageError(
+                f"{path}, entry {number}: `question` and `answer` are texts", "Correct the entry."
+            )
+        yield {"question": question, "answer": answer, "why": str(fields.get("why") or "")}
+
+
+def _table_entries(path: Path) -> Iterator[Mapping[str, str]]:
+    """The rows of a CSV or workbook with the columns `question` and `answer`."""
+    is_ours = path.is_file() and path.read_bytes().startswith(_OURS)
+    options = ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None
+    table = open_table(path, options)
+    missing = [name for name in _NEEDED if name not in table.columns]
+    if missing:
+        raise UsageError(f"{path} has no column {', '.join(missing)}", _HINT)
+    for row in table.rows():
+        if not isinstance(row, Row):
+            raise UsageError(f"{path}, line {row.line}: {row.reason}", "Correct the line.")
+        yield dict(zip(table.columns, row.cells, strict=True))

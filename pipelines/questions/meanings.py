@@ -1,0 +1,189 @@
+"""Questions about meanings: which column is the total, how customers log in. A setting is the answer.
+
+In: the evidence of the published warehouse, and what is set, answered and assumed now. Out: a question for each
+subject, and answers in `.dlt/answers.toml`. An answer counts from the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final
+
+import duckdb
+
+from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.merge import columns_of
+from orderbridge.pipelines.warehouse.questions import (
+    LINES,
+    first_asked,
+    given_answers,
+    last_assumptions,
+    last_evidence,
+)
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import (
+    ANSWERS,
+    DataSource,
+    StoredAnswer,
+    answered_keys,
+    configured_source,
+    read_answers,
+    warehouse_path,
+    write_answers,
+)
+from orderbridge.sources.settings.setting import SETTINGS, Setting
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS
+from orderbridge.transforms.questions import Answer, Evidence, Question, questions
+
+_WRITES: Final = "sources."
+"""Settings that begin so decide what is written to the platform or read from it: no assumption about them is used."""
+
+
+class Meanings:
+    """Questions whose answer is a setting. See `QuestionKind`."""
+
+    def is_about(self, question: str) -> bool:
+        """See `QuestionKind`."""
+        return question in SETTINGS
+
+    def asked(self) -> list[AskedQuestion]:
+        """See `QuestionKind`. None where no run of this version has reconciled."""
+        evidence, assumptions, first, source = _last_run()
+        given: dict[str, Answer] = {}
+        for section in dict.fromkeys(SETTINGS[one.question].section for one in evidence):
+            given |= given_answers(section, source)
+        made = questions(evidence, {**assumptions, **given})
+        overridden = _overridden(given)
+        return [
+            replace(
+                _asked(one, SETTINGS[one.id]),
+                first_seen_at=first.get(one.id),
+                note=overridden.get(one.id, ""),
+            )
+            for one in made
+            if one.state != "proven"
+        ]
+
+    def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
+        """See `QuestionKind`."""
+        _changes(answers, given)
+
+    def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
+        """See `QuestionKind`."""
+        return str(write_answers(_changes(answers, given), _source()))
+
+
+def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAnswer | None]:
+    """The entries of the file; None for those that are withdrawn. Raises UsageError."""
+    if given.until is not None or given.up_to is not None:
+        raise UsageError(
+            "--until and --up-to are about findings, not about the meaning of values",
+            "Leave them out. An answer holds until it is withdrawn: orderbridge answer QUESTION --withdraw",
+        )
+    known = {one.question: one for one in _last_run()[0]}
+    changes: dict[str, StoredAnswer | None] = {}
+    for one in answers:
+        setting = SETTINGS[one.question]
+        if not setting.asks:
+            hint = f"Set it: orderbridge init {one.question}=VALUE"
+            raise UsageError(f"{one.question} is a setting that nobody is asked about", hint)
+        if one.value is None:
+            changes[one.question] = None
+            continue
+        value = _checked(setting, one.value)
+        choice = known.get(one.question, Evidence(one.question)).choice(value)
+        changes[one.question] = StoredAnswer(
+            value,
+            given.by,
+            given.at,
+            one.why,
+            choice.evidence,
+            fits=choice.share.hits if choice.share is not None else None,
+            rows=choice.share.rows if choice.share is not None else None,
+        )
+    stored = answered_keys()
+    for key, change in changes.items():
+        if change is None and key not in stored:
+            raise UsageError(f"{key} has no answer", "`orderbridge questions` lists what is asked.")
+    return changes
+
+
+def _asked(one: Question, setting: Setting) -> AskedQuestion:
+    """A question in the words of its setting."""
+    is_write = setting.key.startswith(_WRITES)
+    state, value = one.state, one.value
+    if is_write and state == "assumed":
+        state, value = "open", None
+    return AskedQuestion(
+        id=one.id,
+        text=setting.asks,
+        state=state,
+        value=value,
+        proposal=one.evidence.proposal,
+        reason=one.reason,
+        choices=one.evidence.choices,
+        holds_up=setting.holds_up,
+        is_confirmable=state in ("assumed", "open") and one.evidence.proposal is not None,
+    )
+
+
+def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, datetime], DataSource]:
+    """The evidence of the published warehouse, its assumptions, when each was first asked, and whose data it holds."""
+    if not warehouse_path().is_file():
+        return [], {}, {}, DataSource()
+    with open_warehouse() as warehouse:
+        return (
+            last_evidence(warehouse),
+            last_assumptions(warehouse),
+            first_asked(warehouse),
+            read_source(warehouse),
+        )
+
+
+def _source() -> DataSource:
+    """Whose data answers are about: the hosts of the settings, and the organization that the warehouse knows."""
+    configured = configured_source()
+    held = DataSource()
+    if warehouse_path().is_file():
+        with suppress(UsageError, duckdb.Error), open_warehouse() as warehouse:
+            held = read_source(warehouse)
+    return configured if held.differences(configured) else held.updated(configured)
+
+
+def _overridden(given: Mapping[str, Answer]) -> dict[str, str]:
+    """The answers that a setting overrides, in words."""
+    notes: dict[str, str] = {}
+    for key, stored in read_answers().answers.items():
+        answer = given.get(key)
+        if answer is not None and answer.origin != ANSWERS and not answer.is_assumption:
+            notes[key] = f"the answer {stored.value} is overridden by {answer.origin}"
+    return notes
+
+
+def _checked(setting: Setting, value: str) -> str:
+    """The value of an answer. Raises UsageError for one that the setting does not accept or that is not there."""
+    checked = str(setting.checked(value))
+    is_column = setting.key in FIELD_QUESTIONS.values()
+    if not (is_column or setting.key == LINES) or not warehouse_path().is_file():
+        return checked
+    with open_warehouse() as warehouse:
+        if is_column:
+            names = [*columns_of(warehouse, "raw.orders")]
+        else:
+            names = [name for name in table_names(warehouse, "raw") if name.startswith("orders__")]
+    if checked in names:
+        return checked
+    near = get_close_matches(checked, names, n=1)
+    guess = f"Did you mean {near[0]}? " if near else ""
+    what = "a column of raw.orders" if is_column else "a child table of raw.orders"
+    raise UsageError(
+        f"{checked} is not {what}",
+        f"{guess}Show the choices with: orderbridge questions {setting.key}",
+    )

@@ -1,0 +1,131 @@
+"""What a question is to the person who is asked, and what an answer to it is, of whatever kind both are.
+
+In: nothing. Out: the types that the kinds of questions make and take. Each kind keeps its answers in a store of its
+own, which is what it was before there were questions: settings, acceptances, reviews, the ledger.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from orderbridge.transforms.questions import Choice, State
+
+PRESSING: tuple[State, ...] = ("contradicted", "open", "assumed")
+"""The states in which a question is asked, the most pressing first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A question as a person sees it.
+
+    Attributes:
+        id: as it is answered.
+        text: what is asked, in a sentence.
+        state: see `State`.
+        value: that is used now; None: none.
+        proposal: the answer that is proposed; None: nothing is decisive.
+        reason: why it is open or contradicted; empty otherwise.
+        choices: the possible answers, with what speaks for each.
+        holds_up: what rests on it: columns, or what waits.
+        first_seen_at: when it was first asked; None: not known.
+        is_confirmable: `answer --proposed` confirms it.
+        note: what else has to be said, such as an answer that a setting overrides.
+    """
+
+    id: str
+    text: str
+    state: State
+    value: str | None = None
+    proposal: str | None = None
+    reason: str = ""
+    choices: Sequence[Choice] = ()
+    holds_up: Sequence[str] = ()
+    first_seen_at: datetime | None = None
+    is_confirmable: bool = False
+    note: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that answers it: with the proposal, with the only choice, or one that shows the choices."""
+        value = self.value if self.state == "assumed" else self.proposal
+        if value is None and len(self.choices) == 1:
+            value = self.choices[0].value
+        if value is None:
+            return f"orderbridge questions {shlex.quote(self.id)}"
+        return answer_command(self.id, value)
+
+
+def answer_command(question: str, value: str) -> str:
+    """The command that answers a question with a value; it can be copied."""
+    return f"orderbridge answer {shlex.quote(question)} {shlex.quote(value)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAnswer:
+    """An answer that a person gives.
+
+    Attributes:
+        question: the id.
+        value: the answer; None: it is withdrawn.
+        why: the reason; may be empty.
+    """
+
+    question: str
+    value: str | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What holds for all answers that are given at once.
+
+    Attributes:
+        by: who gives them.
+        at: when.
+        until: the last day on which they hold; None: without an end.
+        up_to: so many findings are accepted; None: any number.
+    """
+
+    by: str
+    at: datetime
+    until: date | None = None
+    up_to: int | None = None
+
+
+class QuestionKind(Protocol):
+    """A kind of question: where its questions come from, and where its answers are kept."""
+
+    def is_about(self, question: str) -> bool:
+        """Whether an id is one of this kind."""
+
+    def asked(self) -> list[AskedQuestion]:
+        """The questions of this kind, answered ones too where the answer is not forgotten."""
+
+    def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
+        """Raises UsageError where an answer is not possible."""
+
+    def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
+        """Writes answers that were checked, all or none. Returns where they are kept.
+
+        Raises:
+            UsageError: the store cannot be written.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """What was answered.
+
+    Attributes:
+        answers: in the order in which they were given.
+        places: where they are kept.
+        notes: what else has to be said, such as an answer that a setting overrides.
+    """
+
+    answers: Sequence[GivenAnswer]
+    places: Sequence[str]
+    notes: Sequence[str]

@@ -1,0 +1,71 @@
+"""All questions in one list, the most pressing first; and answers to any of them, all or none.
+
+In: the kinds of questions. Out: their questions, and answers in the stores of their kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from orderbridge.pipelines.questions.meanings import Meanings
+from orderbridge.pipelines.questions.model import (
+    PRESSING,
+    AnswerResult,
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    QuestionKind,
+)
+from orderbridge.sources.errors import UsageError
+
+KINDS: Final[tuple[QuestionKind, ...]] = (Meanings(),)
+"""The kinds of questions, the most pressing first."""
+
+
+def asked_questions(*, with_answered: bool = False) -> list[AskedQuestion]:
+    """The questions that are asked, the most pressing first; `with_answered`: the others too.
+
+    Raises:
+        UsageError: a settings file or the warehouse cannot be read.
+    """
+    found = [one for kind in KINDS for one in kind.asked()]
+    states = [*PRESSING, "answered"] if with_answered else [*PRESSING]
+    return sorted(
+        (one for one in found if one.state in states), key=lambda one: states.index(one.state)
+    )
+
+
+def find_question(name: str) -> AskedQuestion:
+    """The question with an id. Raises UsageError: there is none."""
+    known = {one.id: one for one in asked_questions(with_answered=True)}
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, n=1) or [one for one in known if name in one]
+    guess = f"Did you mean {near[0]}? " if near else ""
+    raise UsageError(
+        f"there is no question {name}", f"{guess}`orderbridge questions` lists all of them."
+    )
+
+
+def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResult:
+    """Writes answers to questions of any kind.
+
+    Raises:
+        UsageError: an id is of no question, or an answer is not possible: nothing is written then. Or the disk fails,
+            perhaps between two kinds.
+    """
+    by_kind = [(kind, [one for one in answers if kind.is_about(one.question)]) for kind in KINDS]
+    known = [one for _, of_kind in by_kind for one in of_kind]
+    for one in answers:
+        if one not in known:
+            find_question(one.question)
+    for kind, of_kind in by_kind:
+        if of_kind:
+            kind.check(of_kind, given)
+    places = [kind.write(of_kind, given) for kind, of_kind in by_kind if of_kind]
+    answered = {one.question for one in answers}
+    asked = asked_questions(with_answered=True)
+    notes = [f"{one.id}: {one.note}" for one in asked if one.id in answered and one.note]
+    return AnswerResult(answers, places, notes)

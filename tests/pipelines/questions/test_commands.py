@@ -1,0 +1,202 @@
+"""`questions` and `answer`: what is asked, where an answer is kept, and from when it counts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.sources.settings import read_answers
+from tests.pipelines.bridge import Bridge, Done
+
+TOTAL = "reconcile.order_total"
+STATUS = "reconcile.order_status"
+GROSS = (
+    "ALTER TABLE raw.orders ADD COLUMN IF NOT EXISTS grand_total DECIMAL(38, 9)",
+    "UPDATE raw.orders SET grand_total = total * 1.21",
+    f"DELETE FROM ops.questions WHERE question = '{TOTAL}'",
+)
+
+
+@pytest.fixture
+def gross(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
+    """A shop with two totals, reconciled: the lines do not say which one is the revenue."""
+    (reconciled.folder / ".dlt").mkdir(exist_ok=True)
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    update(reconciled, *GROSS)
+    reconcile()
+    return reconciled
+
+
+def update(made: Bridge, *sql: str) -> None:
+    """Changes the published warehouse, as a pull might."""
+    with duckdb.connect(made.path) as warehouse:
+        for one in sql:
+            warehouse.execute(one)
+
+
+def run(made: Bridge, line: str) -> Done:
+    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder))
+
+
+def revenue(made: Bridge) -> object:
+    return made.one("SELECT sum(total) FROM reconciled.orders")
+
+
+def test_an_assumption_is_listed_shown_and_confirmed_and_then_nothing_is_asked(
+    gross: Bridge,
+) -> None:
+    listed = run(gross, "questions")
+    assert (listed.code, listed.err) == (0, "")
+    assert f"assumed       {TOTAL}  total is used" in listed.out
+    shown = run(gross, f"questions {TOTAL}").out
+    assert "30 of 30 are decimal numbers" in shown
+    assert f"to answer: orderbridge answer {TOTAL} grand_total" in shown
+    before = revenue(gross)
+    done = run(gross, "answer --proposed --who maria")
+    assert (done.code, done.err) == (0, "")
+    stored = read_answers().answers[TOTAL]
+    assert (stored.value, stored.by, stored.fits, stored.rows) == ("total", "maria", 30, 30)
+    assert run(gross, "questions").out == "nothing is open and nothing is assumed\n"
+    reconcile()
+    assert revenue(gross) == before
+
+
+def test_an_answer_counts_from_the_next_run_or_at_once_and_can_be_withdrawn(gross: Bridge) -> None:
+    before = revenue(gross)
+    assert run(gross, f"answer {TOTAL} grand_total --why 'we report gross'").code == 0
+    assert revenue(gross) == before
+    assert run(gross, f"answer {TOTAL} grand_total --now").code == 0
+    assert revenue(gross) == gross.one("SELECT sum(grand_total) FROM reconciled.orders") != before
+    states = f"SELECT state, value FROM reconciled.meanings WHERE question = '{TOTAL}'"
+    assert gross.rows(states) == [("answered", "grand_total")]
+    assert run(gross, f"answer {TOTAL} --withdraw").code == 0
+    assert run(gross, f"answer {TOTAL} --withdraw").code == 2
+    reconcile()
+    assert gross.rows(states) == [("assumed", "total")], "what was assumed before is used again"
+    assert revenue(gross) == before
+
+
+def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:
+    line = shlex.split(f"answer {TOTAL} grand_total")
+    done = gross.command(*line, DLT_PROJECT_DIR=str(gross.folder), RECONCILE__ORDER_TOTAL="total")
+    assert done.code == 0
+    note = f"{TOTAL}: the answer grand_total is overridden by RECONCILE__ORDER_TOTAL"
+    assert note in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"answer {TOTAL} totel", f"Did you mean total? Show the choices with: orderbridge questions {TOTAL}"),
+        (f"answer {TOTAL}", f"orderbridge answer {TOTAL} total"),
+        ("answer reconcile.order_totel x", f"Did you mean {TOTAL}?"),
+        ("answer reconcile.timezone Mars", "is not a known time zone"),
+        ("answer warehouse.path x", "orderbridge init warehouse.path=VALUE"),
+        (f"answer {TOTAL} total --until 2999-01-01", "orderbridge answer QUESTION --withdraw"),
+        ("answer", "name one QUESTION"),
+        (f"answer {TOTAL} --proposed", "name one QUESTION"),
+        ("questions nothing.like.it", "`orderbridge questions` lists all of them"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_not_possible_ends_with_2_and_a_command(
+    gross: Bridge, line: str, words: str
+) -> None:
+    done = run(gross, line)
+    assert (done.code, words in done.err) == (2, True), done.err
+    assert read_answers().answers == {}
+
+
+def test_a_spreadsheet_of_questions_comes_back_with_answers_all_or_none(gross: Bridge) -> None:
+    file = gross.folder / "q.csv"
+    assert run(gross, f"questions --csv {file}").code == 0
+    names, *rows = csv.reader(file.read_text("utf-8-sig").splitlines(), delimiter=";")
+    assert names[:3] == ["question", "answer", "why"]
+    cells = next(row for row in rows if row[0] == TOTAL)
+
+    def filled(*answers: tuple[str, str]) -> Done:
+        lines = [f"{question};{answer};ours" for question, answer in answers]
+        file.write_text("\n".join(["question;answer;why", *lines]), "utf-8")
+        return run(gross, f"answer --from {file} --who ana")
+
+    assert filled((cells[0], "grand_total"), ("reconcile.country", "Spain")).code == 2
+    assert read_answers().answers == {}
+    assert (
+        filled((cells[0], "grand_total"), ("reconcile.country", ""), (STATUS, "status")).code == 0
+    )
+    stored = read_answers().answers
+    assert {key: (one.value, one.why, one.by) for key, one in stored.items()} == {
+        TOTAL: ("grand_total", "ours", "ana"),
+        STATUS: ("status", "ours", "ana"),
+    }
+    assert filled((TOTAL, "total"), (TOTAL, "grand_total")).code == 2
+
+
+def test_answers_are_read_from_json_and_from_another_project(gross: Bridge, tmp_path: Path) -> None:
+    document = json.loads(run(gross, "questions --json").out)
+    for one in document["questions"]:
+        one["answer"] = "grand_total" if one["id"] == TOTAL else ""
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(document), "utf-8")
+    assert run(gross, f"answer --from {file}").code == 0
+    assert read_answers().answers[TOTAL].value == "grand_total"
+    kept = gross.folder / ".dlt/answers.toml"
+    sandbox = tmp_path / "sandbox.toml"
+    sandbox.write_text(kept.read_text("utf-8").replace('value = "grand_', 'value = "'), "utf-8")
+    assert run(gross, f"answer --from {sandbox} --who eva").code == 0
+    assert (read_answers().answers[TOTAL].value, read_answers().answers[TOTAL].by) == (
+        "total",
+        "eva",
+    )
+
+
+def test_answers_of_a_sandbox_are_assumptions_in_production_until_they_are_confirmed(
+    gross: Bridge,
+) -> None:
+    assert run(gross, f"answer {TOTAL} grand_total").code == 0
+    file = gross.folder / ".dlt/answers.toml"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace('environment = "sandbox"', 'environment = "production"'), "utf-8")
+    reconcile()
+    states = f"SELECT state, value FROM reconciled.meanings WHERE question = '{TOTAL}'"
+    assert gross.rows(states) == [("assumed", "grand_total")]
+    assert file.read_text("utf-8").count("production") == 1, "a run writes no answer"
+    assert run(gross, "answer --proposed").code == 0
+    assert run(gross, "questions").out == "nothing is open and nothing is assumed\n"
+    reconcile()
+    assert gross.rows(states) == [("answered", "grand_total")]
+
+
+def test_an_answer_survives_thirty_nights_and_is_contradicted_when_its_evidence_breaks(
+    gross: Bridge,
+) -> None:
+    """Each night has a new order, and some have no total; then the new orders of a night have none at all."""
+    assert run(gross, f"answer {TOTAL} grand_total").code == 0
+    more = """
+        INSERT INTO raw.orders BY NAME SELECT * REPLACE (
+            'n' || '{night}-' || id AS id, now() + INTERVAL {night} HOUR AS _first_seen_at, {total} AS grand_total)
+        FROM raw.orders WHERE id NOT LIKE 'n%' LIMIT {orders}"""
+    for night in (
+        1,
+        2,
+    ):  # reconciling thirty times takes a minute; the warehouse of each is the same
+        for n in range(15):
+            total = "if(hash(id) % 20 = 0, NULL, grand_total)"
+            update(gross, more.format(night=f"{night}{n:02}", total=total, orders=1))
+        reconcile()
+        found = "SELECT count(*) FROM reconciled.exceptions WHERE rule = 'field_changed'"
+        assert gross.one(found) == 0
+    update(gross, more.format(night=900, total="NULL", orders=30))
+    for _ in range(2):
+        assert reconcile().exit_code == 9
+        (detail,) = gross.rows(
+            "SELECT detail FROM reconciled.exceptions WHERE rule = 'field_changed'"
+        )
+        assert " new orders have a value; set reconcile.order_total" in detail[0]
+    listed = run(gross, "questions").out
+    assert listed.startswith(f"contradicted  {TOTAL}")
