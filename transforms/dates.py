@@ -139,6 +139,22 @@ class ColumnForm:
     span: Span = NO_SPAN
 
 
+@dataclass(frozen=True, slots=True)
+class ReadDates:
+    """How the dates of a list were read, in counts.
+
+    Attributes:
+        column: as the platform names it.
+        form, evidence: see `DateColumn`.
+        naive_count: times of day without an offset, which no time zone was given for.
+    """
+
+    column: str
+    form: Form
+    evidence: str
+    naive_count: int
+
+
 class DateEvidence:
     """What the texts of a column prove about its form. They are added part by part; for `order` see `DateContext`."""
 

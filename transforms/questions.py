@@ -55,6 +55,7 @@ class Evidence:
         dispute: why none is decisive although several fit.
         reason: why none is decisive otherwise.
         about: the value of the question that this one depends on, such as the column whose notation it is.
+        is_only_proposed: the proposal is not used until a person confirms it, since a write may rest on it.
     """
 
     question: str
@@ -64,6 +65,7 @@ class Evidence:
     dispute: str = ""
     reason: str = ""
     about: str = ""
+    is_only_proposed: bool = False
 
     def rival_of(self, value: str) -> str:
         """What speaks for another answer than a value: the proposal, or that several fit; empty where nothing does."""
@@ -101,8 +103,13 @@ class Answer:
 
     @property
     def is_assumption(self) -> bool:
-        """Whether nobody gave it."""
+        """Whether nobody gave it, or nobody has confirmed it for this source."""
         return self.origin == ASSUMPTION
+
+    @property
+    def is_own_assumption(self) -> bool:
+        """Whether nobody gave it at all."""
+        return self.is_assumption and not self.by
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +162,7 @@ def question(evidence: Evidence, answer: Answer | None) -> Question:
 
 
 def _unanswered(evidence: Evidence) -> Question:
-    if evidence.proposal is None:
+    if evidence.proposal is None or evidence.is_only_proposed:
         return Question(evidence, None, "open", None, evidence.dispute or evidence.reason)
     return Question(
         evidence, None, "proven" if evidence.is_proven else "assumed", evidence.proposal

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
 
 import duckdb
 
@@ -41,9 +40,6 @@ from orderbridge.sources.settings import (
 from orderbridge.sources.settings.setting import SETTINGS, Setting
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.questions import Answer, Evidence, Question, questions
-
-_WRITES: Final = "sources."
-"""Settings that begin so decide what is written to the platform or read from it: no assumption about them is used."""
 
 
 class Meanings:
@@ -117,20 +113,16 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
 
 def _asked(one: Question, setting: Setting) -> AskedQuestion:
     """A question in the words of its setting."""
-    is_write = setting.key.startswith(_WRITES)
-    state, value = one.state, one.value
-    if is_write and state == "assumed":
-        state, value = "open", None
     return AskedQuestion(
         id=one.id,
         text=setting.asks,
-        state=state,
-        value=value,
+        state=one.state,
+        value=one.value,
         proposal=one.evidence.proposal,
         reason=one.reason,
         choices=one.evidence.choices,
         holds_up=setting.holds_up,
-        is_confirmable=state in ("assumed", "open") and one.evidence.proposal is not None,
+        is_confirmable=one.state in ("assumed", "open") and one.evidence.proposal is not None,
     )
 
 

@@ -22,7 +22,7 @@ from orderbridge.transforms.customers import (
     customers_findings,
     customers_part,
 )
-from orderbridge.transforms.dates import DateContext, DateEvidence
+from orderbridge.transforms.dates import DateContext, DateEvidence, ReadDates
 from orderbridge.transforms.documents import OWNED_DOCUMENTS
 from orderbridge.transforms.findings import rule_findings
 from orderbridge.transforms.frames import from_arrow
@@ -37,8 +37,8 @@ _DOCUMENTS: Final = """
 
 def reconcile_customers(
     tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = ""
-) -> str:
-    """Makes `reconciled.customers`; the other arguments are those of `customers_part`. Returns the form of dates."""
+) -> ReadDates:
+    """Makes `reconciled.customers`; the other arguments are those of `customers_part`. Returns how dates were read."""
     source, dates = tables.numbered("customers"), DateEvidence(context.order)
     for part in tables.read({source: "created_at"}):
         dates.add(part["created_at"])
@@ -63,7 +63,7 @@ def reconcile_customers(
         f"FROM {source} o POSITIONAL JOIN {made} f"
     )
     tables.build.execute("DROP TABLE temp.owned_documents")
-    return form.form
+    return ReadDates("createdAt", form.form, form.evidence, counts["zone_unknown"])
 
 
 def _with_documents(tables: Parts, source: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

@@ -37,7 +37,7 @@ from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
-from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
 from orderbridge.transforms.order_fields import (
@@ -117,14 +117,14 @@ class Entity:
 
     Attributes:
         table: its rows; None: the build has them already.
-        form: of its dates; None where it has none.
+        dates: how its dates were read; None where it has none.
         raw_rows: of the table that it is made from; None: the raw table of its name.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
     """
 
     table: pd.DataFrame | None = None
-    form: str | None = None
+    dates: ReadDates | None = None
     raw_rows: int | None = None
     order_fields: Mapping[str, str | None] = field(default_factory=dict)
     proposed: Mapping[str, str] = field(default_factory=dict)
@@ -132,15 +132,15 @@ class Entity:
 
 def _customers(inputs: StepInputs) -> Entity:
     gap = inputs.coverage_gap("price_lists", "customers")
-    return Entity(
-        form=reconcile_customers(inputs.parts, inputs.raw("price_lists"), inputs.dates, gap)
-    )
+    price_lists_read = inputs.raw("price_lists")
+    return Entity(dates=reconcile_customers(inputs.parts, price_lists_read, inputs.dates, gap))
 
 
 def _promotions(inputs: StepInputs) -> Entity:
     table, findings, dates = promotions(inputs.raw("promotions"), inputs.dates)
     inputs.findings.add(findings)
-    return Entity(table, dates.form)
+    read = ReadDates("startDate, expirationDate", dates.form, dates.evidence, dates.zone_count)
+    return Entity(table, read)
 
 
 def _price_lists(inputs: StepInputs) -> Entity:
@@ -170,7 +170,7 @@ def _orders(inputs: StepInputs) -> Entity:
     del index  # of a million customers: not while the orders are worked on
     inputs.questions.add(lines, *choice.questions, customers.notation)
     gap = inputs.coverage_gap("customers", "orders")
-    form, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
+    dates, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
     record_used_fields(
         build, inputs.run_id, inputs.accepted, choice, customers, inputs.lines, last_share
     )
@@ -185,7 +185,7 @@ def _orders(inputs: StepInputs) -> Entity:
         answer = answers.get(FIELD_QUESTIONS[name])
         if answer is None or answer.is_assumption:
             proposed[name] = choice.evidence.get(column, "used by the last run")
-    return Entity(form=form, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
+    return Entity(dates=dates, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
 
 
 def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:

@@ -32,7 +32,7 @@ from orderbridge.pipelines.warehouse.recent_rows import (
 from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import CustomerIndex
-from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence
+from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence, ReadDates
 from orderbridge.transforms.findings import FINDINGS, table_finding
 from orderbridge.transforms.frames import TEXT, frame, from_arrow, look_up
 from orderbridge.transforms.keys import BOOKKEEPING
@@ -210,7 +210,7 @@ def reconcile_orders(
     customers: OrderCustomers,
     context: DateContext,
     coverage_gap: str = "",
-) -> tuple[str, Mapping[str, str]]:
+) -> tuple[ReadDates, Mapping[str, str]]:
     """Makes `reconciled.orders`.
 
     Args:
@@ -221,7 +221,7 @@ def reconcile_orders(
         coverage_gap: `gap` there.
 
     Returns:
-        The form of their dates; why customers, dates or totals are not known, by field.
+        How their dates were read; why customers, dates or totals are not known, by field.
     """
     tables, names, unknown = orders.tables, choice.fields.columns(), dict(choice.unknown)
     if customers.unknown:
@@ -265,4 +265,5 @@ def reconcile_orders(
         f"FROM {orders.name} o POSITIONAL JOIN {made} f"
     )
     tables.build.execute("DROP TABLE temp.order_customers")
-    return form.form, unknown
+    column = names.get("ordered_at", "")
+    return ReadDates(column, form.form, form.evidence, counts["zone_unknown"]), unknown

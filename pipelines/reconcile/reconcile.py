@@ -31,6 +31,7 @@ from orderbridge.pipelines.reconcile.erp_variants import (
 from orderbridge.pipelines.reconcile.history import HISTORIES, record_history
 from orderbridge.pipelines.reconcile.odd_values import lost_values
 from orderbridge.pipelines.reconcile.parts import Mapper, folder_of
+from orderbridge.pipelines.reconcile.value_questions import ask_about_values, settings_in_force
 from orderbridge.pipelines.warehouse import coverage, merge, ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.build import warehouse_errors
@@ -50,7 +51,7 @@ from orderbridge.pipelines.warehouse.views import create_views
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
-from orderbridge.transforms.dates import DateContext
+from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings, rule_findings
 from orderbridge.transforms.frames import constant
 from orderbridge.transforms.phones import CALLING_CODES
@@ -270,13 +271,15 @@ class Reconciling:
                     f"Keep one row of each, with DuckDB: {_KEEP_ONE.format(table=name)}",
                 )
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
-        dates = DateContext(at, self._settings.date_order, self._settings.timezone)
         accepted = Accepted.read(datetime.now(UTC))
         given = given_answers("reconcile", read_source(build))
         questions = RunQuestions(build, given, accepted)
-        inputs = StepInputs(build, run_id, self._settings, dates, map_tasks, accepted, questions)
+        settings = settings_in_force(self._settings, questions.answers)
+        dates = DateContext(at, settings.date_order, settings.timezone)
+        inputs = StepInputs(build, run_id, settings, dates, map_tasks, accepted, questions)
         result.never_read = [name for name in LISTS if name not in inputs.reads]
         findings, observed = inputs.findings, []
+        read: dict[str, ReadDates] = {}
         for name, step in STEPS.items():
             steps.info("reconciling %s", name)
             found_before = findings.count, findings.errors
@@ -287,9 +290,11 @@ class Reconciling:
             _record_entity(inputs, result, name, entity, found_before)
             result.order_fields |= entity.order_fields
             result.proposed |= entity.proposed
-            if entity.form is not None:
-                observed.append(("date_format", f"{name}: {entity.form}"))
+            if entity.dates is not None:
+                observed.append(("date_format", f"{name}: {entity.dates.form}"))
+                read[name] = entity.dates
             del entity  # its rows are in the build: they need not be held while the next step works
+        findings.add(ask_about_values(build, questions, read))
         steps.info("reconciling histories, files of the ERP and findings")
         for history in HISTORIES:
             result.rows[history.name], current = record_history(build, history)

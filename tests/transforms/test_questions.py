@@ -11,6 +11,12 @@ import pyarrow as pa
 import pytest
 
 from orderbridge.transforms.chance import Share
+from orderbridge.transforms.date_questions import (
+    country_question,
+    order_question,
+    zone_question,
+)
+from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.frames import column
 from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice
@@ -75,6 +81,68 @@ def test_the_state_of_a_question_follows_from_evidence_and_answer(
     found = question(evidence, answer)
     assert (found.state, found.value, found.reason) == (state, value, reason)
     assert questions([evidence], {} if answer is None else {"q": answer}) == [found]
+
+
+def dates(**forms: str) -> dict[str, ReadDates]:
+    """How dates were read: `customers="ambiguous"`; a number is that of times without an offset."""
+    read: dict[str, ReadDates] = {}
+    for name, form in forms.items():
+        naive = int(form) if form.isdigit() else 0
+        kind: Any = "iso_naive" if naive else form
+        read[name] = ReadDates("at", kind, "9 texts: 9 slashes", naive)
+    return read
+
+
+@pytest.mark.parametrize(
+    ("read", "answer", "state", "value", "reason"),
+    [
+        (dates(orders="iso_offset"), None, None, None, ""),
+        (dates(orders="ambiguous"), None, "open", None, "orders: at: 9 texts: 9 slashes"),
+        (dates(orders="day_first"), ANSWERED, None, None, ""),
+        # the answer is used by one list; another list that proves the other order does not contradict it
+        (dates(orders="day_first", customers="month_first"), "day_first", "answered", "day_first", ""),
+        (dates(customers="month_first"), "day_first", "contradicted", "day_first",
+         "day_first is kept, but the dates of customers prove the other"),
+    ],
+)  # fmt: skip
+def test_the_order_of_day_and_month_is_asked_where_no_value_proves_it(
+    read: dict[str, ReadDates],
+    answer: Answer | str | None,
+    state: str | None,
+    value: str | None,
+    reason: str,
+) -> None:
+    given = replace(ANSWERED, value=answer) if isinstance(answer, str) else answer
+    found = order_question(read, given)
+    assert (found and found.state, found and found.value, found.reason if found else "") == (
+        state,
+        value,
+        reason,
+    )
+
+
+def test_a_time_zone_is_assumed_and_the_question_says_what_it_counts_for() -> None:
+    assert zone_question(dates(orders="empty"), None) is None
+    for read, words in (
+        (dates(orders="7", customers="iso_offset"), "7 times of orders have no offset"),
+        (dates(orders="iso_offset"), "every time has an offset; days and months are those of UTC"),
+    ):
+        found = zone_question(read, None)
+        assert found is not None
+        assert (found.state, found.value) == ("assumed", "UTC")
+        assert words in found.evidence.choices[0].evidence
+
+
+def test_a_country_is_proposed_by_the_phones_that_have_a_code_and_never_used_unconfirmed() -> None:
+    assert country_question({"511": 30}, 0, None) is None
+    found = country_question({"511": 30, "349": 2}, 500, None)
+    assert found is not None
+    assert (found.state, found.value, found.evidence.proposal) == ("open", None, "PE")
+    assert found.reason == "500 phones have no calling code"
+    assert [choice.value for choice in found.evidence.choices] == ["PE", "ES"]
+    few = country_question({"511": 9, "349": 9}, 500, None)
+    assert few is not None
+    assert few.evidence.proposal is None
 
 
 def asked(choice: FieldChoice, field: str = "total") -> Question:

@@ -28,6 +28,8 @@ def gross(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
     """A shop with two totals, reconciled: the lines do not say which one is the revenue."""
     (reconciled.folder / ".dlt").mkdir(exist_ok=True)
     monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    monkeypatch.setenv("RECONCILE__TIMEZONE", "America/Lima")
+    monkeypatch.setenv("RECONCILE__COUNTRY", "PE")
     update(reconciled, *GROSS)
     reconcile()
     return reconciled

@@ -105,10 +105,10 @@ def orders(
         of_build = RawOrders.of(tables)
         index = CustomerIndex.of(customers)
         found = match_customers(of_build, index, fields.customer_id, notation, last_matched_share)
-        form, _ = reconcile_orders(of_build, choice, found, context, coverage_gap)
+        dates, _ = reconcile_orders(of_build, choice, found, context, coverage_gap)
         made = rows_of(tables, "reconciled.orders", "order_id")
         value = found.notation.value if found.notation is not None else None
-        return Orders(made, found_in(tables), form, found.matched_share, value)
+        return Orders(made, found_in(tables), dates.form, found.matched_share, value)
 
 
 NIGHT: Final = datetime(2026, 1, 5, tzinfo=UTC)
@@ -199,6 +199,6 @@ def customers(
 ) -> Customers:
     """The customers, by id."""
     with build_of(part_rows, raw__customers=raw, raw__customers__documents=documents) as tables:
-        form = reconcile_customers(tables, price_lists, context, coverage_gap)
+        form = reconcile_customers(tables, price_lists, context, coverage_gap).form
         made = rows_of(tables, "reconciled.customers", "customer_id")
         return Customers(made, found_in(tables), form)

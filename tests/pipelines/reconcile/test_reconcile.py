@@ -34,6 +34,7 @@ from orderbridge.pipelines.warehouse.questions import LINES
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
+from orderbridge.transforms.date_questions import TIMEZONE
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
 from orderbridge.transforms.promotions import promotions
 from tests.pipelines.bridge import Bridge, pulled
@@ -160,8 +161,10 @@ def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge) ->
         **{FIELD_QUESTIONS[field]: column for field, column in used.items()},
         LINES: "orders__lines",
     }
-    assert dict(reconciled.rows(ASSUMPTIONS)) == {**columns, NOTATION: "ids", UNIT: "units"}
-    assert reconciled.rows("SELECT * FROM reconciled.meanings WHERE state <> 'proven'") == []
+    columns |= {NOTATION: "ids", UNIT: "units", TIMEZONE: "UTC"}
+    assert dict(reconciled.rows(ASSUMPTIONS)) == columns
+    asked = "SELECT question, state FROM reconciled.meanings WHERE state <> 'proven' ORDER BY 1"
+    assert reconciled.rows(asked) == [(TIMEZONE, "assumed")]
     update(
         reconciled,
         "ALTER TABLE raw.orders ADD COLUMN client_id BIGINT",
@@ -320,7 +323,8 @@ def test_settings_name_fields_and_a_wrong_one_leaves_the_file(
     assert reported.order_fields["customer_id"] == "customer__erp_code"
     assert "customer_id" not in reported.proposed
     answered = "SELECT DISTINCT value FROM reconciled.meanings WHERE state = 'answered' ORDER BY 1"
-    assert made.rows(answered) == [("customer__erp_code",), ("ids",), ("number",)]
+    values = ["customer__erp_code", "ids", "month_first", "number"]
+    assert made.rows(answered) == [(value,) for value in values]
     assert made.one("SELECT bool_and(number = total) FROM reconciled.orders")
     assert made.rows("SELECT DISTINCT created_at::DATE::VARCHAR FROM reconciled.customers") == [
         ("2026-03-04",)

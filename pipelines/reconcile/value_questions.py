@@ -1,0 +1,87 @@
+"""What has to be known of all lists to read their values: the time zone, day or month first, the country of phones.
+
+In: the answers in force, how the dates of each list were read, the reconciled customers. Out: the settings that a run
+uses, and the questions that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, cast
+
+import duckdb
+import pandas as pd
+
+from orderbridge.pipelines.warehouse.questions import RunQuestions
+from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.transforms.date_forms import DateOrder
+from orderbridge.transforms.date_questions import (
+    COUNTRY,
+    DATE_ORDER,
+    TIMEZONE,
+    country_question,
+    order_question,
+    zone_question,
+)
+from orderbridge.transforms.dates import ReadDates
+from orderbridge.transforms.findings import FINDINGS, combine_findings, table_finding
+from orderbridge.transforms.frames import frame
+from orderbridge.transforms.questions import Answer, Question
+
+_PHONES: Final = """
+    SELECT if(phone_digits LIKE '00%', substr(phone_digits, 3, 3), NULL), count(*)
+    FROM reconciled.customers WHERE phone_digits IS NOT NULL AND NOT is_missing GROUP BY 1"""
+_CONTRADICTED_IN: Final = {
+    "customers": "created_at_contradicted",
+    "promotions": "dates_contradicted",
+    "orders": "ordered_at_contradicted",
+}
+
+
+def settings_in_force(
+    settings: ReconcileSettings, answers: Mapping[str, Answer]
+) -> ReconcileSettings:
+    """The settings with the answers of people, also those that are not confirmed yet.
+
+    The assumption that a zone is UTC is not one of them: times without an offset stay unproven.
+    """
+
+    def given(key: str) -> str | None:
+        answer = answers.get(key)
+        return answer.value if answer is not None and not answer.is_own_assumption else None
+
+    return replace(
+        settings,
+        date_order=cast(DateOrder | None, given(DATE_ORDER)),
+        timezone=given(TIMEZONE),
+        country=given(COUNTRY),
+    )
+
+
+def ask_about_values(
+    build: duckdb.DuckDBPyConnection, questions: RunQuestions, read: Mapping[str, ReadDates]
+) -> pd.DataFrame:
+    """Adds the questions that are left when all lists are reconciled. Returns findings: what rows contradict."""
+    answers = questions.answers
+    order = order_question(read, answers.get(DATE_ORDER))
+    questions.add(zone_question(read, answers.get(TIMEZONE)), order, _country(build, answers))
+    if order is None or order.state != "contradicted":
+        return frame(FINDINGS)
+    return combine_findings(_contradicted_dates(order, read))
+
+
+def _country(build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]) -> Question | None:
+    counts = dict(build.execute(_PHONES).fetchall())
+    without_code = counts.pop(None, 0)
+    return country_question(counts, without_code, answers.get(COUNTRY))
+
+
+def _contradicted_dates(order: Question, read: Mapping[str, ReadDates]) -> list[pd.DataFrame]:
+    """A finding for each list whose dates prove another order than the answer."""
+    found: list[pd.DataFrame] = []
+    for name, one in read.items():
+        if one.form in ("day_first", "month_first") and one.form != order.value:
+            detail = f"{one.column}: {order.reason}; set {DATE_ORDER}"
+            found.append(table_finding(name, _CONTRADICTED_IN[name], detail))
+    return found

@@ -1,0 +1,106 @@
+"""Questions about dates and phones: which of day and month is first, which time zone, which country.
+
+In: how the dates of each list were read, and counts of phone numbers. Out: a question for each subject that the values
+do not decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from orderbridge.transforms.dates import ReadDates
+from orderbridge.transforms.phones import CALLING_CODES
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+
+DATE_ORDER: Final = "reconcile.date_order"
+TIMEZONE: Final = "reconcile.timezone"
+COUNTRY: Final = "reconcile.country"
+_UTC: Final = "UTC"
+_ORDERS: Final = ("day_first", "month_first")
+_LIKELY_MIN: Final = 0.9
+_LIKELY_PHONES_MIN: Final = 20
+"""The least share and number of phones with the calling code of one country, to propose it for the others."""
+
+
+def zone_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Question | None:
+    """The question in which time zone times are; None where no list has dates.
+
+    It counts for two things: times that are written without an offset, and the days and months of reports.
+    """
+    dated = {name: one for name, one in read.items() if one.form != "empty"}
+    if not dated:
+        return None
+    naive = [
+        f"{one.naive_count} times of {name} have no offset and are read as UTC"
+        for name, one in dated.items()
+        if one.naive_count
+    ]
+    if not naive:
+        naive = ["every time has an offset"]
+    words = "; ".join([*naive, "days and months are those of UTC"])
+    return question(Evidence(TIMEZONE, (Choice(_UTC, words),), _UTC), answer)
+
+
+def order_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Question | None:
+    """The question whether day or month is first; None where every column proves it, or has no such dates."""
+    ambiguous = {name: one for name, one in read.items() if one.form == "ambiguous"}
+    proven = {name: one.form for name, one in read.items() if one.form in _ORDERS}
+    if not ambiguous and (answer is None or answer.value not in _ORDERS):
+        return None
+    choices: list[Choice] = []
+    for order in _ORDERS:
+        lists = [name for name, form in proven.items() if form == order]
+        others = [name for name, form in proven.items() if form != order]
+        against = ""
+        if answer is not None and order == answer.value and others and not lists:
+            against = f"{order} is kept, but the dates of {' and '.join(others)} prove the other"
+        evidence = f"the dates of {' and '.join(lists)} are so" if lists else ""
+        choices.append(Choice(order, evidence, against=against))
+    reason = "; ".join(f"{name}: {one.column}: {one.evidence}" for name, one in ambiguous.items())
+    return question(Evidence(DATE_ORDER, tuple(choices), reason=reason), answer)
+
+
+def country_question(
+    prefixes: Mapping[str, int], without_code: int, answer: Answer | None
+) -> Question | None:
+    """The question in which country phones without a calling code are; None where every phone has one.
+
+    Args:
+        prefixes: how many phones with a calling code begin so, by their first three digits after `00`.
+        without_code: how many phones have none.
+        answer: in force.
+    """
+    if not without_code and answer is None:
+        return None
+    counts: dict[str, int] = {}
+    for prefix, count in prefixes.items():
+        country = _country_of(prefix)
+        if country is not None:
+            counts[country] = counts.get(country, 0) + count
+    ranked = sorted(counts, key=lambda country: -counts[country])
+    total = sum(prefixes.values())
+    choices = [
+        Choice(name, f"{counts[name]} of {total} phones with a calling code are of this country")
+        for name in ranked
+    ]
+    proposal = None
+    if ranked and counts[ranked[0]] >= max(_LIKELY_MIN * total, _LIKELY_PHONES_MIN):
+        proposal = ranked[0]
+    evidence = Evidence(
+        COUNTRY,
+        tuple(choices),
+        proposal,
+        reason=f"{without_code} phones have no calling code",
+        is_only_proposed=True,
+    )
+    return question(evidence, answer)
+
+
+def _country_of(prefix: str) -> str | None:
+    """The country whose calling code digits begin with; of several that share one, the first."""
+    for length in (3, 2, 1):
+        for country, code in CALLING_CODES.items():
+            if code == prefix[:length]:
+                return str(country)
+    return None
