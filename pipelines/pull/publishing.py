@@ -207,6 +207,7 @@ class Publication:
             self._build.begin()  # otherwise each statement would be synced to disk
             merge.create_missing(self._build)
             ops.create_missing(self._build)
+            merge.rename_reserved(self._build)
             self._build.commit()
         return self._build
 

@@ -263,6 +263,7 @@ class Reconciling:
     ) -> ReconcileResult:
         merge.create_missing(build)
         ops.create_missing(build)
+        merge.rename_reserved(build)
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         for name in LISTS:
             if ids := build.execute(_NOT_UNIQUE.format(table=name)).fetchall():

@@ -6,7 +6,7 @@ marked, never made, and only from a complete walk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -20,7 +20,12 @@ from orderbridge.pipelines.warehouse.load import LOADED
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
-from orderbridge.sources.decode.schema_inference import DECIMAL_TEXT, WHOLE_TEXT, path_text
+from orderbridge.sources.decode.schema_inference import (
+    DECIMAL_TEXT,
+    NOT_IN_RAW,
+    WHOLE_TEXT,
+    path_text,
+)
 from orderbridge.sources.decode.table_schema import (
     DECIMAL,
     KEY_COLUMN,
@@ -84,6 +89,31 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
             build.register("declared", no_rows)
             build.execute(f'CREATE TABLE raw."{table}" AS FROM declared')
             build.unregister("declared")
+
+
+def rename_reserved(build: duckdb.DuckDBPyConnection) -> None:
+    """Renames columns of fields whose name is reserved now, as walks name them, in the raw tables and their history."""
+    columns = build.execute(
+        """SELECT table_name, column_name FROM duckdb_columns()
+        WHERE schema_name = 'raw' AND list_contains($1, column_name) ORDER BY ALL""",
+        [sorted(NOT_IN_RAW)],
+    ).fetchall()
+    for table, column in columns:
+        taken = columns_of(build, f'raw."{table}"')
+        new = _free_name(column, taken)
+        build.execute(f'ALTER TABLE raw."{table}" RENAME "{column}" TO "{new}"')
+        build.execute(
+            "UPDATE ops.column_values SET column_name = ? WHERE table_name = ? AND column_name = ?",
+            [new, table, column],
+        )
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The first of `name_2`, `name_3` … that is not taken."""
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,33 @@ LIST_SHARE: Final = 0.1
 KEPT_VALUES_MIN: Final = 20
 """Values from which a kind is kept: a new field is not judged for good by the first few orders that have it. Of fewer
 values, the column and the width of its type are kept."""
-RESERVED: Final = frozenset(
-    {"_extra", "_page", "_position", "_run_id", "_first_seen_at", "_last_seen_at", "_missing_since"}
+_ADDED: Final = (
+    "_extra",
+    "_page",
+    "_position",
+    "_run_id",
+    "_first_seen_at",
+    "_last_seen_at",
+    "_missing_since",
 )
+"""Columns that are added to the fields of a record."""
+_IN_COPIES: Final = ("_orderbridge_removed", "_removed", "_stamps", "_sum", "_hash")
+"""Columns of copies while they are made, and of the dlt sources."""
+_OF_LIBRARIES: Final = (
+    *("_dlt_id", "_dlt_load_id", "_dlt_parent_id", "_dlt_root_id", "_dlt_list_idx", "rowid"),
+    *("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"),
+)
+"""Columns of dlt, of DuckDB and of Postgres, which a column of that name hides, or which rule it out."""
+RESERVED: Final = frozenset({*_ADDED, *_IN_COPIES, *_OF_LIBRARIES})
+"""Names that no field of an undocumented record has as a column: it gets the next free one, `_run_id_2`."""
+NOT_IN_RAW: Final = RESERVED - {
+    "_extra",
+    "_run_id",
+    "_first_seen_at",
+    "_last_seen_at",
+    "_missing_since",
+}
+"""Reserved names that no column of a raw table has, except for a field in a warehouse of version 0.3.0 or earlier."""
 NUMERIC_TEXT: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 """A text that is a number, without the zeros or signs of a code."""
 WHOLE_TEXT: Final = r"^-?(0|[1-9][0-9]{0,17})$"
