@@ -111,12 +111,12 @@ class WaitNotices:
             "budget_s": budget_s,
         }
         log.warning(
-            "%s: %s%s%s: waiting, next attempt in %s, the last one within %s",
+            "%s: %s%s%s: waiting, next attempt in %s, for up to %s",
             self._family,
             failure.words,
             status,
             asked,
-            duration(wait_s),
+            duration(max(1.0, wait_s)),
             duration(budget_s - spent_s),
             extra={"facts": facts},
         )
