@@ -31,7 +31,7 @@ endif
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit duckdb2 ducklake orchestrators smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
@@ -54,6 +54,7 @@ help-dev:
 	@echo 'make duckdb2    the tests with DuckDB 2, in an environment of its own'
 	@echo 'make ducklake   the copy in a DuckLake, with the extension from PyPI, in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
+	@echo 'make upgrades   projects that each release makes with its own code, upgraded (UPGRADES="ad26ab6f --data DIR")'
 	@echo 'make bench      speed and memory compared with floors and peers, as one table (BENCH="--quick", "--write", "--help")'
 	@echo 'make bench-accuracy  how right and how complete its matches are, compared with splink'
 	@echo 'make audit      known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
@@ -139,6 +140,9 @@ orchestrators: dev # each in an environment of its own
 		&& .venv-$${one%%:*}/bin/python -m pip --disable-pip-version-check --no-input --quiet install $${one#*:}; } || exit; \
 	done
 	NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py
+
+upgrades: dev # each release in an environment of its own
+	@$(PY) -m tests.upgrades $(UPGRADES)
 
 smoke: dev
 	.ci/smoke $(PY)
