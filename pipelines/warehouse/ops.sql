@@ -88,8 +88,9 @@ CREATE TABLE IF NOT EXISTS ops.push_log (
 );
 
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
-UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL;
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS cut VARCHAR;
+-- after the last change of this table: DuckDB 1.5 commits no change of a table after an update in the same transaction
+UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL;
 ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR;
 ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS recorded_at TIMESTAMPTZ;
 
