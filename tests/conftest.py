@@ -46,8 +46,9 @@ settings.load_profile("test")
 LONGEST_FIRST = (
     "reconcile/test_reconcile.py", "warehouse/test_postgres.py", "test_dlt_sources.py", "import_file/test_run.py",
     "warehouse/test_destination.py", "upgrades/test_upgrades.py", "import_file/test_transcript.py",
-    "plan/test_make.py", "pull/test_pull.py", "test_tutorial.py", "test_campaigns.py", "cli/test_cli.py", "reporting/test_report.py", "pull/test_new_list.py",
-    "test_notebooks.py", "erp/test_match.py", "test_crashes.py", "test_schedules.py",
+    "plan/test_make.py", "pull/test_pull.py", "test_tutorial.py", "test_campaigns.py",
+    "cli/test_cli.py", "reporting/test_report.py", "pull/test_new_list.py", "test_notebooks.py",
+    "erp/test_match.py", "test_crashes.py", "test_schedules.py",
 )  # fmt: skip
 """Files that take long: begun at the end, one of them would keep a worker busy while the others wait."""
 OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "FILES__", "DLT_", "RUNTIME__", "DESTINATION__")
