@@ -308,6 +308,10 @@ class RawReader:
         values = (self._at(item, (name,)) for item in items)
         return [value for value in values if value is not None]
 
+    def filled(self, items: Sequence[msgspec.Struct]) -> int:
+        """How many objects have a value other than null."""
+        return sum(any(map(_is_value, msgspec.structs.astuple(item))) for item in items)
+
     def parsed(self, data: Raw) -> object:
         """A value left as bytes. Raises ColumnarFallback if its row is to be quarantined."""
         return self._parsed(bytes(data))
@@ -332,6 +336,12 @@ class RawReader:
         if odd:
             raise ColumnarFallback
         return column_value(column.kind, value)
+
+
+def _is_value(member: object) -> bool:
+    if isinstance(member, Raw):
+        return bytes(member) != b"null"
+    return member is not None and member is not UNSET
 
 
 def _parsed(data: bytes) -> object:

@@ -131,7 +131,7 @@ class DecidedKind(NamedTuple):
         path: of the place (`path_text`).
         kind: of its values.
         values: how many were counted.
-        objects: how many of them are plain objects.
+        objects: how many of them are plain objects with a value.
         arrays: how many of them are arrays.
     """
 
@@ -172,6 +172,9 @@ class Count(IntEnum):
     FALSE = auto()
     OBJECT = auto()
     KEYED_OBJECT = auto()  # its names are whole numbers: a list, where others are lists
+    NULL_OBJECT = (
+        auto()
+    )  # all its fields are null; in a batch an empty object cannot be told from it
     EMPTY_OBJECT = auto()
     LIST = auto()
     LIST_OF_ONE = auto()  # an array of a single object
@@ -232,7 +235,8 @@ class InferredNode:
                 self.counts[Count.KEYED_OBJECT] += 1
                 self._widen_items(list(value.values()), budget)
             else:
-                self.counts[Count.OBJECT] += 1
+                has_value = any(inner is not None for inner in value.values())
+                self.counts[Count.OBJECT if has_value else Count.NULL_OBJECT] += 1
                 self._widen_fields(value, budget, is_root)
         elif isinstance(value, list):
             self._widen_items(value, budget)
@@ -303,8 +307,8 @@ class InferredNode:
     def forget_counts(self) -> None:
         """Counts from zero on, below this place; kinds stay until they are settled again."""
         for _, node in self.below():
-            if node.is_counted:
-                node.counts.clear()
+            if node.is_counted or node.kind in ("object", "table"):
+                node.counts.clear()  # of other kept ones only this look counts
 
     def settle(self) -> None:
         """Sets the kinds of this place and of all below it."""
@@ -390,6 +394,7 @@ class InferredNode:
 
     @property
     def _arrays(self) -> int:
+        """The arrays that are not empty."""
         return self._count(Count.LIST, Count.LIST_OF_ONE)
 
     @property
@@ -400,7 +405,7 @@ class InferredNode:
     @property
     def _objects(self) -> int:
         """The plain objects; where there are any, also those that are empty."""
-        plain = self.counts[Count.OBJECT]
+        plain = self._count(Count.OBJECT, Count.NULL_OBJECT)
         return plain + self.counts[Count.EMPTY_OBJECT] if plain else 0
 
     @property

@@ -65,7 +65,13 @@ from orderbridge.sources.decode.schema_inference import (
     inferred_table,
     path_text,
 )
-from orderbridge.sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
+from orderbridge.sources.decode.table_schema import (
+    FIELD,
+    KEY_COLUMN,
+    merged,
+    shorten,
+    tables_from_lines,
+)
 
 FOUND: Final = "field found, not shown by the interface"
 
@@ -102,6 +108,11 @@ class InferredSchema:
         names = {path: name for name, path in self._table.paths() if "." not in name}
         return {keys: names.get(path_text(keys), path_text(keys)) for keys in self._root.lists()}
 
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each table that say which record or item a row is."""
+        own = {self._table.name: (KEY_COLUMN,)}
+        return own | {table.name: table.places for table in self._table.all() if table.places}
+
     def observations(self) -> Iterator[tuple[str, str]]:
         """Each column that was found, and the path of the field in each column and child table."""
         for name, path in self._table.paths():
@@ -130,6 +141,7 @@ class InferredSchema:
             before = self._state
             if (whole := self._columnar(pages)) is not None:
                 self._count(whole, pages, counted)
+                self._settle()
                 if self._state == before:
                     return whole.decoded
                 continue
@@ -140,7 +152,7 @@ class InferredSchema:
             self._widen([page for page, part in parts if part is None], counted)
             if self._state == before:
                 exact = [
-                    self._by_rows([page]) if part is None else part.decoded for page, part in parts
+                    self.by_rows([page]) if part is None else part.decoded for page, part in parts
                 ]
                 return merged(exact, self.schema_of())
 
@@ -169,10 +181,12 @@ class InferredSchema:
         self._settle()
 
     def _count(self, batch: _ColumnarBatch, pages: Sequence[Page], counted: set[int]) -> None:
-        """Takes the rows of a batch into account if its pages were not counted yet."""
+        """Takes the rows of a batch into account if its pages were not counted yet.
+
+        Kinds are settled once all batches that were parsed with them are counted.
+        """
         if counted.isdisjoint(page.number for page in pages):
             batch.count(self._root, self._key, self._budget)
-            self._settle()
         counted.update(page.number for page in pages)
 
     def _settle(self) -> None:
@@ -182,7 +196,7 @@ class InferredSchema:
         self.version += table != self._table
         self._table = table
 
-    def _by_rows(self, pages: Sequence[Page]) -> Decoded:
+    def by_rows(self, pages: Sequence[Page]) -> Decoded:
         """The exact path, for pages whose types are known already."""
         lines: dict[str, list[list[object]]] = {table.name: [] for table in self._table.all()}
 
@@ -268,7 +282,7 @@ class _ColumnarBatch:
         return numbers
 
     def count(self, root: InferredNode, key: InferredNode, budget: NodeBudget) -> None:
-        """Counts the values at places whose kind is not kept."""
+        """Counts the values at places that are counted (`InferredNode.is_counted`)."""
         self._count(root, self._items.values, self._items.raw, key, budget)
 
     def _count(
@@ -290,10 +304,8 @@ class _ColumnarBatch:
                         inner.widen(self._reader.parsed(value), budget)
                 continue
             parsed = values.field(index)
-            if inner.kept is None:
-                inner.counts.update(_counts(inner.kind, parsed))
-            elif inner.is_open:
-                inner.counts.update(_form_counts(inner.kind, parsed))
+            if inner.is_counted:
+                inner.counts.update(self._counts(inner.kind, parsed, held))
             if inner.kind == "object":
                 self._count(inner, parsed, held, None, budget)
             elif inner.kind == "table":
@@ -304,6 +316,14 @@ class _ColumnarBatch:
                     None,
                     budget,
                 )
+
+    def _counts(self, kind: ColumnKind, parsed: pa.Array, held: list[Any]) -> dict[Count, int]:
+        """What a parsed column counts as; `held` are its values, where a reader has them."""
+        if kind != "object":
+            return _counts(kind, parsed)
+        filled = _filled(parsed) if self._reader is None else self._reader.filled(held)
+        others = len(parsed) - parsed.null_count - filled
+        return {Count.OBJECT: filled, Count.NULL_OBJECT: others}
 
 
 def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
@@ -318,8 +338,6 @@ def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
         return {Count.TRUE: true, Count.FALSE: valid - true}
     if kind == "text":
         return _text_counts(parsed, valid)
-    if kind == "object":
-        return {Count.OBJECT: valid}
     if kind in ("list", "table"):
         lengths = np.diff(np.from_dlpack(parsed.offsets))  # a list that is null has none
         empty = int(np.count_nonzero(lengths == 0)) - parsed.null_count
@@ -334,13 +352,10 @@ def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
     return {}
 
 
-def _form_counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
-    """The lists, or the objects with a value: a parsed object without one may be `{}`, which is nothing."""
-    if kind != "object":
-        return _counts(kind, parsed)
-    fields = [pc.is_valid(field) for field in parsed.flatten()]
-    has_value = reduce(pc.or_, fields) if fields else parsed.is_valid()
-    return {Count.OBJECT: pc.sum(has_value).as_py() or 0}
+def _filled(objects: pa.StructArray) -> int:
+    """How many parsed objects have a value."""
+    fields = [pc.is_valid(field) for field in objects.flatten()]
+    return (pc.sum(reduce(pc.or_, fields)).as_py() or 0) if fields else 0
 
 
 def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:

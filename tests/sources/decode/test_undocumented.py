@@ -34,7 +34,7 @@ def walk(pages: list[Page]) -> tuple[InferredSchema, list[Decoded]]:
     again = [shape.decode([page], is_known=True) for page in pages]
     assert shape.version == version, f"types that change once all pages were seen: {pages}"
     for page, decoded in zip(pages, again, strict=True):
-        exact = shape._by_rows([page])
+        exact = shape.by_rows([page])
         for table in decoded.tables.values():
             table.validate(full=True)
         assert decoded.tables == exact.tables
@@ -270,6 +270,7 @@ def mixed(**counts: int) -> list[str]:
         "keyed": '{"1":{"sku":"A"}}',
         "none": "[]",
         "empty": "{}",
+        "nulls": '{"sku":null}',
         "texts": '["a"]',
         "nested": '[[{"sku":"A"}]]',
         "text": '"a"',
@@ -289,6 +290,9 @@ FORMS: list[tuple[dict[str, int], str]] = [
     ({"one": 51, "plain": 49}, "table"),
     ({"one": 48, "two": 3, "plain": 49}, "table"),
     ({"one": 10, "plain": 1, "empty": 89}, "table"),
+    ({"one": 10, "plain": 1, "nulls": 9, "empty": 80}, "table"),
+    ({"nulls": 20, "empty": 80}, "object"),
+    ({"one": 56, "two": 4, "plain": 40}, "table"),
     ({"one": 50, "plain": 50}, "object"),
     ({"one": 2, "plain": 97, "two": 1}, "object"),
     ({"plain": 90, "two": 10}, "table"),
@@ -306,10 +310,26 @@ def test_arrays_of_one_object_are_a_list_unless_plain_objects_outweigh_them(
 ) -> None:
     values = mixed(**counts)
     rows = [f'{{"id":{n},"x":{value}}}' for n, value in enumerate(values)]
-    for ordered in (rows, rows[::-1], rows[1::2] + rows[::2]):
+    turned = rows[counts.get("one", 0) :] + rows[: counts.get("one", 0)]
+    for ordered in (rows, rows[::-1], rows[1::2] + rows[::2], turned):
         pages = [raw_page(*ordered[at : at + 10], number=at) for at in range(0, 100, 10)]
         shape, _ = walk(pages)
         assert {one.path: one.kind for one in shape.kinds()}['["x"]'] == kind
+        at_once = InferredSchema(ORDER)
+        at_once.decode(pages)
+        assert at_once.kinds()[0].kind == kind
+
+
+def test_a_batch_whose_pages_make_a_list_an_object_is_decoded_anew() -> None:
+    groups = [mixed(plain=50, two=6), mixed(one=10), mixed(one=10), mixed(plain=10)]
+    rows = [[f'{{"id":1,"x":{value}}}' for value in values] for values in groups]
+    first, *pages = (raw_page(*page, number=number) for number, page in enumerate(rows))
+    schema = InferredSchema(ORDER)
+    schema.decode([first])
+    assert schema.kinds()[0].kind == "table"
+    decoded = schema.decode(pages)
+    assert schema.kinds()[0].kind == "object"
+    assert decoded.tables["orders"]["x__sku"].to_pylist() == ["A"] * 30
 
 
 def test_no_item_of_a_list_that_mostly_has_one_is_left_out() -> None:
